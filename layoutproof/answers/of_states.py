@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes import compare, drift, rules, states
-from layoutproof.changes.lock_head import MAX_LOCK, NAME
-from layoutproof.changes.report import Judges, Progress
+from layoutproof.changes.lock_head import MAX_LOCK, NAME, RENEW
+from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
 from layoutproof.changes.rules import Rules
 from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
-from layoutproof.core.finding import Answer, Finding, Report, unknown, wrong_input
-from layoutproof.core.result import Verdict
+from layoutproof.core.finding import Answer, Finding, Report, wrong_input
 from layoutproof.formats import render
 
 if TYPE_CHECKING:
@@ -76,6 +75,7 @@ def gate(
     libtpu: Sequence[str | PathLike[str]] = (),
     new_only: bool = False,
     accept_approvals: bool = False,
+    check_lock: bool = False,
     jobs: int = 1,
     trace: bool = True,
     workers: Workers | None = None,
@@ -95,6 +95,8 @@ def gate(
         libtpu: Paths. One: what compiles the programs of spec files. Two: the same programs compiled with both.
         new_only: Whether to leave out what is allowed or approved.
         accept_approvals: Whether approvals that the change itself adds count.
+        check_lock: Whether to ask only if `layoutproof.lock` is what is here, line by line; `paths` are what it is to
+            be of, by default what it says itself.
         jobs: Processes; 0 is one per core.
         trace: Whether functions that files name may be imported, where pyproject.toml allows it.
         workers: Where the work is done, instead of `jobs`.
@@ -113,7 +115,10 @@ def gate(
 
         libraries = tuple(map(library_at, libtpu))
     both = len(libraries) == 2
-    if given == 1 or (given and (against is not None or paths or both)) or (paths and against is None and not both):
+    if check_lock and (given or against is not None or libtpu):
+        raise LayoutError("the lock that is checked is the one that is here: give paths, or nothing")
+    free = both or check_lock
+    if given == 1 or (given and (against is not None or paths or both)) or (paths and against is None and not free):
         raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
     if len(libraries) > 2 or (both and against is not None):
         raise LayoutError("two libtpu are compared with each other, and one compiles what is compared")
@@ -123,6 +128,8 @@ def gate(
     run = workers or Workers(jobs)
     how = _How(run, progress, new_only, accept_approvals, compile_base, libraries)
     with only(_allowed(names if given else (), against) if trace else here(on=False)):
+        if check_lock:
+            return Changes(_of_lock(names, how))
         return Changes(_of_compilers(names, how) if both else _report(names, against, how))
 
 
@@ -156,6 +163,22 @@ def _of_compilers(paths: tuple[str, ...], how: _How) -> Report:
     return compilers.compare(state, how.libraries, judges, how.workers, how.progress, how.new_only)
 
 
+def _of_lock(paths: tuple[str, ...], how: _How) -> Report:
+    """Whether the lock file is what would be written now."""
+    from layoutproof.changes.lock_check import stale
+
+    if not os.path.lexists(NAME):
+        raise LayoutError(f"there is no {NAME} here; write it with: {RENEW}")
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    judges = Judges(rules.rules_of(rules.pyproject()), None, today, also=tuple(stale(Path(NAME), paths)))
+    report = judged(f"{NAME} against what is here", Work(_nothing, [], [], how.workers), 1, judges, how.new_only)
+    return replace(report, notes=(), nothing="up to date, no difference")
+
+
+def _nothing(_: object) -> Compared:
+    return Compared()
+
+
 def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
     today = datetime.datetime.now(tz=datetime.UTC).date()
     config = rules.pyproject()
@@ -166,7 +189,7 @@ def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
         # the nearest one of the old state, which need not be where the nearest is now
         then = states.nearest_at(against, rules.PYPROJECT)
         before = rules.rules_in(then[1], f"{then[0]} at {against}") if then else {}
-        lock = _lock_at(against, today, how.workers)
+        lock = _lock_at(against)
     elif len(paths) == 2:
         old, new = states.pair(*paths)
         first, second = map(rules.pyproject, map(Path, paths))
@@ -210,7 +233,7 @@ def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
     return here() if old is None or old == Tracing() else old
 
 
-def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | None:
+def _lock_at(reference: str) -> Lock | None:
     """The nearest lock file of a git revision, and what became of it; None where there is and was none."""
     then = states.nearest_at(reference, NAME)
     now = Path(NAME)
@@ -218,27 +241,23 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
         return None
     # what most runs do not need is imported where it is needed
     from layoutproof.changes.lock import Lock, read_lock
+    from layoutproof.changes.lock_check import stale
 
     relpath, data = then if then is not None else (NAME, b"")
     lock = Lock() if then is None else read_lock(data, relpath, str(Path(relpath).parent))
     found = list(lock.findings)
+    kept = False
     if then is not None and not states.is_here(relpath):
         found.append(Finding("removed", NAME, "the lock file is gone; the old one is compared with", relpath, relpath))
     elif os.path.lexists(now):
         try:
-            # whoever rewrites the lock says what the next change is compared with
-            drifted = drift.compare(now, {}, today, workers).findings if read(now, MAX_LOCK) != data else ()
+            kept = read(now, MAX_LOCK) == data
+            if not kept:
+                # whoever rewrites the lock says what the next change is compared with
+                found += stale(now)
         except LayoutError as error:
             return replace(lock, findings=(*found, *_unread_lock(error, now).findings))
-        wrong = [f for f in drifted if f.severity != "allow"]
-        if wrong:
-            what = f"{wrong[0].question} {wrong[0].subject}: {wrong[0].reason}"
-            why = f"the new lock file does not say what is here: {what}"
-            closed = all(f.verdict is Verdict.UNKNOWN and not f.bad_input for f in wrong)
-            found.append(
-                unknown(NAME, why, relpath, relpath) if closed else Finding("lock", NAME, why, relpath, relpath)
-            )
-    return replace(lock, findings=tuple(found))
+    return replace(lock, findings=tuple(found), kept=kept)
 
 
 def _lock_above(state: Path) -> Lock | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from layoutproof.changes.matching import Round, match
@@ -35,7 +35,8 @@ class Pair:
     match_heuristic: how they were matched where names do not say it.
     locked: the Pallas calls of user code that the file names, as the old state's lock has them.
     program: what that lock says of a dump that the old state does not hold itself.
-    was: where it is known what the programs that the file names were.
+    was: where it is known what the programs that the file names were.  verdicts: what came of its claims about user
+    code, by `lock.key_of`.
     """
 
     relpath: str
@@ -45,6 +46,7 @@ class Pair:
     locked: Spec | None = None
     program: Program | Record | None = None
     was: Was | None = None
+    verdicts: Mapping[str, str] = field(default_factory=dict)
 
 
 def compare(
@@ -90,10 +92,6 @@ def compare(
     if traced:
         why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
         notes.append(f"kernels of {_first(traced)}: {why}")
-    named = [p.relpath for p in pairs if p.old and p.new and _names_programs(p.new) and p.was is None]
-    if named:
-        why = "not compiled: layoutproof.lock says what they were, or --compile-base compiles the old revision too"
-        notes.append(f"programs of {_first(named)}: {why}")
     return replace(report, notes=(*report.notes, *notes))
 
 
@@ -150,7 +148,7 @@ def _compare_pair(pair: Pair) -> Compared:
         after = None if new is None else specs.read(new.data, new.path)
         alike = old is not None and new is not None and old.data == new.data
         before = after if alike else None if old is None else specs.read(old.data, old.path)
-        changes = specs.compare(before, after, pair.relpath)
+        changes = specs.compare(_with_verdicts(before, pair.verdicts), after, pair.relpath)
         if pair.locked is not None and after is not None:
             from layoutproof.changes.traced import drift
 
@@ -190,7 +188,8 @@ def _compare_pair(pair: Pair) -> Compared:
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:
     if pair.old is not None:
-        return replace(pair, locked=lock.calls.get(pair.old.relpath))
+        known = pair.old.relpath
+        return replace(pair, locked=lock.calls.get(known), verdicts=lock.verdicts.get(known, {}))
     # a dump that is made anew for each run is in no revision
     return replace(pair, program=lock.programs.get(pair.relpath))
 
@@ -201,7 +200,17 @@ def _with_programs(pair: Pair, lock: Lock | None, base: str, library: str) -> Pa
     from layoutproof.changes.spec_programs import Was
 
     locked = None if lock is None else lock.records.get(pair.old.relpath)
-    return replace(pair, was=Was(locked, base, library)) if base or locked is not None else pair
+    return replace(pair, was=Was(locked, base, library, kept=lock is not None and lock.kept))
+
+
+def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | None:
+    """The old state of a file, with what its lock says came of the claims about user code."""
+    if before is None or not verdicts:
+        return before
+    from layoutproof.changes.lock import key_of
+
+    claims = tuple(replace(each, verdict=verdicts.get(key_of(each.check), "")) for each in before.claims)
+    return replace(before, claims=claims)
 
 
 def _names_programs(file: File) -> bool:

@@ -26,6 +26,7 @@ def exchanges(before: Sequence[Exchange], after: Sequence[Exchange]) -> list[Fin
         Round(lambda e: (e.what.kind, e.op_name, e.operands) if e.op_name else None),
         Round(lambda e: (e.what.kind, e.operands, e.results), match_heuristic="by its shapes"),
         Round(lambda e: (e.what.kind, e.op_name) if e.op_name else None),
+        Round(lambda e: (e.what, e.size, e.depth, e.alone), alike=True),
         Round(lambda e: e.what, match_heuristic="by what it does"),
     ]
     found, new, gone = [], list[Exchange](), list[Exchange]()

@@ -11,6 +11,7 @@ from typing import Any
 from layoutproof.changes.classes import layouts
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
+from layoutproof.hlo.replication import tiles_of
 from layoutproof.registry.read import read_layout
 
 
@@ -22,6 +23,8 @@ def resharded(old: tuple[str, str], new: tuple[str, str]) -> list[Finding]:
     ['as a whole f32[8,8]: (0, 4) goes from device 0 to device 1']
     """
     sides: dict[str, Any] = {"before": old[1] or "not sharded", "after": new[1] or "not sharded"}
+    if same_sharding(old[1], new[1]):
+        return [Finding("respelled", "", "the same sharding, as XLA converts both", decided_by="normal form", **sides)]
     wholes = [_whole(*side) for side in (old, new)]
     if None in wholes or wholes[0] != wholes[1]:
         return [Finding("resharded", "", "the sharding changed; each device's part is compared as it is", **sides)]
@@ -39,10 +42,24 @@ def resharded(old: tuple[str, str], new: tuple[str, str]) -> list[Finding]:
     ]
 
 
+def same_sharding(old: str, new: str) -> bool:
+    """Whether two texts stand for one sharding of whatever array: a mesh that cuts nothing is `{replicated}`.
+
+    >>> same_sharding("{replicated}", "{mesh[], [{}, {}]}")
+    True
+    >>> same_sharding("{replicated}", "{mesh['x'=2], [{'x'}, {}]}")
+    False
+    """
+    one, other = map(tiles_of, (old, new))
+    return one is not None and one == other
+
+
 def _whole(part: str, sharding: str) -> str | None:
     """The text of the whole array, without a layout."""
     try:
-        shape, spread = read_layout(part, "xla"), read_layout(sharding)
+        shape, spread = read_layout(part, "xla"), tiles_of(sharding)
+        if spread is None:
+            return None
         shards = [1] * len(shape.dims) if spread.tiles is None else list(spread.tiles.dims)[: len(shape.dims)]
         dims = [extent * count for extent, count in zip(shape.dims, shards, strict=True)]
     except (LayoutError, AttributeError, TypeError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 from layoutproof.changes.matching import Round, match
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Table
@@ -54,9 +56,41 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
     parts += [("tables", tables[0], tables[1])] if tables[0] != tables[1] else []
     if parts:
         said = "; ".join(f"{name} was {was}, is {now}" for name, was, now in parts)
-        found.append(Finding("kernel", "", said, **sides))  # type: ignore[arg-type]
+        trade, figures = _trade(one, other)
+        found.append(Finding("kernel", "", said + trade, figures=figures, **sides))  # type: ignore[arg-type]
     found += _assumptions(one, other)
     return found or [Finding("respelled", "", "the same kernel, operand by operand", decided_by="normal form", **sides)]  # type: ignore[arg-type]
+
+
+def _trade(one: Kernel, other: Kernel) -> tuple[str, dict[str, Any]]:
+    """What a kernel pays for other blocks: its steps and the bytes of its blocks, before and after; "" where both know
+    no other number of steps."""
+    steps = [_product(kernel.grid) for kernel in (one, other)]
+    if steps[0] is None or steps[1] is None or steps[0] == steps[1]:
+        return "", {}
+    held = [_held(kernel) for kernel in (one, other)]
+    why = f"; {steps[1]} steps now, {steps[0]} before"
+    why += f" ({steps[1] / steps[0]:.3g} times as many)" if steps[0] else ""
+    figures: dict[str, Any] = {"steps_before": steps[0], "steps_after": steps[1]}
+    if None not in held and held[0] != held[1]:
+        why += f", on blocks of {held[1]} bytes, {held[0]} before"
+        figures |= {"block_bytes_before": held[0], "block_bytes_after": held[1]}
+    return why, figures
+
+
+def _held(kernel: Kernel) -> int | None:
+    """Bytes of one block of each operand; None where one is not fixed."""
+    sizes = [_product(block.size for block in operand.block) for operand in kernel.operands]
+    bits = [ELEMENT_BITS.get(operand.dtype) for operand in kernel.operands]
+    known = [size * each // 8 for size, each in zip(sizes, bits, strict=True) if size is not None and each is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _product(amounts: Iterable[object]) -> int | None:
+    """Their product; None where one of them is no number yet."""
+    whole = list(amounts)
+    known = [each for each in whole if isinstance(each, int)]
+    return math.prod(known) if len(known) == len(whole) else None
 
 
 def _operand(old: Any, new: Any, before: Operand, after: Operand, layouts: Compare) -> list[Finding]:

@@ -26,7 +26,7 @@ from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
 from layoutproof.changes.program import Program
 from layoutproof.changes.report import Compared, of_specs
-from layoutproof.changes.specs import Claimed, Named, Spec, compare, read
+from layoutproof.changes.specs import Claimed, Named, Spec, about_code, compare, read
 from layoutproof.changes.states import File, unreadable
 from layoutproof.changes.traced import Calls, calls_of, of_bodies
 from layoutproof.changes.traced_bodies import body_from
@@ -120,13 +120,16 @@ class Lock:
     """The old state's lock file. calls: of user code, by the path of the spec file that names them.
 
     programs: dumps by path.  records: of the programs that a spec file names, by its path, then by name.
-    findings: what is wrong with the lock itself.
+    verdicts: of its claims, by its path, then by `key_of`.  findings: what is wrong with the lock itself.
+    kept: whether the new state has this lock, to the byte.
     """
 
     calls: Mapping[str, Spec] = field(default_factory=dict)
     programs: Mapping[str, Program | Record] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
+    verdicts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    kept: bool = False
 
 
 def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
@@ -143,16 +146,18 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     calls: dict[str, Spec] = {}
     programs: dict[str, Program | Record] = {}
     records_: dict[str, Mapping[str, Record]] = {}
+    verdicts: dict[str, Mapping[str, str]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
         if isinstance(what, Program | Record):
             programs[name] = what
             continue
         records_[name] = what.records
+        verdicts[name] = {key_of(claim.check): claim.verdict for claim in what.claims if about_code(claim.check)}
         traced = _calls_in(what)
         if traced.layouts or traced.bodies:
             calls[name] = traced
-    return Lock(calls, programs, records_)
+    return Lock(calls, programs, records_, verdicts)
 
 
 def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, library: str = "") -> Compared:
@@ -212,6 +217,11 @@ def fields_of(check: Check) -> dict[str, Any]:
     whole = {name: plain(getattr(check, name)) for name in _FIELDS}
     whole["layouts"] = _layouts_of(check)
     return {name: value for name, value in whole.items() if value and (name, value) != ("expect", "proved")}
+
+
+def key_of(check: Check) -> str:
+    """A claim as a lock file keeps it, to find what that says came of it."""
+    return json.dumps(fields_of(check), sort_keys=True)
 
 
 def _layouts_of(check: Check) -> list[object]:

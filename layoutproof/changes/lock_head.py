@@ -13,6 +13,8 @@ NAME = "layoutproof.lock"
 VERSION = 2
 HEAD = f"# {NAME} {VERSION}: written by layoutproof gate --lock, of"
 _HEAD = re.compile(rf"# {re.escape(NAME)} ([1-9][0-9]{{0,8}}): written by layoutproof gate --lock, of (.*)")
+RENEW = "layoutproof gate --lock"
+"""The command that writes a lock file anew."""
 MIGRATE = "layoutproof migrate"
 """The command that makes this version's files of earlier ones."""
 MAX_LOCK = 64 * MIB

@@ -261,6 +261,11 @@ def _too_long(today: datetime.date) -> str:
     return f"an approval lasts {MOST_DAYS} days at most, today until {today + datetime.timedelta(days=MOST_DAYS)}"
 
 
+def by_default(finding: Finding) -> str:
+    """What is said of a difference where no rule does."""
+    return _severity(finding, Policy())[0]
+
+
 def _severity(finding: Finding, policy: Policy) -> tuple[str, str]:
     return _worst(_steps_of(finding.question, policy), finding)
 

@@ -18,7 +18,7 @@ from layoutproof.changes.classes import layouts
 from layoutproof.changes.custom_calls import customs
 from layoutproof.changes.dataflow import dataflow
 from layoutproof.changes.exchanges import exchanges
-from layoutproof.changes.global_shape import resharded
+from layoutproof.changes.global_shape import resharded, same_sharding
 from layoutproof.changes.interface import interface
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.parameters import aligned, moved_parameters
@@ -174,6 +174,10 @@ def _shardings(before: Program, after: Program) -> list[Finding]:
     for number in sorted({*olds} & {*news}):
         old, new = olds[number], news[number]
         if old.sharding == new.sharding or not (old.sharding or new.sharding):
+            continue
+        if before.partitions == after.partitions == 1 and same_sharding(
+            *(i.sharding or "{replicated}" for i in (old, new))
+        ):
             continue
         at: dict[str, Any] = {"line": new.line, "subject": f"parameter {number} ({new.op_name or new.base})"}
         found += [replace(f, **at) for f in resharded((old.shape, old.sharding), (new.shape, new.sharding))]

@@ -7,11 +7,12 @@ is found stands under `compiler`, which is unknown until the old record is made 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from layoutproof.changes.classes import layouts
+from layoutproof.changes.global_shape import same_sharding
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.states import File
@@ -62,7 +63,7 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
         found.insert(0, Finding("devices", "number of devices", why))
     if not other:
         found += _amount("estimated_cycles", "estimated cycles", before.cycles, after.cycles, "cycles")
-        return found
+        return found or lowered(before, after)
     if not found or across:
         return found
     sides = {"before": before.made.compiler or "not said", "after": after.made.compiler or "not said"}
@@ -73,6 +74,19 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
         f"else {renew} at the old revision; where all is well, renew the lock: layoutproof gate --lock"
     )
     return [unknown("compiler", why, fix=fix, follows=tuple(found), **sides)]
+
+
+def lowered(before: Record, after: Record) -> list[Finding]:
+    """What is said where nothing else is: another program was compiled, and no figure of it shows that."""
+    one, other = before.made, after.made
+    if one.lowered == other.lowered or not (one.lowered and other.lowered):
+        return []
+    why = "the program changed; nothing that a record holds did, and what it computes is not compared"
+    if one.jax != other.jax:
+        why += f"; it was lowered by jax {one.jax}, and is by {other.jax}"
+    return [
+        Finding("program", "lowered program", why, before=f"lowered {one.lowered}", after=f"lowered {other.lowered}")
+    ]
 
 
 def _memory(before: Record, after: Record) -> list[Finding]:
@@ -168,6 +182,9 @@ def _resharded(old: Value, new: Value) -> Iterator[Finding]:
     sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
     if old.sharding == new.sharding:
         return  # the whole array is another, which its shape says
+    if old.whole == new.whole and same_sharding(old.sharding, new.sharding):
+        yield Finding("respelled", "", "the same sharding, as XLA converts both", decided_by="normal form", **sides)
+        return
     try:
         found = layouts(*(f"{v.whole or logical(v.shape)} sharded {v.sharding}" for v in (old, new)))
     except LayoutError:
@@ -182,8 +199,13 @@ def _collectives(before: Record, after: Record) -> Iterator[Finding]:
     rounds: list[Round[Collective]] = [
         Round(lambda c: (c.does, c.operands, c.results, c.often, c.place.op_name), alike=True),
         Round(lambda c: (c.does, c.operands, c.results, c.often), alike=True),
+        # one that moved to another line, with other arrays around it, is still one exchange
+        Round(
+            lambda c: (c.does, *(tuple(map(logical, side)) for side in (c.operands, c.results)), c.often), alike=True
+        ),
         Round(lambda c: (c.kind, c.place.op_name) if c.place.op_name else None),
         Round(lambda c: (c.kind, c.operands, c.results), match_heuristic="by its shapes"),
+        Round(lambda c: None if c.bytes is None else (c.does, c.bytes, c.often), alike=True),
     ]
     for pair in match(before.collectives, after.collectives, rounds):
         yield from _collective(pair)
@@ -253,10 +275,19 @@ def _kernels(before: Record, after: Record) -> Iterator[Finding]:
         elif pair.new is None:
             yield Finding("vanished_call", subject, "the program no longer runs it")
         else:
-            yield from _amount("vmem", f"VMEM of {subject}", pair.old.vmem, pair.new.vmem, "bytes")
-            if pair.old.digest != pair.new.digest:
-                why = "its text changed; a record has its digest alone: compare the compiled texts to have it proved"
-                yield Finding("kernel_body", subject, why, match_heuristic=pair.match_heuristic)
+            vmem = _amount("vmem", f"VMEM of {subject}", pair.old.vmem, pair.new.vmem, "bytes")
+            why = "its text changed; a record has its digest alone: compare the compiled texts to have it proved"
+            figures: Mapping[str, Any] = {}
+            if pair.old.digest == pair.new.digest:
+                yield from vmem
+                continue
+            if [each.question for each in vmem] == ["shrank"]:
+                # smaller blocks are more steps: what it pays for less VMEM is said with it, and is no gain by itself
+                figures, less = vmem[0].figures, vmem[0].reason
+                why = f"it takes less VMEM, {less}, and {why}; its steps and cycles: layoutproof kernels --compile"
+                vmem = []
+            yield from vmem
+            yield Finding("kernel_body", subject, why, figures=figures, match_heuristic=pair.match_heuristic)
 
 
 def _all(of: Collective) -> int | None:

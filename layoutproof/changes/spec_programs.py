@@ -14,6 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.changes import program_changes, records
+from layoutproof.changes.classes import text_of
+from layoutproof.changes.folding import unfolded
+from layoutproof.changes.lock_head import NAME, RENEW
+from layoutproof.changes.policy import by_default
 from layoutproof.changes.specs import PROGRAM, Named, Spec, read
 from layoutproof.changes.states import File
 from layoutproof.compiler.tracing import permit
@@ -28,6 +32,15 @@ _OF_RECORDS = frozenset(
     ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
 )
 """Classes that only records tell, where both texts are compared too."""
+_MORE = frozenset(
+    (
+        *("peak_memory", "new_copy", "relaid_parameter", "new_collective", "grown_collective", "replicated"),
+        *("lost_donation", "estimated_cycles"),
+    )
+)
+"""Classes of what costs more, or protects less: what a lock says beyond what is here is not seen when it comes back."""
+_NO_LOCK = "the old state has no layoutproof.lock that says what its programs were, so what changed in them is unknown"
+_LOCK = f"commit one, written by {RENEW}; or compile the old revision too, with --against REF --compile-base"
 _NO_SHARDINGS = "shardings of the parameters"
 
 
@@ -35,7 +48,8 @@ _NO_SHARDINGS = "shardings of the parameters"
 class Was:
     """Where it is known what the programs of a spec file were.
 
-    locked: by name, as the old state's lock has them; None where it has no lock.  base: the folder of the old
+    locked: by name, as the old state's lock has them; None where it has no lock.  kept: whether that lock is the new
+    state's too, so that the next change is held against it.  base: the folder of the old
     revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
     one.
     """
@@ -43,6 +57,7 @@ class Was:
     locked: Mapping[str, Record] | None = field(default_factory=dict)
     base: str = ""
     library: str = ""
+    kept: bool = False
 
 
 def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
@@ -73,13 +88,17 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
     """What each program of a spec file is now, against what it was."""
     news = list(_compilable(after))
     olds = {entry.name: entry for entry in _compilable(before)} if before is not None else {}
-    if was.base:
+    if before is not None:
+        # one that is new is the spec file's change, and its claims are asked there
+        renamed = {text_of(old.value): old for name, old in olds.items() if name not in {each.name for each in news}}
+        olds |= {each.name: renamed[text_of(each.value)] for each in news if text_of(each.value) in renamed}
         news = [entry for entry in news if entry.name in olds]
+    if was.base:
         firsts: Iterable[Any] = compiled([olds[entry.name] for entry in news], was.library, was.base)
     elif was.locked is None:
-        return []
+        return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
     else:
-        firsts = [was.locked.get(entry.name) for entry in news]
+        firsts = [was.locked.get(olds[entry.name].name if before is not None else entry.name) for entry in news]
     found: list[Finding] = []
     for entry, first, second in zip(news, firsts, compiled(news, was.library), strict=True):
         if first is None:
@@ -87,7 +106,28 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
             found += _placed([unknown("", why, fix="layoutproof gate --lock writes it")], entry, after.file, relpath)
             continue
         found += _placed(_between(first, second), entry, after.file, relpath)
+        if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
+            found += _placed(_slack(first, second.record), entry, after.file, relpath)
     return found
+
+
+def _slack(locked: Record, now: Record) -> list[Finding]:
+    """What a lock that stays as it is allows the next change, because it says more than what is here.
+
+    That is whatever would be denied, as a change from what is here to what the lock says.
+    """
+    back = [each for each in unfolded(records.changes(now, locked)) if each.question in _MORE]
+    more = [each for each in back if by_default(each) == "deny"]
+    if not more:
+        return []
+    said = "; ".join(f"{each.question} {each.subject}: {_turned(each.reason)}" for each in more[:3])
+    why = f"the lock file says more than what is here, and a later change that took it back would pass: {said}"
+    return [Finding("lock", NAME, why, fix=RENEW)]
+
+
+def _turned(reason: str) -> str:
+    """The reason of a change from what is here to what the lock says."""
+    return reason.replace(" bytes before", " bytes here").replace(" now", " by the lock")
 
 
 def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
@@ -158,7 +198,7 @@ def _between(first: Made | Finding | Record, second: Made | Finding, across: boo
         if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
         and (each.question, each.subject) not in told
     ]
-    return found
+    return found if found or first.text == second.text else records.lowered(first.record, second.record)
 
 
 def _side(made_: Made, across: bool) -> str:

@@ -18,6 +18,7 @@ from layoutproof.changes.classes import layouts, text_of
 from layoutproof.changes.demands import assumed, difference
 from layoutproof.changes.kernel_regressions import broken
 from layoutproof.changes.matching import Round, match
+from layoutproof.compiler.tracing import NOT_TRACED
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict, plain
@@ -121,7 +122,7 @@ def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
     """What changed in one file, in its order; None where a state lacks the file."""
     before, after = old or Spec(relpath), new or Spec(relpath)
     found = [_mistake(error) for error in after.errors]
-    if before is not after:
+    if before.errors is not after.errors:
         # what a broken file stated is not known, so that nothing tells what of it is gone
         found += [replace(_mistake(error), subject="old spec file", file=before.file) for error in before.errors]
     gone: list[Loose] = []
@@ -185,6 +186,7 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         why = f"moved here from {relpath}, unchanged"
         by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
         same = _identity(old.what, whole=True) == _identity(new.what, whole=True)
+        same = same and not (isinstance(new.what, Claimed) and about_code(new.what.check))
         if same or isinstance(new.what, Named) or new.finding.question == "added":
             said = replace(
                 new.finding,
@@ -439,7 +441,7 @@ def _claim(before: Claimed, after: Claimed, match_heuristic: str) -> list[Findin
         "line": new.line,
         "column": new.column,
     }
-    if _same(old, new) and not before.verdict:
+    if _same(old, new) and not (before.verdict or about_code(new)):
         return []
     found: list[Finding] = []
     for one, other, label in zip(old.layouts, new.layouts, new.labels, strict=False):
@@ -463,9 +465,15 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     """Whether the old claim still holds of the new layouts, and whether the new one holds at all."""
     old = claimed.check
     sides: dict[str, Any] = {"before": _layouts(old), "after": _layouts(new)}
+    if about_code(new) and not claimed.verdict:
+        # what the old code did is not run, so what the new one does has to hold
+        wrong = _unless_as_expected(run(new), sides)
+        return [] if wrong is None else [wrong]
     first = None if claimed.verdict else run(old)
     was = claimed.verdict if first is None else first.found
     outcome = run(replace(old, layouts=new.layouts, labels=new.labels))
+    if about_code(new) and outcome.finding.reason.startswith(NOT_TRACED):
+        return []  # what is said of the code itself says so, once
     now, result = outcome.found, outcome.answer
     by = result.decided_by if result is not None else ""
     proved = now in _GREEN and (outcome.finding.verdict is Verdict.PROVED or old.expect != "proved")
@@ -485,6 +493,11 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
         return []  # it was wrong before this change, which `check` says
     wrong = _unless_as_expected(run(new), sides)
     return [] if wrong is None else [wrong]
+
+
+def about_code(check: Check) -> bool:
+    """Whether a claim is about what user code does, which may change while the file stays the same."""
+    return check.is_of_program or any(map(is_traced, check.layouts))
 
 
 _GREEN = ("proved", "holds")

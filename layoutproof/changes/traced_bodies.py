@@ -16,15 +16,13 @@ from typing import Any
 
 from layoutproof.changes.kernel_records import unplaced
 from layoutproof.changes.kernel_regressions import Answers, answers, bodies_in_words, worse
+from layoutproof.changes.lock_head import RENEW
 from layoutproof.changes.matching import Round, match
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.judge import about_body
 from layoutproof.pallas.records import plain, records_in
-
-RENEW = "layoutproof gate --lock"
-"""The command that writes a lock file anew."""
 
 
 @dataclass(frozen=True, slots=True)

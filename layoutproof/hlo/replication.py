@@ -33,19 +33,28 @@ _MOST_ROUNDS = 64
 """Times that a loop's body is gone through; each splits a label at least."""
 
 
+def tiles_of(text: str) -> TileSharding | None:
+    """A sharding in XLA's own terms, of a mesh what XLA converts it to; None for what is no sharding of one array.
+
+    >>> str(tiles_of("{mesh[], [{}, {}]}")), tiles_of("somewhere")
+    ('{replicated}', None)
+    """
+    try:
+        found = sharding.read(text) if text else None
+        found = to_tiles(found) if isinstance(found, NamedSharding) else found
+    except LayoutError:
+        return None
+    return found if isinstance(found, TileSharding) else None
+
+
 def held_alike(text: str, devices: int) -> Label | None:
     """The label of an array that is sharded so; None where the sharding does not say.
 
     >>> held_alike("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", 4), held_alike("{replicated}", 2)
     ((0, 0, 1, 1), (0, 0))
     """
-    try:
-        found = sharding.read(text) if text else None
-        if isinstance(found, NamedSharding):
-            found = to_tiles(found)
-    except LayoutError:
-        return None
-    if not isinstance(found, TileSharding):
+    found = tiles_of(text)
+    if found is None:
         return None
     if found.kind == "replicated":
         return (0,) * devices

@@ -51,11 +51,12 @@ def answer_of(
     start = time.perf_counter()
     tell("tracing")
     lowered, results = lower(request)
-    text = lowered.as_text(debug_info=True)
-    digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
+    # the compiled text has the places in the user's program; what is computed does not depend on them
+    placed, bare = (_digest(lowered.as_text(debug_info=debug)) for debug in (True, False))
     jax = need_jax()
-    about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": digest}
-    key = [_KEPT, about, request["target"], request["topology"], request["flags"], os.environ.get("XLA_FLAGS", "")]
+    about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": bare}
+    options = [request["target"], request["topology"], request["flags"], os.environ.get("XLA_FLAGS", "")]
+    key = [_KEPT, about, placed, *options]
     # files that a flag asks for are written by compiling alone
     kept = None if "xla_dump_to" in request["flags"] else cache.get(key)
     traced = time.perf_counter() - start
@@ -139,6 +140,10 @@ def _specs(made: Any) -> dict[str, list[str]]:
                 for each in leaves(given)
             ]
     return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 def _compiler(request: Mapping[str, Any]) -> str:

@@ -16,14 +16,12 @@ from layoutproof.hlo import copies, memory
 from layoutproof.hlo.collectives import OPCODES, collective, groups_of, moved
 from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.followed import Followed
+from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of, logical
-from layoutproof.layouts import sharding
-from layoutproof.layouts.sharding.mesh import to_tiles
-from layoutproof.layouts.sharding.model import NamedSharding, TileSharding
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 from layoutproof.programs.record import (
     Collective,
@@ -468,15 +466,8 @@ def holders(text: str, devices: int) -> int | None:
     >>> holders("{replicated}", 4), holders("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", 4), holders("", 4)
     (4, 2, None)
     """
-    if not text:
-        return None
-    try:
-        found = sharding.read(text)
-    except LayoutError:
-        return None
-    if isinstance(found, NamedSharding):
-        found = to_tiles(found)
-    if not isinstance(found, TileSharding):
+    found = tiles_of(text)
+    if found is None:
         return None
     if found.kind == "replicated":
         return devices

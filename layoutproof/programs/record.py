@@ -212,7 +212,7 @@ class Compiled:
 
     target, topology: as asked for, "v5e" and "2x2".  compiler: name and version.  jax: its version.  flags: the
     compiler's options.  mesh: axis -> size, in the order of the devices.  lowered: digest of the program before it was
-    compiled.  command: what makes this record again.
+    compiled, without the places in its source.  command: what makes this record again.
     """
 
     function: str = ""
@@ -236,7 +236,8 @@ class Record:
         made: Where it comes from: function, target, compiler, mesh.
         devices: How many devices run it together.
         memory: The compiler's own figures.
-        flops, bytes_accessed: Of one run on one device, by the compiler's cost analysis; None where it says nothing.
+        flops, bytes_accessed: Of one run on one device, by the compiler's cost analysis, which counts the body of a
+            loop once however often it turns; None where it says nothing.
         cycles: The sum of what the compiler has priced, loops by their trips; None without prices, or where a trip
             count is unknown.
         parameters, results: Of the program, in order.

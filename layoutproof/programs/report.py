@@ -40,8 +40,8 @@ def _lines(record: Record, top: int) -> Iterator[str]:
     peak = "" if memory.taken is None else f"peak {size(memory.taken)}: "
     own = "" if memory.peak is None else f"; the compiler's own peak {size(memory.peak)}"
     yield f"  memory   {peak}{', '.join(parts)}{own}"
-    work = [] if record.flops is None else [f"{record.flops:,.0f} flops"]
-    work += [] if record.bytes_accessed is None else [f"{size(int(record.bytes_accessed))} accessed"]
+    work = [] if record.flops is None else [f"{record.flops:,.0f} flops (loop bodies once)"]
+    work += [] if record.bytes_accessed is None else [f"{size(int(record.bytes_accessed))} accessed (loop bodies once)"]
     if record.priced:
         cycles = "an unknown number of" if record.cycles is None else f"{record.cycles:,}"
         work.append(f"{cycles} cycles estimated for {record.priced} operation{'' if record.priced == 1 else 's'}")

@@ -104,7 +104,10 @@ def test_other_blocks_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Twice the rows, half the programs: right as before, and no secret."""
     code, found = compared(capsys, program(MODULE), program(LARGER))
     assert (code, "kernel" in found) == (0, True)
-    assert "grid was (4), is (2)" in found["kernel"]
+    assert "grid was (4), is (2); 2 steps now, 4 before (0.5 times as many)" in found["kernel"]
+    code, found = compared(capsys, program(LARGER), program(MODULE))
+    assert (code, "shrank" in found) == (0, False)
+    assert "4 steps now, 2 before (2 times as many), on blocks of 8192 bytes, 16384 before" in found["kernel"]
 
 
 def test_another_body_is_said(capsys: pytest.CaptureFixture[str]) -> None:

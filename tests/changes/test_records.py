@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from layoutproof.answers.of_states import gate
+from layoutproof.changes.program_changes import compare
 from layoutproof.changes.records import changes
+from layoutproof.changes.states import File
 from layoutproof.core.finding import Finding
 from layoutproof.programs.record import Collective, Compiled, Copy, Kernel, Memory, Often, Place, Record, Value
 from tests.recorded import dump
@@ -56,6 +58,17 @@ CHANGED: dict[str, tuple[dict[str, object], list[str]]] = {
     "trips nobody knows": ({"collectives": (replace(GATHER, often=Often(None, why="while.1")),)}, ["unknown"]),
     "a copy more": ({"copies": (COPY, replace(COPY, boundary="parameter 1"))}, ["relaid_parameter"]),
     "a copy more often": ({"copies": (replace(COPY, often=Often(5)),)}, ["new_copy"]),
+    "one that moved to another line": (
+        {"collectives": (replace(GATHER, place=Place("all-gather.7", 4, "jit(f)/jit(g)/dot", "train.py:18"),
+         operands=("f32[64,256]{1,0:T(8,128)S(1)}",)),)}, []),
+    "one of other arrays, as many bytes": (
+        {"collectives": (replace(GATHER, place=Place("all-gather.7", 4, "jit(f)/jit(g)/dot"),
+         operands=("f32[32,512]",), results=("f32[64,512]",)),)}, []),
+    "one of other arrays, more bytes": (
+        {"collectives": (replace(GATHER, place=Place("all-gather.7", 4, "jit(f)/jit(g)/dot"), bytes=262144,
+         operands=("f32[64,512]",), results=("f32[128,512]",)),)}, ["new_collective", "vanished_collective"]),
+    "less VMEM by another kernel": ({"kernels": (replace(KERNEL, vmem=1024, digest="def"),)}, ["kernel_body"]),
+    "less VMEM": ({"kernels": (replace(KERNEL, vmem=1024),)}, ["shrank"]),
     "another kernel": ({"kernels": (replace(KERNEL, digest="def"),)}, ["kernel_body"]),
     "more VMEM": ({"kernels": (replace(KERNEL, vmem=8192),)}, ["vmem"]),
     "other devices": ({"devices": 4}, ["devices"]),
@@ -74,6 +87,50 @@ def test_each_change_has_its_class(name: str) -> None:
     after = replace(BASE, **given)  # type: ignore[arg-type]
     assert [f.question for f in changes(BASE, after)] == kinds
     assert not changes(after, after)
+
+
+@pytest.mark.fast
+def test_another_program_whose_record_is_the_same() -> None:
+    """Two digests of the lowered program: what a record holds did not change, and the program did."""
+    one, other = (replace(BASE, made=replace(MADE, lowered=digest)) for digest in "ab")
+    (found,) = changes(one, other)
+    assert (found.question, found.subject) == ("program", "lowered program")
+    assert "the program changed; nothing that a record holds did" in found.reason
+    assert not changes(one, one)
+    assert [f.question for f in changes(one, replace(other, cycles=1200))] == ["estimated_cycles"]
+
+
+@pytest.mark.fast
+def test_less_vmem_by_another_kernel_is_a_trade() -> None:
+    """Both sides are said in one warning: four times less VMEM, and nobody knows how many more steps."""
+    (found,) = changes(BASE, replace(BASE, kernels=(replace(KERNEL, vmem=1024, digest="def"),)))
+    assert "4096 bytes before, 1024 now: -75 %" in found.reason
+    assert "its steps and cycles" in found.reason
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("{replicated}", "{mesh[], [{}, {}]}", "respelled"),
+        ("{replicated}", "{mesh['x'=2], [{}, {}]}", "respelled"),
+        ("{devices=[2,1]<=[2]}", "{mesh['x'=2], [{'x'}, {}]}", "respelled"),
+        ("{replicated}", "{mesh['x'=2], [{'x'}, {}]}", "resharded"),
+        ("{devices=[2,1]<=[2]}", "{mesh['x'=2], [{}, {'x'}]}", "resharded"),
+        ("{maximal device=1}", "{mesh[], [{}, {}]}", "resharded"),
+    ],
+)
+def test_shardings_that_two_versions_of_jax_write_otherwise(old: str, new: str, kind: str) -> None:
+    """In two dumps and in two records: a mesh without axes is `{replicated}`; seven parameters were denied for it."""
+    text = (
+        "HloModule f, num_partitions=2, entry_computation_layout={(f32[4,8]{1,0})->f32[4,8]{1,0}}\n\n"
+        "ENTRY %f (x: f32[4,8]) -> f32[4,8] {\n"
+        "  ROOT %x = f32[4,8]{1,0} parameter(0), sharding={replicated}\n}\n"
+    )
+    sides = [File("a", "a", text.replace("{replicated}", sharding).encode()) for sharding in (old, new)]
+    assert [f.question for f in compare(sides[0], sides[1], "a")] == [kind]
+    records = [replace(BASE, parameters=(replace(X, sharding=sharding), W)) for sharding in (old, new)]
+    assert [f.question for f in changes(*records)] == [kind]
 
 
 @pytest.mark.fast

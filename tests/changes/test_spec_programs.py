@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 from pathlib import Path
 
@@ -83,8 +84,10 @@ def test_the_old_revision_is_compiled_in_a_work_tree_of_its_own(folder: Path) ->
     hook.write_text(f"#!/bin/sh\ntouch {folder.parent}/marks/hook\n")
     hook.chmod(0o755)
     (without,) = run(folder, ["gate", "--against", "HEAD"])
-    assert (without.code, ran(folder)) == (0, set())
-    assert "note     programs of specs/a.yaml: not compiled" in without.out
+    # claims are of the code that is here; what that was no lock says
+    assert (without.code, ran(folder)) == (3, {"new"})
+    assert "unknown  unknown  program step   specs/a.yaml:3:9" in without.out
+    assert "has no layoutproof.lock" in without.out
     before = git(folder, "status", "--porcelain")
     (found,) = run(folder, BASE)
     assert found.code == 1
@@ -156,15 +159,97 @@ def test_against_the_lock(folder: Path) -> None:
     assert "the lock file does not say what it was" in silent.out
 
 
+def locked(folder: Path) -> str:
+    """The lock of what is here, committed."""
+    assert run(folder, ["gate", "--lock"])[0].code == 0
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "locked")
+    return (folder / "layoutproof.lock").read_text()
+
+
+def test_claims_about_programs_are_judged_against_a_revision_as_with_a_lock(folder: Path) -> None:
+    """The spec file is the same, the code breaks what it claims: that was a warning below its bound, or nothing."""
+    held = SPEC.replace("1MiB", "2GiB") + "  - {peak_memory: step, at_most: 250000 bytes}\n"
+    (folder / "specs" / "a.yaml").write_text(held)
+    (folder / "pyproject.toml").write_text('[tool.layoutproof.gate]\npeak_memory = "warn"\nabi = "warn"\n')
+    locked(folder)
+    text = (folder / "model.py").read_text()
+    (folder / "model.py").write_text(text.replace("jnp.tanh(x @ w)", "(jnp.tanh(x @ w), x @ w)"))
+    for found in run(folder, ["gate"], ["gate", "--against", "HEAD"], BASE):
+        assert found.code == 1, found.out
+        assert "deny     lost" in found.out or "deny     refuted  claim peak_memory step" in found.out
+        assert "250000" in found.out
+    (folder / "model.py").write_text(text)
+    assert [each.code for each in run(folder, ["gate"], ["gate", "--against", "HEAD"])] == [0, 0]
+    # a claim that moves to another file is asked there
+    (folder / "model.py").write_text(text.replace("jnp.tanh(x @ w)", "(jnp.tanh(x @ w), x @ w)"))
+    (folder / "specs" / "a.yaml").rename(folder / "specs" / "b.yaml")
+    (moved,) = run(folder, ["gate", "--against", "HEAD"])
+    assert moved.code == 1
+    assert "claim peak_memory step" in moved.out
+
+
+def test_a_lock_is_what_the_tree_compiles_to(folder: Path) -> None:
+    """Whoever adds 900 MB to it hides as much of what comes next; that was no change, also by the next one."""
+    lock = locked(folder)
+    path = folder / "layoutproof.lock"
+    check, against = ["gate", "--lock", "--check"], ["gate", "--against", "HEAD"]
+    text = (folder / "model.py").read_text()
+    (folder / "model.py").write_text(f"# another line\n{text}")
+    assert [each.code for each in run(folder, check, against)] == [0, 0]
+    (folder / "model.py").write_text(text)
+
+    loose = re.sub(r'"temporaries": (\d+)', lambda found: f'"temporaries": {int(found[1]) + 900_000_000}', lock)
+    path.write_text(loose)
+    for found in run(folder, check, against):
+        assert found.code == 1
+        assert "deny     lock  program step of specs/a.yaml" in found.out
+        assert "memory.temporaries is 900000000 there, 0 here" in found.out
+        assert "fix      layoutproof gate --lock" in found.out
+    git(folder, "commit", "-qam", "loose")
+    (later,) = run(folder, against)
+    assert later.code == 1
+    assert "deny     lock  program step: layoutproof.lock   specs/a.yaml:3:9" in later.out
+    path.write_text(lock)
+    assert [each.code for each in run(folder, check, against)] == [0, 0]
+
+    # what another compiler made is not held against this one's, and a lock without a program is not up to date
+    version = lock.partition('"compiler": "')[2].partition('"')[0]
+    path.write_text(lock.replace(version, "XLA:CPU of jaxlib 0.0.1"))
+    assert run(folder, check)[0].code == 3
+    path.write_text("\n".join(line for line in lock.splitlines() if '"program", "kept"' not in line) + "\n")
+    (missing,) = run(folder, check)
+    assert missing.code == 1
+    assert "it is here, and the lock file does not have it" in missing.out
+    path.unlink()
+    assert run(folder, check)[0].code == 2
+
+
+def test_a_program_that_changed_and_whose_record_did_not(folder: Path) -> None:
+    """Another digest of the lowered program is never no change; another line of the source is none."""
+    locked(folder)
+    text = (folder / "model.py").read_text()
+    (folder / "model.py").write_text(text.replace("jnp.tanh(x @ w)", "-jnp.tanh(x @ w)"))
+    for found in run(folder, ["gate"], ["gate", "--against", "HEAD"]):
+        assert found.code == 0, found.out
+        assert "warn     program  program step: lowered program   specs/a.yaml:3:9" in found.out
+        assert "the program changed; nothing that a record holds did" in found.out
+    (folder / "model.py").write_text(f"# another line\n\n{text}")
+    for found in run(folder, ["gate"], ["gate", "--against", "HEAD"]):
+        assert "no change" in found.out
+
+
 def test_usage(folder: Path) -> None:
     usage = run(
         folder,
+        ["gate", "--check"],
+        ["gate", "--lock", "--check", "--against", "HEAD"],
         ["gate", "--compile-base", "specs", "specs"],
         ["gate", "--libtpu", "a", "--libtpu", "b", "--libtpu", "c"],
         ["gate", "--against", "HEAD", "--libtpu", "a", "--libtpu", "b"],
         ["gate", "--libtpu", str(folder), "--libtpu", str(folder)],
     )
-    assert [each.code for each in usage] == [2, 2, 2, 2]
+    assert [each.code for each in usage] == [2] * 6
     assert "no libtpu.so at" in usage[-1].err
 
 

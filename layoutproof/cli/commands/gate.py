@@ -57,6 +57,7 @@ _STYLES = (
     help="A libtpu that compiles the programs of spec files; two of them: the same programs with both.",
 )
 @click.option("--lock", is_flag=True, help="Write layoutproof.lock of PATHS, to compare with later.")
+@click.option("--check", "check_lock", is_flag=True, help="With --lock, write nothing: is it what is here?")
 @form_option
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--new-only", is_flag=True, help="Leave out what is allowed or approved.")
@@ -79,6 +80,7 @@ def command(
     compile_base: bool,
     libraries: tuple[str, ...],
     lock: bool,
+    check_lock: bool,
     form: str,
     output: str | None,
     new_only: bool,
@@ -95,7 +97,8 @@ def command(
 
     Files are specs, HLO dumps, and records of Pallas calls (kernels --record). Without either, the files as they are
     now are compared with layoutproof.lock. Programs that spec files name are compiled, and held against their records
-    in the lock, or with --compile-base against what the old revision compiles to. Every change has a class and its
+    in the lock, or with --compile-base against what the old revision compiles to; --lock --check asks whether the lock
+    is what is here. Every change has a class and its
     proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
     approvals.
 
@@ -105,12 +108,17 @@ def command(
     \b
     Examples:
       layoutproof gate specs --against main
+      layoutproof gate --lock --check
       layoutproof gate before.hlo after.hlo --format html --output gate.html
     """
     from layoutproof.answers.of_states import gate
     from layoutproof.changes.lock_head import NAME
 
-    if lock:
+    if check_lock and not lock:
+        raise click.UsageError("--check needs --lock: it asks whether layoutproof.lock is what is here")
+    if lock and (against is not None or libraries):
+        raise click.UsageError("--lock is about what is here: it takes neither --against nor --libtpu")
+    if lock and not check_lock:
         with only(here(not no_trace)):
             return _write_lock(paths or ("specs",), as_json)
     if scheduler and not backend:
@@ -120,9 +128,9 @@ def command(
     if compile_base and against is None:
         raise click.UsageError("--compile-base needs --against")
     both = len(libraries) == 2
-    if against is None and len(paths) not in (0, 2) and not both:
+    if against is None and len(paths) not in (0, 2) and not both and not lock:
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
-    if against is None and not paths and not both and not os.path.lexists(NAME):
+    if against is None and not paths and not both and not lock and not os.path.lexists(NAME):
         raise click.UsageError(
             "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
         )
@@ -130,13 +138,14 @@ def command(
     workers = Workers(jobs, backend or "", scheduler)
     with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
         answer = gate(
-            *(() if against or both else paths),
+            *(() if against or both or lock else paths),
             against=against,
-            paths=paths if against or both else (),
+            paths=paths if against or both or lock else (),
             compile_base=compile_base,
             libtpu=libraries,
             new_only=new_only and not approve,
             accept_approvals=accept,
+            check_lock=check_lock,
             trace=not no_trace,
             workers=workers,
             progress=progress,
