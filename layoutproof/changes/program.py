@@ -25,7 +25,7 @@ from layoutproof.hlotext.texts import arrays, element_of, element_text, logical
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 from layoutproof.registry.read import map_of, read_layout
 
-_SUFFIX = re.compile(r"(?:\.(?:\d+|clone|remat\d*))+$")
+_SUFFIX = re.compile(r"\d+|clone|remat\d*")
 MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "concat-bitcast")
 """What the TPU compiler brings an array to another memory space with, whole or in slices that are put together."""
 
@@ -73,7 +73,10 @@ class Instruction(NamedTuple):
     @property
     def base(self) -> str:
         """The name without what changes from run to run: `fusion.12` and `fusion.3.clone` are `fusion`."""
-        return _SUFFIX.sub("", self.name)
+        parts = self.name.split(".")
+        while len(parts) > 1 and _SUFFIX.fullmatch(parts[-1]):
+            parts.pop()
+        return ".".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,10 +190,21 @@ def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> 
     return code
 
 
+def _folder_is_gone() -> bool:
+    """Whether the folder in which the command was started was deleted since."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def _message(error: Exception) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, OSError):
+        if not error.filename and _folder_is_gone():
+            return "the working folder was deleted: change to one that is there (cd), and ask again"
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     if isinstance(error, LayoutError | Undecided):
         return str(error)

@@ -46,7 +46,7 @@ What comes with it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
@@ -336,6 +336,22 @@ def permutation(m: IndexMap) -> Permutation | None:
     """
     found: Permutation | None = getattr(m.place, "permutation", None)
     return found
+
+
+def unnamed(m: IndexMap) -> IndexMap | None:
+    """The same map before it exchanges the numbers of one coordinate for others, one to one and within the range.
+
+    What is so of all places of this one (none outside, no two equal) is so of those of the map: numbers that a list
+    exchanges, as the devices of a sharding, need no look at the list.
+
+    Args:
+        m: A map.
+
+    Returns:
+        The map that its place says by its attribute `unnamed`; None where it says nothing of one.
+    """
+    place: Place | None = getattr(m.place, "unnamed", None)
+    return None if place is None else replace(m, place=place)
 
 
 def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS) -> Any:

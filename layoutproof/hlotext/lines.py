@@ -204,14 +204,19 @@ class _Reader:
         # always past the first line: whoever reads on after an error looks for the next one like it
         self.step()
         text, many, quoted = joined([first]), 1, False
-        while self.line and many < MOST_LINES and (goes_on(text) or self.line.startswith(",")):
+        open_still = goes_on(text)
+        while self.line and many < MOST_LINES and (open_still or self.line.startswith(",")):
+            if not self.line.strip():
+                # says nothing, however many there are
+                self.step()
+                continue
             # a string in this table is a module of its own
             if not (quoted and "origin_recovery_table=" in text) and (
                 _starts(self.line) or computation_line(self.line)
             ):
                 break
             text, many = joined([text, self.line]), many + 1
-            quoted = is_quoted(text)
+            quoted, open_still = is_quoted(text), goes_on(text)
             self.step()
         try:
             written, rest = header_of(text)

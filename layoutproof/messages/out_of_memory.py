@@ -29,7 +29,7 @@ _PART = re.compile(
 _NEEDS = re.compile(rf"Program (\w+) requirement {SIZE}")
 _UNPADDED = re.compile(rf"Unpadded \({SIZE}\) Padded \({SIZE}\)")
 _LOST = re.compile(rf"% fragmentation \({SIZE}\)")
-_ENTRY = re.compile(rf"\s*(\d+)\. Size: {SIZE}\s*$")
+_ENTRY = re.compile(rf"\s*(?<!\d)(\d++)\. Size: {SIZE}\s*$")
 _STARTS = (_TOTAL, _NEEDS, _UNPADDED, _ENTRY)
 _FIELD = re.compile(r"\s*(Operator|Shape|Unpadded size|Extra memory due to padding|XLA label|Allocation type): ?(.*)")
 _EXCEEDS = re.compile(r"Allocation \(size=(\d{1,15})\) would exceed memory \(size=(\d{1,15})\)")

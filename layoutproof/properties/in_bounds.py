@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 from layoutproof.core.claim import At, Claim, Outside
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, unnamed
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
@@ -59,7 +59,9 @@ def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[
         return f"{which} is placed outside"
 
     replica = "replica" if m.replicas.extents else ""
-    return (Claim(points, Outside(At(m, "element", replica), extents), explain),)
+    plain = unnamed(m) if extents is None else None
+    implied_by = None if plain is None else claims(plain)[0]
+    return (Claim(points, Outside(At(m, "element", replica), extents), explain, implied_by=implied_by),)
 
 
 def vacuous(m: IndexMap, within: Mapping[str, int] | str | None = None) -> str:

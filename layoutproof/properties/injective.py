@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from layoutproof.core.axes import named
 from layoutproof.core.claim import And, At, Claim, LexLess, Same
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, unnamed
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 
@@ -46,7 +46,9 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         return f"{' and '.join(both)} are both stored at {place}"
 
     same = Same(At(m, "first", replicas[0]), At(m, "second", replicas[1]))
-    return (Claim(points, And((LexLess("first", "second"), same)), explain),)
+    plain = unnamed(m)
+    implied_by = None if plain is None else claims(plain)[0]
+    return (Claim(points, And((LexLess("first", "second"), same)), explain, implied_by=implied_by),)
 
 
 def _replica(at: Point, name: str) -> str:

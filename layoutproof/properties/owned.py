@@ -25,7 +25,7 @@ from math import prod
 from layoutproof.core.axes import onto
 from layoutproof.core.claim import And, At, Claim, LexLess, Same
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, unnamed
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div
@@ -61,7 +61,10 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
     same = Same(At(device, "element", "first_replica"), At(device, "element", "second_replica"))
-    return (*found, Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain))
+    plain = unnamed(m)
+    implied_by = None if plain is None else claims(plain)[-1]
+    twice = And((LexLess("first_replica", "second_replica"), same))
+    return (*found, Claim(points, twice, explain, implied_by=implied_by))
 
 
 def figures(m: IndexMap) -> dict[str, object]:

@@ -14,6 +14,7 @@ import pytest
 
 import layoutproof
 from layoutproof.programs.record import Memory, Record, Value
+from tests.hangs import HANGS
 
 ROOT = Path(layoutproof.__file__).parents[1]
 SCORES = "f32[3,5]{1,0:T(2,2)}"
@@ -23,7 +24,7 @@ OVERLAP = "f32[3,5] strides (4,1)"
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """The same as a process of its own, which is what users start."""
     command = [sys.executable, "-m", "layoutproof", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, **options)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS, **options)
 
 
 def spec(folder: Path, *checks: str) -> str:
@@ -62,7 +63,7 @@ print(run(["check", *sys.argv[1:]]), [m for m in {heavy!r} if m in sys.modules],
 
     def loaded(*arguments: str) -> str:
         command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS)
         return done.stderr.strip()
 
     assert loaded(spec(tmp_path, f"bijective: {SCORES}", f"same_map: ['{SCORES}', '{SCORES}']")) == "0 []"
@@ -88,7 +89,7 @@ from layoutproof.cli.main import run
 print(run(sys.argv[1:]), [m for m in {["pydantic", "yaml"]!r} if m in sys.modules], file=sys.stderr)
 """
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.stderr.strip() == f"0 {loaded}"
 
 
@@ -100,7 +101,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         os.close(reading)
         try:
             done = subprocess.run(
-                command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+                command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=HANGS
             )
         finally:
             os.close(writing)
@@ -113,7 +114,7 @@ def test_a_full_disk_is_not_refuted(options: tuple[str, ...]) -> None:
     """Output that cannot be written ends with 2 and a sentence; 1 would mean refuted."""
     command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES, *options]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANGS)
     assert done.returncode == 2
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr
@@ -122,7 +123,9 @@ def test_a_full_disk_is_not_refuted(options: tuple[str, ...]) -> None:
 def test_a_closed_stdout_is_not_refuted() -> None:
     """Nobody wants the output, so only the exit code answers."""
     command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES]
-    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], cwd=ROOT, stderr=subprocess.PIPE, timeout=120)
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], cwd=ROOT, stderr=subprocess.PIPE, timeout=HANGS
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -155,13 +158,13 @@ sys.exit(cli.run(["check", sys.argv[1]]))
     os.write(slave, b"|")
     try:
         shown = subprocess.run(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, timeout=120, check=True
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, timeout=HANGS, check=True
         )
         bar = os.read(master, 10_000).decode(errors="replace")
     finally:
         os.close(slave)
         os.close(master)
-    silent = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    silent = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=True)
     assert "checks" in bar
     assert silent.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
     assert shown.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
@@ -178,7 +181,7 @@ cli.run = interrupt
 cli.main([])
 """
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
@@ -211,7 +214,7 @@ print(run(["gate", "old.json", "new.json"]), [m for m in {heavy!r} if m in sys.m
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.stderr.strip() == "0 []"
     assert "peak_memory" in done.stdout
 
@@ -226,3 +229,30 @@ def test_a_question_over_products_of_sizes_ends() -> None:
     left = process(*command, "N % 8 == 0")
     assert (left.returncode, left.stderr) == (3, "")
     assert left.stdout.startswith("unknown  covers ")
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_one_line(tmp_path: Path) -> None:
+    """It comes as early as a user can send it: a module that the commands import sends it itself."""
+    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n")
+    # a job in the background of a shell ignores it, and so do its children
+    program = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program += "; runpy.run_module('layoutproof', run_name='__main__')"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_working_folder_that_was_deleted_is_named(tmp_path: Path) -> None:
+    """The message says what to do, not only an error number; what needs no folder is answered."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for words, code, said in (
+        (["check", "specs"], 2, "the working folder was deleted: change to one that is there (cd), and ask again\n"),
+        (["ask", "injective", SCORES], 0, ""),
+    ):
+        command = ["sh", "-c", 'rmdir "$0"; exec "$@"', str(gone), sys.executable, "-m", "layoutproof", *words]
+        done = subprocess.run(command, cwd=gone, env=environment, capture_output=True, text=True, timeout=HANGS)
+        assert (done.returncode, done.stderr) == (code, said)
+        gone.mkdir()

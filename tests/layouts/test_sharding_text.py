@@ -239,3 +239,18 @@ def test_long_text_and_many_devices() -> None:
     assert array.index_map().at((4095, 4095)) == (4095 * 1024 + 1023, 3, 0)
     with pytest.raises(lp.LayoutError, match="at most 1000000"):
         parse("{" + " " * 1_000_000 + "}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,1,0)}",
+        "f32[8,8] sharded {devices=[2,2]<=[2,2]T(0,0)}",
+        "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(2,1,2)}",
+    ],
+)
+def test_an_order_that_names_a_dimension_twice_is_refused(text: str) -> None:
+    """XLA aborts on it; the twin with each dimension once is read."""
+    with pytest.raises(lp.LayoutError, match=r"names dimension [02] twice \(XLA aborts\); it is a permutation"):
+        lp.read_layout(text)
+    assert lp.read_layout("f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,2,1)}")

@@ -14,7 +14,7 @@ from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.space import Space
 from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.model import NamedSharding, TileSharding
-from layoutproof.layouts.sharding.place import Shards, devices
+from layoutproof.layouts.sharding.place import Shards, devices, position
 from layoutproof.layouts.sharding.tiles import Tiles, iota
 from layoutproof.layouts.xla.shape import XlaLayout
 
@@ -57,11 +57,12 @@ class ShardedArray(Shown):
         shard = tuple(ceil_div(extent, count) for extent, count in zip(self.dims, data, strict=True))
         replicas = tuple((kind, size) for kind, size in zip(groups, tiles.dims[len(data) :], strict=True) if size > 1)
         device, most = devices(tiles, self.devices)
+        counted = position(tiles, self.devices, most)
         names = tuple("ijklmnop"[: len(data)]) if len(data) <= 8 else tuple(f"i{k}" for k in range(len(data)))
         domain = Space(names, self.dims)
         box = Space(tuple(kind for kind, _ in replicas), tuple(size for _, size in replicas))
         if self.layout is None:
-            place = Shards(self.dims, data, shard, replicas, device, most, lambda index, on: index)
+            place = Shards(self.dims, data, shard, replicas, device, most, lambda index, on: index, position=counted)
             return IndexMap(domain, Space(("device", *(f"local_{n}" for n in names)), (most, *shard)), place, box)
         one = replace(self.layout, dims=shard).index_map()
         flat, memory = one.flat(), one.memory
@@ -69,7 +70,7 @@ class ShardedArray(Shown):
             raise LayoutError(f"the layout of {self.layout} says nothing of memory")
         size = ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes
         local = lambda index, on: flat.place(index, (), on)  # noqa: E731  a name would say no more
-        place = Shards(self.dims, data, shard, replicas, device, most, local, size)
+        place = Shards(self.dims, data, shard, replicas, device, most, local, size, counted)
         return IndexMap(domain, Space(("device", "offset"), (most, memory.allotted)), place, box)
 
     def assignment(self) -> tuple[Tiles, tuple[str, ...]]:

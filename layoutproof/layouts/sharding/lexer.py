@@ -72,6 +72,9 @@ def iota_parts(cursor: XlaCursor) -> tuple[list[int], list[int]]:
             raise cursor.refuse(f"T(..) names dimension {number}, but the reshape has 0..{len(reshape) - 1}", start)
     if len(perm) != len(reshape):
         raise cursor.refuse(f"T(..) has {len(perm)} dimensions and the reshape has {len(reshape)}", start)
+    twice = next((number for k, number in enumerate(perm) if number in perm[:k]), None)
+    if twice is not None:
+        raise cursor.refuse(f"T(..) names dimension {twice} twice (XLA aborts); it is a permutation", start)
     cursor.take(")", "after the transpose")
     return reshape, perm
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.index_map import Index, row_major
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.reshape import reshape
 from layoutproof.core.size import Extent
-from layoutproof.layouts.sharding.tiles import Tiles, digits_of, listed
+from layoutproof.layouts.sharding.tiles import Tiles, digits_of, iota, listed
 
 DeviceOf = Callable[[Index, Numbers], Any]
 
@@ -31,6 +31,7 @@ class Shards:
     replicas: names and sizes of the subgroups.  device: device number from tile numbers ++ replica numbers.
     range_devices: device numbers are below it.  local: place within the shard from the index within it.
     shard_bytes: bytes that a device allots, where the layout of a shard is known.
+    position: where a list gives each device its number, the position in the list, which is below range_devices too.
     """
 
     extents: tuple[Extent, ...]
@@ -41,6 +42,7 @@ class Shards:
     range_devices: int
     local: Callable[[Index, Numbers], Index]
     shard_bytes: Extent | None = None
+    position: DeviceOf | None = None
 
     def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
         numbers: list[Any] = []
@@ -56,6 +58,11 @@ class Shards:
     def shards(self) -> Shards:
         """The cut of a map, found through its `place`."""
         return self
+
+    @property
+    def unnamed(self) -> Shards | None:
+        """The same with the position in the list in place of the device's number; None where there is no list."""
+        return None if self.position is None else replace(self, device=self.position, position=None)
 
     def holders(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """(device, extents of what it holds) of every device, for an array of known extents."""
@@ -85,7 +92,12 @@ def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf
     found = digits_of(tiles.devices)
     if found is None:
         runs = _runs(tiles.devices)
-        return lambda numbers, on: _pick(runs, row_major(_whole(numbers, tiles.dims), tiles.dims, on), on), most
+
+        def of_list(numbers: Index, on: Numbers) -> Any:
+            position = row_major(_whole(numbers, tiles.dims), tiles.dims, on)
+            return tiles.devices[position] if type(position) is int else _pick(runs, position, on)
+
+        return of_list, most
     base, strides = found
     if not strides:
         return lambda numbers, on: base, most
@@ -98,6 +110,15 @@ def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf
         return total
 
     return of_strides, most
+
+
+def position(tiles: Tiles, named: int | tuple[int, ...] | None, most: int) -> DeviceOf | None:
+    """The position in the list that gives each device its number below `most`; None where numbers are no such list."""
+    numbers = named if isinstance(named, tuple) else tiles.devices
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= most:
+        return None
+    # each tile has one of them, whichever it is, so that the order says nothing
+    return devices(iota(tiles.dims), None)[0]
 
 
 def _whole(numbers: Index, dims: tuple[int, ...]) -> Index:
