@@ -125,12 +125,18 @@ class Forms:
                 yield from ((form, name, traced[name], found[name]) for name in traced if name in found)
 
     def contradictions(self) -> list[str]:
-        """What is proved of one form and refuted of another, in words."""
+        """What is proved of one form and refuted of another, in words.
+
+        Programs of a batch run at the same time: what one finds in scratch that nobody has written (`initialised`) is
+        then a race as well.
+        """
         both = {Verdict.PROVED, Verdict.REFUTED}
+        unwritten = self.verdicts["traced"].get("initialised") is Verdict.REFUTED
         return [
             f"{self.name} {form} ({self.how}): {question} is {two.value}, and {one.value} of the traced kernel"
             for form, question, one, two in self.compared()
             if {one, two} == both
+            and not (unwritten and question == "body_races" and form.startswith("batched") and two is Verdict.REFUTED)
         ]
 
     def open(self) -> list[tuple[str, str]]:

@@ -421,3 +421,9 @@ def test_a_contradiction_is_told() -> None:
         "k batched (vmap of 2 along [0]): initialised is refuted, and proved of the traced kernel"
     ]
     assert found.open() == [("batched", "body_races")]
+    # garbage in scratch is one core's own, or another's
+    unwritten = {"initialised": refuted, "body_races": proved}
+    raced = {"traced": unwritten, "batched": {**unwritten, "body_races": refuted}}
+    assert forms.Forms("k", "", raced).contradictions() == []
+    sound = {form: {**each, "initialised": proved} for form, each in raced.items()}
+    assert len(forms.Forms("k", "", sound).contradictions()) == 1

@@ -9,8 +9,8 @@ Asked of the programs in their order on one core. Bytes are counted, per slot of
 many copies, and its address counts for nothing. While any byte of a slot is not waited for, any copy on it may run.
 A scope (`run_scoped`) ends with nothing in flight into its memory or out of it, and with its semaphores at 0.
 Example: `copy.start(); o_ref[...] = buf[...]; copy.wait()` reads `buf` while the copy into it is in flight.
-Unknown: copies to and signals from other devices, barriers, slots that data choose, and loops whose number of
-iterations data choose, where an iteration leaves something in flight.
+Unknown: copies to and signals from other devices, barriers, semaphores handed from one kernel to another, slots that
+data choose, and loops whose number of iterations data choose, where an iteration leaves something in flight.
 Source: docs/pallas/tpu/distributed.md of JAX (0.10.2); `dma_wait_p` takes the bytes of its source's shape.
 Fix: wait before reading, wait once for each start's bytes, a slot and a semaphore for each copy in flight.
 Incident: a buffer overwritten before its copy was waited for: https://github.com/sgl-project/sglang-jax/issues/1110
@@ -63,11 +63,13 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
             reason = "shares its buffer with an operand that has windows: not modelled"
             yield Obligation(kernel.outputs[b].name, undecided(reason), source=kernel.source)
             return
-    given = {o.name for o in kernel.operands if o.memory == "semaphore"}
+    given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in moving:
         name = effect.semaphore.reference.name
         if effect.device:
             reason = f"a semaphore that {effect.device} signals or a copy to it: not modelled"
+        elif given.get(name) == "out":
+            reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, and not looked at"
         elif name in given or effect.semaphore.reference.role != "semaphore":
             reason = "a semaphore that the kernel is given: what it counts at first is not known"
         else:
