@@ -32,11 +32,12 @@ COMMAND = "the command line"
 class Found(Answer):
     """What was found. answer: of the kind of problem that it is, with its own figures.
 
-    more: the answer of the same search with so many found.
+    more: the answer of the same search with so many found.  assumed: the target, where nobody named one.
     """
 
     answer: problems.Answer
     more: Callable[[int], problems.Answer] | None = field(default=None, repr=False, compare=False)
+    assumed: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -56,11 +57,15 @@ class Found(Answer):
         return self.verdict.exit_code
 
     def __str__(self) -> str:
-        return self.answer.text(why=False)
+        return self.answer.text(why=False) + self._assumed()
 
     def why(self) -> str:
         """The report with the model, its sources, which properties were proved, and what was left out or refused."""
-        return self.answer.text()
+        return self.answer.text() + self._assumed()
+
+    def _assumed(self) -> str:
+        """Whose target it is, where nobody named one."""
+        return f"\ntarget          {self.assumed}, since none is named; --target says another" if self.assumed else ""
 
     def candidates(self, *, keep: int = MOST, within: str | float | None = None) -> Iterator[dict[str, int]]:
         """The legal tilings for an autotuner to measure, the cheapest by the model first, each searched when asked for.
@@ -96,7 +101,7 @@ class Found(Answer):
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof search --json` prints."""
-        return {**self.answer.as_json(), "written": []}
+        return {**self.answer.as_json(), "target_assumed": bool(self.assumed), "written": []}
 
     def png(self) -> bytes | None:
         """The cost over two variables, and the Pareto front, as PNG; None where nothing was found.
@@ -118,6 +123,7 @@ def search(
     sizes: Sequence[int] = (),
     dtype: str | None = None,
     target: str | None = None,
+    headroom: str | None = None,
     args: Sequence[object] = (),
     kwargs: Mapping[str, object] | None = None,
     tune: Mapping[str, object] | None = None,
@@ -139,6 +145,9 @@ def search(
         sizes: Of a ready kernel, in the order of its file (matmul: M, N, K); () = those of the file.
         dtype: Of a ready kernel: the element type of its arrays, such as `bf16`.
         target: Of a ready kernel or a function: the TPU generation.
+        headroom: Of a ready kernel or a function: what of VMEM is kept free for registers that spill, a percentage such
+            as `"25%"`, or a kind of body such as `"matmul"`; by default what the kind of the body needs. What takes
+            more is set aside.
         args: Of a function: its arguments, shapes as texts.
         kwargs: Of a function: how the variables are passed; by default each by its own name.
         tune: Of a function: what each variable may be, `{"bm": "128..2048"}` or as in a file.
@@ -162,8 +171,10 @@ def search(
         raise LayoutError(f"prune is the path of a JSON file, not {shorten(repr(prune), 60)}")
     sizes = [_number(f"size {k} of {len(sizes)}", size) for k, size in enumerate(sizes, 1)]
     with _as_asked(problem):
-        root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {})
+        root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {}, headroom)
     factor = problems.factor(within)
+    unnamed = target is None and (_word(problem) in ready.kernels() or ":" in _word(problem))
+    assumed = str(root.value["target"].value) if unnamed else ""
 
     def more(count: int) -> problems.Answer:
         with only(here(trace)), _as_asked(problem, file):
@@ -171,18 +182,18 @@ def search(
 
     if prune is not None:
         with only(here(trace)), _as_asked(problem, file):
-            return Found(problems.prune(root, file, Path(prune), keep, factor))
+            return Found(problems.prune(root, file, Path(prune), keep, factor), assumed=assumed)
     if factor is None:
-        return Found(more(keep or best), more)
+        return Found(more(keep or best), more, assumed)
     count = 8
     while True:
         found = more(min(count, keep or MOST))
         costs = [cost for _, cost in problems.rows(found)]
         near = sum(cost <= factor * costs[0] for cost in costs)
         if near < len(costs):
-            return Found(problems.near(more(near), factor), more)
+            return Found(problems.near(more(near), factor), more, assumed)
         if len(costs) < count or count >= (keep or MOST):
-            return Found(found, more)
+            return Found(found, more, assumed)
         count *= 4
 
 
@@ -221,6 +232,7 @@ def _stated(
     args: Sequence[object],
     kwargs: Mapping[str, object],
     tune: Mapping[str, object],
+    headroom: str | None = None,
 ) -> tuple[Node, str]:
     """The document of a problem, and its file."""
     name = _word(problem)
@@ -228,15 +240,15 @@ def _stated(
     of_kernel = {"sizes": sizes, "dtype": dtype}
     if name in ready.kernels():
         _unused(of_function, "a function, pkg.mod:fn")
-        document, file = ready.kernel(name, sizes, dtype, target)
+        document, file = ready.kernel(name, sizes, dtype, target, headroom)
         return _dumped(document, file), file
     if ":" in name:
         _unused(of_kernel, "ready kernels")
-        return _dumped(ready.function(name, args, kwargs, tune, target), COMMAND), COMMAND
+        return _dumped(ready.function(name, args, kwargs, tune, target, headroom), COMMAND), COMMAND
     if name.isidentifier():
         raise ready.unknown(name)
     _unused(of_function, "a function, pkg.mod:fn")
-    _unused({**of_kernel, "target": target}, "ready kernels; a search file states its own")
+    _unused({**of_kernel, "target": target, "headroom": headroom}, "ready kernels; a search file states its own")
     return _read(problem)
 
 

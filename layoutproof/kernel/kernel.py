@@ -216,6 +216,21 @@ class BodyReader(Protocol):
         """What reads the same body as that of another kernel."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one program's body computes, as far as a search needs it.
+
+    kind: elementwise, reduction, matmul or attention.  flops: of its matrix products.  always: whether every program
+    does all of these; otherwise some stand under conditions.  held: bytes of the largest product that the body works
+    on before it is stored, 0 = none.
+    """
+
+    kind: str
+    flops: int = 0
+    always: bool = True
+    held: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """One Pallas call, or one `emit_pipeline` inside of it.
@@ -240,6 +255,7 @@ class Kernel:
     alone: whether the program that makes the call does nothing else: its arrays come from and go to the device's main
     memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
+    work: what the body computes, None = nobody has looked.
     """
 
     name: str
@@ -266,6 +282,7 @@ class Kernel:
     unread: str = ""
     alone: bool = True
     axes: tuple[tuple[str, int], ...] = ()
+    work: Work | None = field(default=None, repr=False)
 
     @property
     def body(self) -> Any:

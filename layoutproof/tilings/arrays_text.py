@@ -104,7 +104,7 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
     lines = []
     for rank, one in enumerate(answer.best, 1):
         shards = one.shards
-        sent = "" if answer.price is None else f"; {_bytes(one.sent)} sent a step"
+        sent = "" if answer.price is None else f"; {_bytes(one.sent)} sent a step; cost {one.cost}"
         lines.append(f"  {rank}.  {_bytes(one.bytes)} a device, of {answer.memory}{sent}")
         lines += [
             f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"

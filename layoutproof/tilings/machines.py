@@ -27,6 +27,9 @@ BODIES = {
 """By the kind of a kernel's body: the most VMEM that a compiled kernel took, against its windows and scratch, and which
 did. The rest are registers that spill, which no formula knows; it bounds nothing. `tpu_memory.SPILLS` is the worst."""
 
+SET_ASIDE = "set aside: VMEM model above {} % of the limit"
+"""What is said of candidates that headroom leaves out: nothing is proved of them, and the compiler may take them."""
+
 _TIME = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(ps|ns|us)")
 _UNITS = {"ps": 1, "ns": 1_000, "us": 1_000_000}
 _WHOLE = re.compile(r"[su]\d+|pred")
@@ -38,6 +41,21 @@ class Headroom:
 
     percent: int
     source: str
+
+    @property
+    def aside(self) -> str:
+        """What it does with a candidate that takes more, in words."""
+        return SET_ASIDE.format(100 - self.percent)
+
+
+def of_body(kind: str | None) -> Headroom:
+    """The headroom of a kernel whose body is of this kind, None = nobody knows it: then that of the worst kind.
+
+    >>> of_body("matmul").percent, of_body(None).percent
+    (21, 55)
+    """
+    found = headroom(kind)
+    return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
 
 
 def headroom(value: Any) -> Headroom:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -19,6 +19,10 @@ UNDECIDED = "undecided: "
 
 NONE = Headroom(0, "stated in the file")
 """Nothing is kept free."""
+
+
+UNKEPT = Headroom(0, "nothing is kept free: the compiler decides")
+"""The headroom of who is asked about all that may fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class Problem:
     flops: of the whole kernel, None = not counted.
     cost: over FIGURES and names, None = time.  worst: the largest cost over the shapes counts, not their weighted sum.
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
-    vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
+    vmem: bytes that windows and scratch may take, headroom taken off.
+    limit: the same with it, 0 = `vmem`.  target, compiler: whose rules are kept.
     source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
     headroom: what `vmem` is less than what was given, and who says so.
     ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
@@ -66,11 +71,16 @@ class Problem:
     body: str | None = None
     overhead_given: bool = False
     headroom: Headroom = NONE
+    limit: int = 0
     ranges: Mapping[str, Any] = field(default_factory=dict)
     model: CostModel = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", CostModel(self.kernel, self.flops, self.machine))
+
+    def roomy(self) -> Problem:
+        """The same without headroom: what it sets aside is a candidate too."""
+        return self if not self.limit else replace(self, vmem=self.limit, headroom=UNKEPT)
 
     def count(self) -> int:
         """How many candidates there are, legal or not."""

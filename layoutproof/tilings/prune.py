@@ -18,7 +18,7 @@ from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
 from layoutproof.tilings.tilings_json import candidate_json
 from layoutproof.tilings.tilings_text import table
-from layoutproof.tilings.traced import TracedProblem, search_traced
+from layoutproof.tilings.traced import TracedFound, TracedProblem, kept_free, search_traced
 
 Row = Mapping[str, Any]
 MAX_ROWS = 16 * MIB
@@ -42,16 +42,16 @@ class Pruned:
     @property
     def verdict(self) -> Verdict:
         """PROVED: something is kept.  REFUTED: all are illegal.  UNKNOWN: of some it is not known."""
-        if self.unknown:
+        if self.unknown or (not self.kept and any(why.startswith("set aside") for _, why in self.dropped)):
             return Verdict.UNKNOWN
         return Verdict.PROVED if self.kept else Verdict.REFUTED
 
     def text(self, why: bool = True) -> str:
         """What is kept, with its figures, and why the rest is not."""
-        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
+        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are kept"
         lines = [head, *(["", *self.lines] if self.lines else []), ""]
         for at, reason in self.dropped:
-            word = "unknown" if at in self.unknown else "dropped"
+            word = "unknown" if at in self.unknown else "aside" if reason.startswith("set aside") else "dropped"
             lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(reason, 300)}")
         return "\n".join(lines).rstrip()
 
@@ -148,7 +148,11 @@ def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") ->
         if not why:
             single = search_traced(replace(problem, variables={name: (value,) for name, value in values.items()}))
             found = single.found
-            why = next(iter(single.refused), "") or "".join(UNDECIDED + said for said in list(single.undecided)[:1])
+            why = (
+                next(iter(single.refused), "")
+                or _left_aside(problem, single)
+                or "".join(UNDECIDED + said for said in list(single.undecided)[:1])
+            )
             why = why or (UNDECIDED + single.unknown if single.unknown else "")
         if why:
             dropped.append((at, why))
@@ -161,6 +165,11 @@ def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") ->
             f"{figures['steps']} steps, {figures['vmem']} bytes of VMEM"
         )
     return _pruned(problem, rows, kept, lines, dropped)
+
+
+def _left_aside(problem: TracedProblem, single: TracedFound) -> str:
+    """What is said of a candidate that headroom sets aside, "" = it does not."""
+    return kept_free(problem, single.aside[0].kernels[0]).aside if single.aside else ""
 
 
 def _pruned(
@@ -203,11 +212,11 @@ def values_of(variables: Mapping[str, Sequence[int]], row: Row, at: int, file: s
     values = {}
     for name, domain in variables.items():
         if name not in row and len(domain) != 1:
-            raise LayoutError(f"candidate {at} has no {name!r}: {shorten(json.dumps(row), 80)}", file=file)
+            raise LayoutError(f"candidate {at + 1} has no {name!r}: {shorten(json.dumps(row), 80)}", file=file)
         value = row.get(name, domain[0])
         if type(value) is not int or value < 1:
             shown = shorten(json.dumps(value), 40)
-            raise LayoutError(f"candidate {at}: {name} is a whole number of at least 1, not {shown}", file=file)
+            raise LayoutError(f"candidate {at + 1}: {name} is a whole number of at least 1, not {shown}", file=file)
         values[name] = value
     return values
 
@@ -226,4 +235,7 @@ def _limits(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[
     if found:
         return f"breaks {found[0]}"
     used = max(row["vmem"] for row in rows)
-    return f"VMEM: {used} bytes needed, {problem.vmem} allowed" if used > problem.vmem else ""
+    if used > problem.vmem:
+        why = problem.headroom.aside if problem.vmem < used <= problem.limit else "VMEM"
+        return f"{why}: {used} bytes needed, {problem.vmem} allowed"
+    return ""

@@ -14,7 +14,7 @@ from layoutproof.kernel.kernel_text import read_kernel
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.document import at, at_key, beside
-from layoutproof.tilings.machines import machine, vmem_limit
+from layoutproof.tilings.machines import headroom, machine, vmem_limit
 from layoutproof.tilings.problem import Problem, Shape
 from layoutproof.tilings.search_model import KernelSearch
 from layoutproof.tilings.traffic import traffic
@@ -50,6 +50,8 @@ def read_problem(root: Node, file: str = "search") -> Problem:
             raise at_key(tune, name, file, f"{name} is tuned and appears nowhere in the kernel")
     with at(root.value.get("body", root), file):
         body = None if said.body is None else beside(said.body, file)
+    limit = min(own, said.vmem or own)
+    kept = said.headroom or headroom(None)
     return Problem(
         name=said.search or Path(file).stem,
         kernel=kernel,
@@ -57,9 +59,10 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         shapes=said.sizes,
         machine=machine(said.target, kernel, said.step_overhead),
         target=said.target,
-        vmem=min(own, said.vmem or own) * (100 - said.headroom.percent) // 100,
+        vmem=limit * (100 - kept.percent) // 100,
+        limit=limit,
         compiler=said.compiler,
-        headroom=said.headroom,
+        headroom=kept,
         flops=said.flops,
         cost=said.cost,
         worst=said.over != "sum",

@@ -61,7 +61,11 @@ def kernels() -> Mapping[str, Path]:
 
 
 def kernel(
-    name: str, sizes: Sequence[int] = (), dtype: str | None = None, target: str | None = None
+    name: str,
+    sizes: Sequence[int] = (),
+    dtype: str | None = None,
+    target: str | None = None,
+    headroom: str | None = None,
 ) -> tuple[dict[str, Any], str]:
     """(the search file of a ready kernel with these sizes, its path). sizes: in the order of the file, () = its own.
 
@@ -92,6 +96,7 @@ def kernel(
     if sizes or dtype:
         document["search"] = f"{name} {' x '.join(map(str, sizes or first.values()))} {dtype or own}"
     document["target"] = target or document["target"]
+    document |= {} if headroom is None else {"headroom": headroom}
     return document, path.as_posix()
 
 
@@ -114,12 +119,14 @@ def function(
     kwargs: Mapping[str, object],
     tune: Mapping[str, object],
     target: str | None,
+    headroom: str | None = None,
 ) -> dict[str, Any]:
-    """The search file of a function. place: as of `trace`.  tune: what each variable may be."""
+    """The search file of a function. place: as of `trace`.  tune: what each variable may be.  headroom: as there."""
     if not tune:
         raise LayoutError(f"say what may be chosen for {shorten(place, 60)}: --tune bm=128..2048")
     found: dict[str, Any] = {"search": place, "target": target or DEFAULT_TARGET, "trace": place, "args": list(args)}
     found |= {"kwargs": dict(kwargs)} if kwargs else {}
+    found |= {"headroom": headroom} if headroom is not None else {}
     return found | {
         "tune": {name: values_of(value) if isinstance(value, str) else value for name, value in tune.items()}
     }

@@ -217,7 +217,10 @@ Conditions = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 Time = Annotated[int, Read(lambda value, _: picoseconds(value), {"anyOf": [{"const": 0}, {"type": "string"}]})]
-Kept = Annotated[Headroom, Read(lambda value, _: headroom(value), {"type": ["string", "integer", "null"]})]
+Kept = Annotated[
+    Headroom | None,
+    Read(lambda value, _: None if value is None else headroom(value), {"type": ["string", "integer", "null"]}),
+]
 
 
 class _Search(Model):
@@ -261,7 +264,8 @@ class _Tilings(_Search):
         None,
         validate_default=True,
         description="How much of vmem is kept free for registers that spill: a percentage, or the kind of body "
-        f"({', '.join(BODIES)}) with what was measured; default: the worst kind.",
+        f"({', '.join(BODIES)}) with what was measured; default: the kind of the body of a traced function, else the "
+        "worst kind. What takes more is set aside, and nothing is proved of it.",
         examples=["25%", "matmul"],
     )
     step_overhead: Time | None = Field(None, description="Time of one grid step.", examples=["350ns"])

@@ -36,6 +36,10 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         "certificate": _certificate(answer),
         "bound": progress.bound,
         "refused": dict(progress.refused),
+        "set_aside": {
+            "count": answer.aside,
+            "why": f"VMEM model above {100 - problem.headroom.percent} % of the limit" if answer.aside else "",
+        },
         "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.removed],
         "model": {
             "bandwidth": problem.machine.bandwidth,

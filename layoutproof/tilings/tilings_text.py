@@ -55,6 +55,10 @@ def text(answer: Tilings, why: bool = True) -> str:
         lines += [_line("unknown", answer.front.unknown) if answer.front.unknown else _line("complete", covered)]
     lines += [] if lines[-1] == "" else [""]
     lines += certificate(answer, why)
+    if answer.aside:
+        left = "nothing is proved of them, --compile has the compiler decide"
+        above = f"VMEM model above {100 - problem.headroom.percent} % of the limit"
+        lines.append(_line("set aside", f"{answer.aside} candidates: {above}; {left}"))
     if not why:
         # the compiler's refusals are an answer, and so is what it was not asked
         lines += _refusals(answer)
@@ -149,6 +153,8 @@ def certificate(answer: Tilings, why: bool = True) -> list[str]:
         if progress.bound is not None:
             lines.append(_line("bound", f"what is left costs no less than {cost_text(problem, progress.bound)}"))
         return lines
+    if not progress.found and answer.set_aside:
+        return [_line("unknown", answer.set_aside)]
     if not progress.found and answer.uncompiled:
         return [_line("unknown", answer.uncompiled)]
     if not progress.found:
@@ -159,7 +165,8 @@ def certificate(answer: Tilings, why: bool = True) -> list[str]:
     dearest = cost_text(problem, progress.found[-1].cost)
     many = len(progress.found)
     whole = "the table" if answer.best is None or many <= answer.best else f"the {many} that the compiler takes"
-    what = f"nothing outside of {whole} that the rules allow costs less than {dearest}"
+    rules = "the rules allow and headroom leaves" if answer.aside else "the rules allow"
+    what = f"nothing outside of {whole} that {rules} costs less than {dearest}"
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
     elif found.kind == "bounds":
@@ -171,7 +178,7 @@ def certificate(answer: Tilings, why: bool = True) -> list[str]:
         return [*lines, *unknown]
     if count != answer.asked:
         lines.append(_line("", f"{answer.asked - count} of the {answer.asked} are left out first, see below"))
-    return [*lines, *_because(Counter(found.cheaper or {}), "cheaper, but refused by the rules"), *unknown]
+    return [*lines, *_because(Counter(found.cheaper or {}), "cheaper, but left out"), *unknown]
 
 
 def masks(answer: Tilings) -> list[tuple[Partial, ...]]:
@@ -335,8 +342,8 @@ def _because(refused: Mapping[str, int], what: str = "refused") -> list[str]:
         total, first = kinds.get(kind, (0, why))
         kinds[kind] = (total + count, first)
     shown = sorted(kinds.values(), key=lambda pair: -pair[0])[:REASONS]
-    return [_line("", f"{count} {what}: {'more VMEM than allowed' if why == 'VMEM' else shorten(why, 160)}")
-            for count, why in shown]  # fmt: skip
+    left = "more VMEM, by the model, than headroom leaves of the limit"
+    return [_line("", f"{count} {what}: {left if why == 'VMEM' else shorten(why, 160)}") for count, why in shown]
 
 
 def _cost_name(problem: Problem) -> str:

@@ -8,6 +8,9 @@ Then the cheapest are judged first, by the properties of kernels and the target'
 What a kernel moves by manual DMA is not in its index maps: a cost of bytes or time is then unknown.
 What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
 A candidate whose body is refuted is illegal; what stays unknown of a body refuses nothing, and the answer says it.
+One that takes more of VMEM, by the model, than headroom leaves is set aside, unless the compiler is asked: it is no
+answer, and nothing is proved of it. What the matrix products of a body compute is counted where every candidate is
+traced, and all programs do all of them.
 """
 
 from __future__ import annotations
@@ -19,22 +22,30 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
+from layoutproof.core.finding import Finding
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import Size
 from layoutproof.core.term import Term, reads
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled, Work
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
+from layoutproof.pallas.memory_needed import memory_needed
 from layoutproof.tilings.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.compiler_stage import PATIENCE, Report, accepted, words
 from layoutproof.tilings.cost import FIGURES, CostModel
-from layoutproof.tilings.legal import PARTIAL, against
-from layoutproof.tilings.machines import Headroom, machine
+from layoutproof.tilings.legal import MEMORY, PARTIAL, against
+from layoutproof.tilings.machines import Headroom, machine, of_body
 from layoutproof.tilings.problem import NONE, Constraint
 
 MOST = 4096
 """Candidates that are looked at, at effort 1 (about 10 ms each where it is traced, 0.3 ms where it is not)."""
+
+COUNTED = 256
+"""Candidates up to which each is traced where its body has products, so that what they compute is counted."""
+
+LEFT = 64
+"""Candidates, dearer than the last that is shown, up to which each is judged, so that all that are refused count."""
 
 FUNCTION = "the function: "
 """Before what a function says that refuses a candidate."""
@@ -54,7 +65,8 @@ class TracedProblem:
     """variables: name -> values, rising.  trace: the kernels of one choice; LayoutError where the function refuses it.
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
-    is kept free of it.  step_overhead: ps of one grid step, None = not stated.  sizes: other names of the expressions.
+    is kept free of it, None = what the kind of each body needs.
+    step_overhead: ps of one grid step, None = not stated.  sizes: other names of the expressions.
     confirm: asks the compiler, None = nobody can; confirmed: whether it is asked.
     source: file, line and column of the function's name.
     The rest as in `problem.Problem`.
@@ -67,7 +79,7 @@ class TracedProblem:
     compiler: str | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     vmem: int | None = None
-    headroom: Headroom = NONE
+    headroom: Headroom | None = NONE
     step_overhead: int | None = None
     flops: Term | None = None
     cost: Term | None = None
@@ -110,6 +122,9 @@ class TracedFound:
     unasked: why the compiler, which should have been asked, was not.
     traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
     told: what the compiler says of each candidate that was put to it.
+    aside: candidates that headroom sets aside, cheapest first.  because: by reason for which candidates are refused,
+    what was found of the first of them.  unjudged: candidates that cost more than what is shown and were not judged.
+    compute: why what bodies compute is not in the cost, "" = it is, or there are no products.
     """
 
     count: int = 0
@@ -124,6 +139,10 @@ class TracedFound:
     traced: int = 0
     ways: int = 0
     told: list[Report] = field(default_factory=list)
+    aside: list[Traced] = field(default_factory=list)
+    because: dict[str, Finding] = field(default_factory=dict)
+    unjudged: int = 0
+    compute: str = ""
 
     @property
     def unknown(self) -> str:
@@ -136,6 +155,9 @@ class TracedFound:
         by_hand = dict.fromkeys(name for one in self.found for name in one.uncounted)
         if by_hand:
             return f"{', '.join(by_hand)}: moved by manual DMA, and the bytes of that are not counted"
+        if self.aside and not self.found:
+            left = f"{len(self.aside)} candidates are set aside by headroom, and nothing is proved of them"
+            return f"{left}: --compile has the compiler decide, --headroom 0% takes all that fit by the model"
         return self.unasked
 
 
@@ -155,6 +177,7 @@ def _searched(
 ) -> TracedFound:
     result = TracedFound(count=candidates.count)
     known: dict[Kernels, Prices] = {}
+    counted = problem.flops is None and (candidates.stopped or candidates.count <= COUNTED)
     for values in itertools.islice(_choices(problem), MOST * effort):
         result.looked_at += 1
         broken = _broken(problem, {**problem.sizes, **values})
@@ -163,10 +186,18 @@ def _searched(
             continue
         calls, traced = candidates.calls(values)
         if isinstance(calls, LayoutError):
-            result.refused[FUNCTION + calls.problem] += 1
+            named = f"{calls.file}: " if calls.file and "No such file" in calls.problem else ""
+            result.refused[FUNCTION + named + calls.problem] += 1
             continue
+        work = [call.work for call in calls if isinstance(call, Kernel) and call.work is not None]
+        if problem.flops is None and any(one.kind in ("matmul", "attention") for one in work):
+            result.compute = result.compute or _uncounted(work, counted)
+            # terms know nothing of bodies
+            candidates.stopped |= counted
+            if not traced and counted:
+                calls, traced = candidates.itself(values), True
         try:
-            given = known.get(calls) or prices(problem, calls)
+            given = known.get(calls) or prices(problem, calls, counted)
             if not traced:
                 known[calls] = given
             result.ranked.append(replace(priced(problem, values, given), traced=traced))
@@ -180,17 +211,11 @@ def _searched(
     result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
     waiting: list[Traced] = []
     for k, one in enumerate(result.ranked):
-        body: tuple[str, ...] = ()
-        if one.traced:
-            why, sure = illegal(problem, one, target)
-        else:
-            one, why, sure = _of_terms(problem, one, target, candidates)
+        one, why, sure = _judged(problem, one, target, candidates, result, counted)
         if not why:
-            why, body = of_bodies(one, target)
-        if not why:
-            result.ranked[k] = replace(one, body=body)
-            waiting.append(result.ranked[k])
-        else:
+            result.ranked[k] = one
+            waiting.append(one)
+        elif why is not ASIDE:
             _put_away(result, why, sure)
         enough = best - len(result.found) if not problem.confirmed else AT_ONCE
         if len(waiting) >= enough or k + 1 == len(result.ranked):
@@ -202,6 +227,7 @@ def _searched(
             said = f"the compiler was asked about {len(result.told)} candidates and took {len(result.found)}"
             result.unasked = f"{said}; a larger effort asks on"
             break
+    _count_the_rest(problem, target, candidates, result, k + 1 if result.ranked else 0, counted)
     result.traced, result.ways = candidates.traced, candidates.ways
     alike = next(iter(result.refused), "")
     if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
@@ -209,8 +235,126 @@ def _searched(
     return result
 
 
+ASIDE = "set aside"
+"""In place of a reason, of a candidate that is among those set aside."""
+
+PRODUCT = "set aside: windows, scratch and a product that the body works on are more than the limit of VMEM"
+"""What is said of candidates whose body holds more than its windows leave."""
+
+
+def _judged(
+    problem: TracedProblem,
+    one: Traced,
+    target: KernelTarget,
+    candidates: Candidates,
+    result: TracedFound,
+    counted: bool,
+) -> tuple[Traced, str, bool]:
+    """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
+    if not problem.confirmed and set_aside(problem, one, target) and not _fits_nowhere(one, target):
+        result.aside.append(one)
+        return one, ASIDE, False
+    if one.traced:
+        why, sure = illegal(problem, one, target, result.because)
+    else:
+        one, why, sure = _of_terms(problem, one, target, candidates, result.because, counted)
+    if not why and not problem.confirmed and set_aside(problem, one, target):
+        # what its body holds is known once it was traced
+        result.aside.append(one)
+        return one, ASIDE, False
+    if why:
+        return one, why, sure
+    why, body = of_bodies(one, target, result.because)
+    return replace(one, body=body), why, True
+
+
+def _count_the_rest(
+    problem: TracedProblem,
+    target: KernelTarget,
+    candidates: Candidates,
+    result: TracedFound,
+    first: int,
+    counted: bool,
+) -> None:
+    """Judges those that cost more than what is shown, where they are few: how many are refused is said of all."""
+    rest = result.ranked[first:]
+    if problem.confirmed or len(rest) > LEFT:
+        for one in () if problem.confirmed else rest:
+            if set_aside(problem, one, target):
+                full = _fits_nowhere(one, target)
+                result.refused.update([full] if full else [])
+                result.aside += [] if full else [one]
+                result.unjudged -= 1
+        result.unjudged += len(rest)
+        return
+    for one in rest:
+        _, why, sure = _judged(problem, one, target, candidates, result, counted)
+        if why and why is not ASIDE:
+            (result.refused if sure else result.undecided)[why] += 1
+
+
+def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
+    """What is kept free of a kernel's memory: as the problem states it, or what its body needs."""
+    if problem.headroom is not None:
+        return problem.headroom
+    return of_body(None if kernel.work is None else kernel.work.kind)
+
+
+def _fits_nowhere(one: Traced, target: KernelTarget) -> str:
+    """The memory in which a candidate cannot fit, "" = none; of one that was not traced no scratch is counted."""
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
+    for kernel in one.kernels:
+        known = kernel
+        try:
+            if not one.traced:
+                known = replace(bound(kernel, one.values), scratch=(), scoped=())
+            full = _full(known, target)
+        except (LayoutError, Undecided):
+            continue
+        if full:
+            return full
+    return ""
+
+
+def set_aside(problem: TracedProblem, one: Traced, target: KernelTarget) -> str:
+    """Why nobody says of a candidate that it fits, "" = by the model it does, with room for what its body holds."""
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
+    for kernel in one.kernels:
+        try:
+            known = kernel if one.traced else bound(kernel, one.values)
+            # the call around a pipeline counts its buffers
+            memories = () if kernel.pipeline == "emit_pipeline" else target.memory(known)
+        except (LayoutError, Undecided):
+            continue
+        kept = kept_free(problem, kernel)
+        held = 0 if kernel.work is None else kernel.work.held
+        for memory in memories:
+            if memory.name != "VMEM":
+                continue
+            if 100 * memory.used > memory.limit * (100 - kept.percent):
+                return kept.aside
+            if problem.headroom is None and memory.used + held > memory.limit:
+                return PRODUCT
+    return ""
+
+
+def _uncounted(work: Sequence[Work], counted: bool) -> str:
+    if not counted:
+        return f"there are more than {COUNTED} candidates, and few are traced; flops: says it, or fewer values"
+    if not all(one.always for one in work):
+        return "some matrix products of the body stand under conditions; flops: says what they are together"
+    return ""
+
+
 def _of_terms(
-    problem: TracedProblem, one: Traced, target: KernelTarget, candidates: Candidates
+    problem: TracedProblem,
+    one: Traced,
+    target: KernelTarget,
+    candidates: Candidates,
+    because: dict[str, Finding],
+    counted: bool,
 ) -> tuple[Traced, str, bool]:
     """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
 
@@ -221,29 +365,28 @@ def _of_terms(
     kernels = one.kernels
     try:
         kernels = tuple(bound(kernel, one.values) for kernel in kernels)
-        why, sure = illegal(problem, replace(one, kernels=kernels), target)
+        why, sure = illegal(problem, replace(one, kernels=kernels), target, because)
     except LayoutError:
         why, sure = "", False
     if why and sure:
         return one, why, sure
     try:
-        found = priced(problem, one.values, prices(problem, candidates.itself(one.values)))
+        found = priced(problem, one.values, prices(problem, candidates.itself(one.values), counted))
     except (LayoutError, Undecided):
         raise Contradicted from None
     if (found.cost, found.figures) != (one.cost, one.figures):
         raise Contradicted
     if not all(map(same, kernels, found.kernels)):
-        why, sure = illegal(problem, found, target)
+        why, sure = illegal(problem, found, target, because)
     return found, why, sure
 
 
-def _full(problem: TracedProblem, kernel: Kernel, target: KernelTarget) -> str:
-    """The memory in which a kernel takes more than it may, with what that is; "" = none."""
+def _full(kernel: Kernel, target: KernelTarget) -> str:
+    """The memory in which a kernel cannot fit, whatever the compiler chooses, with its limit; "" = none."""
     # the call around a pipeline counts its buffers
-    for memory in () if kernel.pipeline == "emit_pipeline" else target.memory(kernel):
-        allowed = memory.limit * (100 - problem.headroom.percent) // 100
-        if memory.used > allowed:
-            return f"{memory.name} (more than {allowed} bytes)"
+    for memory in () if kernel.pipeline == "emit_pipeline" else memory_needed(kernel, target):
+        if memory.least > memory.limit:
+            return f"{memory.name} (more than {memory.limit} bytes)"
     return ""
 
 
@@ -289,8 +432,8 @@ class Prices:
     read: bool
 
 
-def prices(problem: TracedProblem, calls: Kernels) -> Prices:
-    """What calls cost. Undecided where nobody knows."""
+def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Prices:
+    """What calls cost. counted: with what the products of their bodies compute. Undecided where nobody knows."""
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):
@@ -305,7 +448,10 @@ def prices(problem: TracedProblem, calls: Kernels) -> Prices:
         _check_known(kernel)
         numbers = machine(problem.target, kernel, problem.step_overhead)
         # the flops are of all kernels together, and counted once
-        models.append(CostModel(kernel, problem.flops if k == 0 else None, numbers))
+        flops = problem.flops if k == 0 else None
+        if problem.flops is None and counted and kernel.work is not None and kernel.work.flops and kernel.work.always:
+            flops = Term("*", Term("int", kernel.work.flops), Term("name", "steps"))
+        models.append(CostModel(kernel, flops, numbers))
     by_hand = [o.name for kernel in kernels for o in kernel.operands if o.memory in ("any", "hbm")]
     if problem.cost is not None and not {"time", "bytes", "padding"} & set(problem.cost.names()):
         by_hand = []  # the cost is the user's own, and complete without them
@@ -332,10 +478,13 @@ def _check_known(kernel: Kernel) -> None:
             raise Unsupported(f"the size {amount} is known at run time only")
 
 
-def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[str, bool]:
+def illegal(
+    problem: TracedProblem, one: Traced, target: KernelTarget, because: dict[str, Finding] | None = None
+) -> tuple[str, bool]:
     """(why a candidate is illegal, whether that is proved); ("", True) = it is proved legal.
 
-    A property that no engine decides is no licence, and no refutation either.
+    A property that no engine decides is no licence, and no refutation either. Of memory only that counts which no
+    choice of the compiler makes fit.  because: gets what was found of the first candidate of each reason.
     """
     broken = _broken(problem, {**problem.sizes, **one.values, **one.figures})
     if broken:
@@ -346,22 +495,33 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
             open_question = f"{kernel.name} is for {kernel.platform}; {target.name} has kernels for {target.platform}"
             continue
         try:
-            full = _full(problem, kernel, target)
+            full = _full(kernel, target)
             if full:
                 return full, True
         except Undecided as undecided:
             open_question = open_question or str(undecided)
-        found, proved = against(judge(kernel, target=target, only=GRID), problem.partial)
+        findings = (f for f in judge(kernel, target=target, only=GRID) if f.question != MEMORY)
+        found, proved = against(findings, problem.partial)
         if found is not None and proved and found.question == PARTIAL:
             return f"{PARTIAL}: {found.subject} has blocks that reach over its edge", True
         if found is not None and proved:
-            return f"{found.question} {found.subject}", True
+            return _named(found, because), True
         if found is not None:
             open_question = open_question or f"{found.question} {found.subject}: {found.reason}"
     return open_question, not open_question
 
 
-def of_bodies(one: Traced, target: KernelTarget) -> tuple[str, tuple[str, ...]]:
+def _named(found: Finding, because: dict[str, Finding] | None) -> str:
+    """The reason by which candidates are counted that a property refutes."""
+    name = f"{found.question} {found.subject}"
+    if because is not None:
+        because.setdefault(name, found)
+    return name
+
+
+def of_bodies(
+    one: Traced, target: KernelTarget, because: dict[str, Finding] | None = None
+) -> tuple[str, tuple[str, ...]]:
     """What a candidate's bodies do wrong, "" = nothing is refuted; and what stays unknown of them, a line each."""
     unknown = []
     for kernel in one.kernels:
@@ -370,7 +530,7 @@ def of_bodies(one: Traced, target: KernelTarget) -> tuple[str, tuple[str, ...]]:
             continue
         for found in judge(kernel, names=[name for name in in_order(True) if about_body(name)], target=target):
             if found.verdict is Verdict.REFUTED and found.severity == "error":
-                return f"{found.question} {found.subject}", ()
+                return _named(found, because), ()
             if found.verdict is Verdict.UNKNOWN and found.severity == "error":
                 unknown.append(f"{found.question} {found.subject}: {found.reason}")
     return "", tuple(unknown)

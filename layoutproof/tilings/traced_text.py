@@ -14,9 +14,11 @@ from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
 from layoutproof.tilings.tilings_text import FOOTER, partial_notes
-from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
+from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem, kept_free
 
-BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
+BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted"
+COMPUTE = "the time counts what the matrix products of the body compute, and nothing else that it does"
+UNCOUNTED = "compute not counted, so that HBM and steps alone make up the time: {}"
 CONFIRMED = "{} compiled what was found, and refused what it says; nothing was measured on a chip"
 UNKNOWN_BODY = "what the best one's body does is not part of this verdict; unknown: {}; `layoutproof kernels` judges it"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
@@ -56,11 +58,20 @@ class TracedAnswer:
         lines += [f"  {line}" for line in partial_notes(self._partials())]
         lines += self._compilers_order()
         most = 8 if why or not result.found else 0
-        lines += [f"  refused  {n}  {shorten(reason, 160)}" for reason, n in result.refused.most_common(most)]
+        for reason, n in result.refused.most_common(most):
+            lines += self._refused(reason, n)
         left = list(result.refused.most_common()[most:]) if most else []
         if left:
             lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
+        if result.refused and not most:
+            said = ", ".join(f"{n} {shorten(reason, 60)}" for reason, n in result.refused.most_common(2))
+            lines.append(f"  refused  {result.refused.total()}  {said}{', ..' if len(result.refused) > 2 else ''}")
+        if result.unjudged:
+            lines.append(f"  not judged  {result.unjudged}  they cost more than the last of these")
+        lines += self._set_aside()
         lines += [f"  unknown  {n}  {shorten(reason, 160)}" for reason, n in result.undecided.most_common(4)]
+        if result.compute:
+            lines.append(f"  {UNCOUNTED.format(result.compute)}")
         if result.unknown:
             lines.append(f"  unknown  {shorten(result.unknown, 300)}")
         else:
@@ -70,6 +81,36 @@ class TracedAnswer:
             said = [f"  model  {one}" for one in self.said()[: 1 + unasked]]
             return "\n".join([*lines, *said, f"  time  {FOOTER}"])
         return "\n".join([*lines, *(f"  model  {said}" for said in self.said())])
+
+    def _refused(self, reason: str, count: int) -> list[str]:
+        """One reason, with what was found of the first candidate that it refuses, and what would do."""
+        lines = [f"  refused  {count}  {shorten(reason, 160)}"]
+        found = self.result.because.get(reason)
+        if found is None:
+            return lines
+        lines.append(f"           because  {shorten(found.reason, 240)}")
+        lines += [f"           fix      {shorten(found.fix, 240)}"] if found.fix else []
+        return [*lines, f"           explain  layoutproof explain {found.question}"]
+
+    def _set_aside(self) -> list[str]:
+        """How many candidates headroom sets aside, and which is the cheapest of them; [] where it sets none aside."""
+        aside, found = self.result.aside, self.result.found
+        if not aside:
+            return []
+        first = min(aside, key=lambda one: one.cost)
+        chosen = ", ".join(f"{name}={first.values[name]}" for name in self.problem.variables)
+        less = sum(one.cost < found[-1].cost for one in aside) if found else 0
+        fewer = f", {less} of them cheaper than the last of these" if less else ""
+        lines = [f"  set aside  {len(aside)}  VMEM model above {self._kept()} % of the limit{fewer}, e.g. {chosen}"]
+        return [
+            *lines,
+            "             nothing is proved of them: --compile has the compiler decide, --headroom says how many",
+        ]
+
+    def _kept(self) -> str:
+        """The percentages of VMEM that kernels may take, for people."""
+        kernels = (kernel for one in [*self.result.found, *self.result.aside] for kernel in one.kernels)
+        return " or ".join(map(str, sorted({100 - kept_free(self.problem, kernel).percent for kernel in kernels})))
 
     @property
     def rows(self) -> list[Traced]:
@@ -109,11 +150,13 @@ class TracedAnswer:
         result = self.result
         if not result.found:
             return f"  none  each of the {result.count} candidates is refused for what stands above"
+        set_aside = sum(one.cost <= result.found[-1].cost for one in result.aside)
         last = [one.values for one in result.ranked].index(result.found[-1].values)
         # whoever is unknown and may cost less than the first makes the whole answer unknown
         unknown = result.undecided.total()
-        before = last + 1 - len(result.found) - unknown
+        before = last + 1 - len(result.found) - unknown - set_aside
         illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
+        illegal += f"{set_aside} are set aside, and nothing is proved of them, " if set_aside else ""
         illegal += f"{unknown} that cost no less than the first are unknown, " if unknown else ""
         return f"  certificate  enumerated: all {result.count} candidates; {illegal}no other costs less"
 
@@ -145,6 +188,19 @@ class TracedAnswer:
                 for one, over in zip(rows, self._partials(), strict=True)
             ],
             "refused": dict(result.refused),
+            "because": {
+                reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
+                for reason, f in result.because.items()
+            },
+            "not_judged": result.unjudged,
+            "set_aside": {
+                "count": len(result.aside),
+                "why": f"VMEM model above {self._kept()} % of the limit" if result.aside else "",
+                "candidates": [
+                    {"values": dict(one.values), "cost": one.cost, "vmem": one.figures["vmem"]} for one in result.aside
+                ],
+            },
+            "compute": result.compute or "counted",
             "unknown": dict(result.undecided),
             "certificate": {"kind": kind, "covered": result.looked_at, "of": result.count, "reason": result.unknown},
             "compiler": {"asked": self._asked, "said": self._compiler(), "candidates": tally(result.told)},
@@ -172,8 +228,11 @@ class TracedAnswer:
         said = [CONFIRMED.format(version()) if self._asked else BODY]
         if problem.confirmed and not self._asked:
             said.append(f"compiler {self._compiler()}")
-        kept = problem.headroom
-        said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
+        said += [] if self.result.compute else [COMPUTE]
+        kinds = (kept_free(problem, kernel) for one in [*found, *self.result.aside] for kernel in one.kernels)
+        none = [] if problem.headroom is None else [problem.headroom]
+        for kept in () if problem.confirmed else dict.fromkeys(kinds) or none:
+            said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
         if self.result.traced < self.result.looked_at:
             said.append(ALIKE)
         if problem.cost is not None:

@@ -152,12 +152,32 @@ def test_headroom_is_kept_free() -> None:
     assert ask("headroom: 0%\n").result.found[0].values == {"rows": 8192}
     half = ask("headroom: 50%\n")
     assert half.result.found[0].values == {"rows": 4096}
-    assert dict(half.result.refused) == {f"VMEM (more than {8 << 20} bytes)": 1}
-    # a file that says nothing gets what the worst measured body needs, 2.18 times windows and scratch, and is told so
+    # what takes more is set aside: nothing is proved of it
+    assert dict(half.result.refused) == {}
+    assert [one.values for one in half.result.aside] == [{"rows": 8192}]
+    assert "set aside  1  VMEM model above 50 % of the limit" in half.text(why=False)
+    assert half.as_json()["set_aside"]["count"] == 1
+    # a file that says nothing gets what the kind of its body needs, and is told so
     unsaid = ask("headroom: null\n")
-    assert unsaid.result.found[0].values == {"rows": 2048}
-    assert "headroom 55% of VMEM" in unsaid.text()
-    assert "2.18" in unsaid.text()
+    assert unsaid.result.found[0].values == {"rows": 8192}
+    assert "headroom 0% of VMEM, kept free for registers that spill; elementwise by its body" in unsaid.text()
+
+
+def test_headroom_proves_nothing() -> None:
+    """Every candidate set aside: unknown, never "proved that there is none"; what fits nowhere is refused."""
+
+    def ask(rows: str, headroom: str) -> TracedAnswer:
+        return found(problem("copy", '"f32[65536,128]"', f"{{rows: {rows}}}", headroom), best=1)
+
+    none = ask("[8192]", "headroom: 50%\n")
+    assert (none.verdict, none.result.found, none.verdict.exit_code) == (Verdict.UNKNOWN, [], 3)
+    assert "1 candidates are set aside by headroom, and nothing is proved of them" in none.text(why=False)
+    assert ask("[8192]", "headroom: 0%\n").verdict is Verdict.PROVED
+    over = ask("[16384]", "headroom: 50%\n")
+    assert (over.verdict, dict(over.result.refused)) == (
+        Verdict.REFUTED,
+        {f"VMEM (more than {16 << 20} bytes)": 1},
+    )
 
 
 def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:

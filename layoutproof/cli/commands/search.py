@@ -5,6 +5,7 @@ In the list: kernels and programs: Find the best tilings or layouts and prove th
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -24,7 +25,17 @@ from layoutproof.cli.arguments import (
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command()
+class _Sizes(click.Command):
+    """A command with numbers as arguments: one below 0 is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for before, given in zip(["", *args], args, strict=False):
+            if re.fullmatch("-[0-9]+", given) and not before.startswith("--"):
+                raise click.UsageError(f"a size is a whole number of at least 1, not {given}", ctx=ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Sizes)
 @click.argument("problem", required=False, shell_complete=complete_file)
 @click.argument("sizes", nargs=-1, type=click.IntRange(min=1))
 @click.option("--dtype", help="Of a ready kernel: the element type of its arrays, e.g. bf16.")
@@ -32,6 +43,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--target",
     shell_complete=complete_target,
     help="Of a ready kernel or a function: the TPU generation, e.g. v5e.",
+)
+@click.option(
+    "--headroom",
+    metavar="25%|KIND",
+    help="Of a ready kernel or a function: VMEM kept free for registers that spill, a percentage or a kind of body "
+    "(elementwise, reduction, matmul, attention); default: what the kind of the body needs. What takes more is set "
+    "aside.",
 )
 @click.option("--arg", "args", multiple=True, help='Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
 @click.option("--kwarg", "kwargs", multiple=True, metavar="NAME=VALUE", help="How a variable is passed, by its name.")
@@ -50,7 +68,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--why", is_flag=True, help="Also say the model and its sources, and what was left out and refused.")
 @click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
 @click.option(
-    "--prune", type=_FILE, metavar="JSON", help="Say which of these candidates the rules allow, and why not the others."
+    "--prune",
+    type=_FILE,
+    metavar="JSON",
+    help="Say which of these candidates are legal and fit, and why not the others.",
 )
 @click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
 @click.option(
@@ -66,6 +87,7 @@ def command(
     sizes: tuple[int, ...],
     dtype: str | None,
     target: str | None,
+    headroom: str | None,
     args: tuple[str, ...],
     kwargs: tuple[str, ...],
     tune: tuple[str, ...],
@@ -87,7 +109,8 @@ def command(
     PROBLEM is a search file; the name of a ready kernel with its SIZES, e.g. matmul M N K (`explain search` lists
     them); or a function that makes Pallas calls, MODULE:FUNCTION, with --arg and --tune.
 
-    Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown.
+    Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown, as where headroom
+    sets all of them aside.
 
     \b
     Example:
@@ -115,6 +138,7 @@ def command(
         sizes=sizes,
         dtype=dtype,
         target=target,
+        headroom=headroom,
         args=args,
         kwargs=_pairs(kwargs, "--kwarg"),
         tune=_pairs(tune, "--tune"),

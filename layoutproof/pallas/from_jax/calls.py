@@ -32,6 +32,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
+from layoutproof.pallas.from_jax.work import work_of
 
 Found = Kernel | Unmodelled
 
@@ -99,6 +100,7 @@ def kernel_of(
         accesses=tuple(sorted({many for many, _ in accesses})),
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,
+        work=work_of(opened(params["jaxpr"])[0]),
     )
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
     odd = [w for w in semantics if w not in SEMANTICS]

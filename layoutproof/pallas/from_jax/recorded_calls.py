@@ -21,7 +21,7 @@ from typing import Any
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail, plain, term_of
 from layoutproof.core.term import CONDITIONS, Term, reads
-from layoutproof.kernel.kernel import Kernel, Operand, Scratch
+from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Work
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
 from layoutproof.pallas.from_jax.calls import scratch_of
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
@@ -138,6 +138,7 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
     return replace(
         kernel,
         body_reader=None,
+        work=None if kernel.work is None else Work(kernel.work.kind),
         grid=tuple(map(amount, amounts.grid)),
         operands=tuple(sized),
         scratch=tuple(

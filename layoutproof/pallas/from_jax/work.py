@@ -1,0 +1,55 @@
+"""What the body of a call computes, as a search needs it: its matrix products, and of which kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from layoutproof.kernel.kernel import Work
+from layoutproof.pallas.from_jax.adapter import inner_jaxprs, opened
+
+_REDUCES = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin", "cumsum", "sort")
+_EXPONENTIAL = ("exp", "exp2")
+
+
+def work_of(jaxpr: Any) -> Work:
+    """What one program of a call does. jaxpr: its body."""
+    equations = list(_equations(jaxpr))
+    names = {equation.primitive.name for equation in equations}
+    products = [equation for equation in equations if equation.primitive.name == "dot_general"]
+    if not products:
+        return Work("reduction" if names.intersection(_REDUCES) else "elementwise")
+    every, least = _products(jaxpr)
+    if not names.intersection(_EXPONENTIAL):
+        return Work("matmul", every, every == least)
+    values = [equation.outvars[0].aval for equation in products]
+    return Work("attention", every, every == least, max(prod(v.shape) * v.dtype.itemsize for v in values))
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        yield equation
+        for _, closed in inner_jaxprs(equation.params):
+            yield from _equations(opened(closed)[0])
+
+
+def _products(jaxpr: Any) -> tuple[int, int]:
+    """Operations of matrix products: of the branches that do most, and of those that do least."""
+    most = least = 0
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        inner = [_products(opened(closed)[0]) for _, closed in inner_jaxprs(equation.params)]
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            left = equation.invars[0].aval.shape
+            many = 2 * prod(equation.outvars[0].aval.shape) * prod(left[d] for d in contracted)
+            most, least = most + many, least + many
+        elif name == "cond" and inner:
+            most, least = most + max(m for m, _ in inner), least + min(n for _, n in inner)
+        elif inner:
+            # nobody knows how often a loop with a condition runs
+            turns = equation.params["length"] if name == "scan" else 1
+            most += turns * sum(m for m, _ in inner)
+            least += 0 if name == "while" else turns * sum(n for _, n in inner)
+    return most, least
