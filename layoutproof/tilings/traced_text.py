@@ -64,8 +64,8 @@ class TracedAnswer:
         if left:
             lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
         if result.refused and not most:
-            said = ", ".join(f"{n} {shorten(reason, 60)}" for reason, n in result.refused.most_common(2))
-            lines.append(f"  refused  {result.refused.total()}  {said}{', ..' if len(result.refused) > 2 else ''}")
+            some = ", ".join(f"{n} {shorten(reason, 60)}" for reason, n in result.refused.most_common(2))
+            lines.append(f"  refused  {result.refused.total()}  {some}{', ..' if len(result.refused) > 2 else ''}")
         if result.unjudged:
             lines.append(f"  not judged  {result.unjudged}  they cost more than the last of these")
         lines += self._set_aside()
