@@ -6,10 +6,13 @@ stride off by one, a tile level dropped, an extent off by one, padding just over
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -51,6 +54,23 @@ class Case:
         return lp.ask(self.property, *(self.faulty if faulty else self.sound), **options, **how)
 
 
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"faults_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ADDED = {path.stem: _module(path) for path in sorted((Path(__file__).parent / "faults").glob("*.py"))}
+"""The faults of a property in a file of its own, by the property's name; CONTRIBUTING.md shows one.
+
+`FAULTS` are the fault in words, the sound layouts, the faulty ones, and the smallest counterexample; `question(shape)`
+gives the layouts to ask about for a shape; `enumerated(*layouts)` the smallest counterexample by trying every element.
+"""
+
+
 def tiles(shape: list[int], room: list[int]) -> dict[str, Any]:
     """A 4x3 tiling written by hand, with a range that says how many tiles there are."""
     return {"map": {"index": "(i, j) -> (i // 4, j // 3, i % 4, j % 3)", "shape": shape, "range": [*room, 4, 3]}}
@@ -63,6 +83,7 @@ def on_devices(device: Callable[[Any], Any]) -> IndexMap:
 
 
 CASES = (
+    *(Case(fault, name, *rest) for name, module in ADDED.items() for fault, *rest in module.FAULTS),
     Case(
         "the last shard is short",
         "even",
@@ -413,6 +434,9 @@ def short_shard(text: str) -> Point | None:
 
 def enumerated(case: Case, layouts: Sequence[Any]) -> Point | None:
     """The counterexample by trying every element in order; None when there is none."""
+    if case.property in ADDED:
+        found: Point | None = ADDED[case.property].enumerated(*layouts)
+        return found
     maps = [map_of(read_layout(layout)) for layout in layouts]
     one = maps[0]
     if case.property in ("injective", "bijective", "padding", "in_bounds"):
@@ -559,6 +583,7 @@ QUESTIONS: dict[str, Callable[[str], tuple[Any, ...]]] = {
     "fits_int64": lambda shape: (f"f32{shape}",),
     "same_map": lambda shape: (f"f32{shape}", f"f32{shape}"),
     "bitcast": lambda shape: (f"f32{shape}", f"f32{shape}"),
+    **{name: module.question for name, module in ADDED.items()},
 }
 
 

