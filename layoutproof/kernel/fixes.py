@@ -66,8 +66,9 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[
     if term.op == "name" and term.args[0] in kernel.grid_names:
         k = kernel.grid_names.index(term.args[0])
         what = "blocks" if block.kind == "blocked" else "places"
-        words = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} {what}: let it have {count}"
-        words += f", pl.cdiv({extent}, {block.size})" if block.kind == "blocked" and block.size > 1 else ""
+        words = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} {what}: "
+        cdiv = f"use pl.cdiv({extent}, {block.size}) = {count}"
+        words += cdiv if block.kind == "blocked" and block.size > 1 else f"let it have {count}"
         yield Fix(words, _with_grid(kernel, k, count))
     by = -low if low < 0 else count - 1 - high
     if by and low + by >= 0 and high + by < count:
@@ -101,7 +102,11 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]
     if term.op != "name" or term.args[0] not in kernel.grid_names:
         return
     k = kernel.grid_names.index(term.args[0])
-    doubt = "where the body speaks of the number of programs, such as at its last store, it must mean the new one"
+    doubt = (
+        "what happens at a step that the body names, such as a last store, must be meant so"
+        if _named(kernel, k)
+        else ""
+    )
     if type(extent) is not int:
         if kernel.grid[k] == extent // block.size:
             words = f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: use pl.cdiv({extent}, {block.size})"
@@ -115,6 +120,12 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]
     if programs == extent // block.size:
         said = f"floor-divides {extent} by {block.size}"
     yield Fix(f"{kernel.dimension(k)} {said}: {cdiv}", _with_grid(kernel, k, count), doubt)
+
+
+def _named(kernel: Kernel, dimension: int) -> bool:
+    """Whether the body does something only in some programs along a dimension of the grid."""
+    body, name = kernel.body, kernel.grid_names[dimension]
+    return body is not None and any(name in c.names() for effect in body.effects for c in effect.spot.path)
 
 
 def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[Fix]:

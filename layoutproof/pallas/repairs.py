@@ -25,8 +25,10 @@ MOST_OF_ONE = 6
 """Fixes of one finding that are tried."""
 MOST_TRIED = 16
 """Fixes of one kernel that are tried."""
-MOST_JOINED = 3
-"""Fixes that are told as one, where the first lets padding in, which the others mask."""
+MOST_JOINED = 6
+"""Fixes that are told as one, where the first lets padding in, which the others mask, or is one of several alike."""
+SHORT = frozenset({"outputs_covered", "inputs_read", "undefined_values"})
+"""Questions of which one refutation may have several causes: a grid that falls short in two dimensions, two masks."""
 CHECK = "then check the numbers, which are not proved: "
 
 Key = tuple[str, str, int]
@@ -110,7 +112,7 @@ class _Tries:
         if self.left <= 0:
             return None
         self.left -= 1
-        wrong: set[Key] = set()
+        wrong: dict[Key, tuple[Finding, Obligation]] = {}
         new: list[tuple[Finding, Obligation]] = []
         # what it is meant to repair is asked first: most that fail fail there
         for name in dict.fromkeys((finding.question, *self.names)):
@@ -124,19 +126,26 @@ class _Tries:
                     if answer.question != "undefined_values":
                         return None
                 elif answer.verdict is Verdict.REFUTED and _key(answer) in self.wrong:
-                    wrong.add(_key(answer))
-        return self._joined(finding, fix, new, joined) if new else _Outcome(fix, frozenset(wrong))
+                    wrong[_key(answer)] = answer, obligation
+        if new:
+            return self._joined(finding, fix, new, joined)
+        whole = None
+        if wrong and all(question in SHORT for question, _, _ in wrong):
+            whole = self._joined(finding, fix, list(wrong.values())[:1], joined)
+        return _Outcome(fix, frozenset(wrong)) if whole is None or whole.left else whole
 
     def _joined(
         self, finding: Finding, fix: Fix, new: Sequence[tuple[Finding, Obligation]], joined: int
     ) -> _Outcome | None:
         """The fix with another one, which masks the padding that is left, or that it lets in."""
         answer, obligation = new[0]
-        if joined == MOST_JOINED or answer.question != "undefined_values" or answer.verdict is not Verdict.REFUTED:
+        if joined == MOST_JOINED or answer.verdict is not Verdict.REFUTED or answer.question not in SHORT:
+            return None
+        if answer.question != "undefined_values" and finding.question not in SHORT:
             return None
         for more in islice(_candidates(answer, obligation), 1):
             words = f"{fix.words}; and {more.words}"
-            doubt = "; ".join(dict.fromkeys(filter(None, (fix.doubt, more.doubt))))
+            doubt = fix.doubt if more.doubt in fix.doubt else "; ".join(filter(None, (fix.doubt, more.doubt)))
             return self._try(finding, Fix(words, more.kernel, doubt), joined + 1)
         return None
 

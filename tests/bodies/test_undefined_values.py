@@ -92,7 +92,7 @@ def test_kernels_of_the_wheel_that_mask_for_themselves_are_proved(name: str) -> 
     assert {f.verdict for f in found} == {Verdict.PROVED}
 
 
-@pytest.mark.parametrize(("mask", "verdict"), [(True, Verdict.PROVED), (False, Verdict.UNKNOWN)])
+@pytest.mark.parametrize(("mask", "verdict"), [(True, Verdict.PROVED), (False, Verdict.REFUTED)])
 def test_what_decides_whether_something_is_stored_is_defined_too(mask: bool, verdict: Verdict) -> None:
     def body(x: Any, o: Any) -> None:
         v = x[...]

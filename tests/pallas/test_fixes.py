@@ -403,7 +403,7 @@ def _limit(fixed: bool) -> Function:
 
 REPAIRS = [
     Repair("offset", "blocks_in_bounds", "return it divided by 8", _offset, (X,), X),
-    Repair("grid", "blocks_in_bounds", "has 5 programs and the array 4 blocks: let it have 4", _grid, (X,), X),
+    Repair("grid", "blocks_in_bounds", "has 5 programs and the array 4 blocks: use pl.cdiv(32, 8) = 4", _grid, (X,), X),
     Repair(
         "output_behind",
         "blocks_in_bounds",
