@@ -76,6 +76,7 @@ def kernels(
     where: Sequence[str] = (),
     replay: bool = False,
     compile: bool = False,
+    strict_tables: bool = False,
     **kwargs: Any,
 ) -> Kernels:
     """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
@@ -99,6 +100,8 @@ def kernels(
             proof leaves that unknown, and is an error `conflict`.
         compile: Whether the TPU compiler is asked of each kernel, ahead of time, in a child process: whether it takes
             it, and what of VMEM, spills, relayouts and cycles it makes of it: `calls[..].compiled`.
+        strict_tables: Whether what only some of the tables refute that are as assumed is refuted. It is unknown,
+            "refuted if prefetch0 can be 0, 1, 0", where nobody fixed what a table holds.
         **kwargs: Arguments of the function by name, as `args`.
 
     Returns:
@@ -113,7 +116,7 @@ def kernels(
     targets = [target] if isinstance(target, str) else list(target or ())
     chip = first_of(targets, compile, function)
     found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
-    answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where)
+    answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where, strict_tables)
     answer = asked_compiler(answer, function, args, kwargs, targets, compiler) if compile else answer
     return replayed(answer, function, args, kwargs, chip) if replay else answer
 
@@ -203,12 +206,14 @@ def judged_all(
     only: str = "",
     baseline: str | Path | None = None,
     where: Sequence[str] = (),
+    strict_tables: bool = False,
 ) -> Kernels:
     """What is found of calls; arguments and errors as of `kernels`."""
     if only not in ("", GRID):
         raise LayoutError(f"only is {GRID!r}, or nothing for everything; not {only!r}")
     asked = list(properties) or None
     how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
+    how["strict_tables"] = strict_tables
     known = {} if baseline is None else read_baseline(Path(baseline))
     held = [conditions_on(call, where) if where and isinstance(call, Kernel) else None for call in calls]
     stray = [text for text in where if all(said is None or f"({text})" not in said for said in held)]

@@ -45,7 +45,7 @@ from layoutproof.bodies.values import (
     settled,
     simplified,
 )
-from layoutproof.core.budget import spend
+from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
@@ -437,8 +437,10 @@ class States:
 
     def _holds(self, one: _Invariant) -> bool:
         self._checks += 1
-        if self._checks > MOST_CHECKS:
-            raise BudgetExceeded(f"more than {MOST_CHECKS} checks of what earlier programs and iterations leave")
+        if self._checks > MOST_CHECKS * effort():
+            raise BudgetExceeded(
+                f"more than {MOST_CHECKS * effort()} checks of what earlier programs and iterations leave"
+            )
         term = one.term()
         for condition, called in one.starts():
             if condition is FALSE:
@@ -665,8 +667,8 @@ class States:
     def _small(self, term: Term) -> Term:
         parts = len(every(term))
         spend(1 + parts // PARTS)
-        if parts > MOST_PARTS:
-            raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS} parts")
+        if parts > MOST_PARTS * effort():
+            raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS * effort()} parts")
         return term
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> Asked | None:

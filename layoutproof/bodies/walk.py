@@ -3,6 +3,10 @@
 It goes back from the question, effect by effect, iteration by iteration, program by program, to the store that left
 what is there, and asks what that stored. Nothing is approximated: where a number is not known the answer is None. It
 replays what the engines refute, and is what the conditions of `memory_state` are tested against.
+
+Of several ways in which something may be undefined (parts of a sum, the elements of a reduction) one is enough. Each
+is looked at with half of the steps that are left, so that a long way hides no short one: a product of matrices is
+undefined by its second operand without all of the softmax that the first one comes from.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Referenc
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.values import Lost, all_of
+from layoutproof.core.budget import effort
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term, apply, every
@@ -26,7 +31,9 @@ Answer = bool | None
 Iterations = Mapping[str, int]
 
 MOST_STEPS = 300_000
-"""Terms that are evaluated for one question."""
+"""Terms that are evaluated for one question, at effort 1."""
+MOST_QUESTIONS = 4
+"""Questions of one walk that may take as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Walk:
 
     unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
     are those of the program that is asked about; else one core runs all.  likely: what "some k" is tried as first.
+    over: whether steps were too few for an answer.
     """
 
     kernel: Kernel
@@ -61,12 +69,16 @@ class Walk:
     only: int = -1
     likely: int = -1
     steps: int = 0
+    over: bool = False
+    _limit: int = 0
+    _cut: int = 0
     _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict)
     _first: dict[str, int] = field(default_factory=dict)
     _end: dict[str, int] = field(default_factory=dict)
     _stores: dict[str, list[Access | Copy]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._limit = MOST_STEPS * effort()
         for effect in self.body.effects:
             for loop in effect.spot.loops:
                 self._first.setdefault(loop.name, effect.spot.number)
@@ -141,8 +153,11 @@ class Walk:
 
     def valid_at_end(self, operand: Operand, reference: Reference, program: Place, element: Place) -> Answer:
         """Whether a program is the last of its visit to a block, and the element is one of the array."""
-        if self._holds(valid(self.kernel, operand, _ints(element)), program, {}) is not True:
-            return False
+        try:
+            if self._holds(valid(self.kernel, operand, _ints(element)), program, {}) is not True:
+                return False
+        except BudgetExceeded:
+            return None
         after = list(program)
         for k in reversed(range(len(after))):
             if after[k] + 1 < INTS.size(self.kernel.grid[k]):
@@ -155,10 +170,43 @@ class Walk:
         return True
 
     def _guarded(self, ask: Callable[[], tuple[Answer, Origin | None]]) -> tuple[Answer, Origin | None]:
+        most = MOST_STEPS * effort()
+        self._limit = min(self.steps + most, MOST_QUESTIONS * most)
         try:
             return ask()
         except (BudgetExceeded, RecursionError):
             return None, None
+        finally:
+            self._limit = MOST_QUESTIONS * most
+
+    def _apart(self, ask: Callable[[], tuple[Any, Origin | None]]) -> tuple[Any, Origin | None]:
+        """One of several ways of which any will do, with half of the steps that are left; not known where they end."""
+        limit = self._limit
+        self._limit = self.steps + (limit - self.steps) // 2
+        try:
+            return ask()
+        except BudgetExceeded:
+            self._cut += 1
+            return None, None
+        finally:
+            self._limit = limit
+
+    def _remembered(self, key: Any, ask: Callable[[], tuple[Answer, Origin | None]]) -> tuple[Answer, Origin | None]:
+        """An answer, worked out once; one that steps were too few for is worked out again where it is asked again."""
+        if key in self._known:
+            return self._known[key]
+        cut = self._cut
+        self._known[key] = None, None
+        try:
+            found = ask()
+        except BaseException:
+            del self._known[key]
+            raise
+        if found[0] is None and self._cut > cut:
+            del self._known[key]
+        else:
+            self._known[key] = found
+        return found
 
     # memory
 
@@ -173,10 +221,9 @@ class Walk:
         reader: Access | Copy | None = None,
     ) -> tuple[Answer, Origin | None]:
         key = (reference.name, number, program, _sorted(within), element)
-        if key not in self._known:
-            self._known[key] = None, None
-            self._known[key] = self._looked_up(reference, number, loops, program, within, element, reader)
-        return self._known[key]
+        return self._remembered(
+            key, lambda: self._looked_up(reference, number, loops, program, within, element, reader)
+        )
 
     def _looked_up(
         self,
@@ -357,7 +404,8 @@ class Walk:
 
     def _step(self) -> None:
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > self._limit:
+            self.over = True
             raise BudgetExceeded("the replay is too long")
 
     def _all(self, conditions: Sequence[Term], program: Place, within: Iterations) -> Answer:
@@ -413,7 +461,7 @@ class Walk:
         if condition.op == "or":
             answer: Answer = False
             for part in condition.args:
-                held, origin = self._search(part, program, within, bound)
+                held, origin = self._apart(lambda part=part: self._search(part, program, within, bound))  # type: ignore[misc]
                 if held:
                     return True, origin
                 answer = None if held is None else answer
@@ -428,7 +476,9 @@ class Walk:
         unsure = False
         for k in _tried(self.body.witnesses[name], self.likely):
             self._step()
-            held, origin = self._search(condition, program, within, {**bound, name: k})
+            held, origin = self._apart(
+                lambda k=k: self._search(condition, program, within, {**bound, name: k})  # type: ignore[misc]
+            )
             if held:
                 return True, origin
             unsure = unsure or held is None
@@ -483,7 +533,9 @@ class Walk:
         unsure = False
         for k in _tried(self.body.witnesses[names[0]], self.likely):
             self._step()
-            held, origin = self._search(all_of(group), program, within, {**bound, names[0]: k})
+            held, origin = self._apart(
+                lambda k=k: self._search(all_of(group), program, within, {**bound, names[0]: k})  # type: ignore[misc]
+            )
             if held:
                 return True, origin
             unsure = unsure or held is None
@@ -517,7 +569,10 @@ class Walk:
             ends = op == "or"
             value = not ends
             for part in term.args:
-                one, found = self._value(part, program, within, bound, known)
+                if ends:
+                    one, found = self._apart(lambda part=part: self._value(part, program, within, bound, known))  # type: ignore[misc]
+                else:
+                    one, found = self._value(part, program, within, bound, known)
                 if one is not None and bool(one) is ends:
                     value, origin = ends, found or origin
                     break
@@ -570,10 +625,9 @@ class Walk:
             if t == 0:
                 return self._undefined(carried.start, index, program, outer)
             key = (source, "carried", program, _sorted(outer), t, index)
-            if key not in self._known:
-                self._known[key] = None, None
-                self._known[key] = self._undefined(carried.next, index, program, {**outer, loop.name: t - 1})
-            return self._known[key]
+            return self._remembered(
+                key, lambda: self._undefined(carried.next, index, program, {**outer, loop.name: t - 1})
+            )
         effect = self.body.effects[int(source[4:])]
         assert isinstance(effect, Access)
         if any(loop.name not in within for loop in effect.spot.loops):

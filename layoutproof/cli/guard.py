@@ -42,10 +42,11 @@ class KernelWarning(UserWarning):
 
 
 class Judge:
-    """Judges calls, each distinct one once. target: as for `guard`."""
+    """Judges calls, each distinct one once. target: as for `guard`.  strict_tables: as for `lp.kernels`."""
 
-    def __init__(self, target: str | None = None) -> None:
+    def __init__(self, target: str | None = None, strict_tables: bool = False) -> None:
         self.target = target
+        self.strict_tables = strict_tables
         self._known: dict[str, Judged] = {}
 
     def of(self, calls: tuple[Kernel | Unmodelled, ...], assume: Sequence[str] = ()) -> dict[str, Judged]:
@@ -64,7 +65,7 @@ class Judge:
             under = with_assumptions(call, assume, strict=False) if assume and isinstance(call, Kernel) else call
             key = hashlib.sha256(key_of(under).encode(errors="backslashreplace")).hexdigest()
             if key not in self._known:
-                self._known[key] = judged(under, target=self.target)
+                self._known[key] = judged(under, target=self.target, strict_tables=self.strict_tables)
             found[key] = self._known[key]
         return found
 

@@ -40,6 +40,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--layoutproof-least-proved", metavar="SHARE", help="Fail where fewer of the calls are proved, e.g. 90%%."
     )
     group.addoption(
+        "--layoutproof-strict-tables",
+        action="store_true",
+        help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+    )
+    group.addoption(
         "--layoutproof-specs",
         metavar="PATH",
         action="append",
@@ -85,7 +90,7 @@ class _Calls:
     def __init__(self, config: pytest.Config) -> None:
         from layoutproof.cli.guard import Judge
 
-        self.judge = Judge(config.getoption("--layoutproof-target"))
+        self.judge = Judge(config.getoption("--layoutproof-target"), config.getoption("--layoutproof-strict-tables"))
         self.baseline = _baseline(config)
         self.least = _share(config)
         self.seen: list[Kernel | Unmodelled] = []

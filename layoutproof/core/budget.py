@@ -17,10 +17,11 @@ from layoutproof.core.errors import BudgetExceeded
 
 @dataclass(slots=True)
 class Budget:
-    """Steps of which `left` are not spent."""
+    """Steps of which `left` are not spent. effort: what else has a budget of its own multiplies that by it."""
 
     steps: int
     left: int
+    effort: int = 1
 
     def more(self, steps: int) -> None:
         """As many steps may be done beside."""
@@ -32,15 +33,15 @@ _NOW: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def budget(steps: int) -> Iterator[Budget]:
-    """Within it as many steps may be done; a budget around this one is not touched.
+def budget(steps: int, effort: int = 1) -> Iterator[Budget]:
+    """Within it as many steps times `effort` may be done; a budget around this one is not touched.
 
     >>> with budget(100) as mine:
     ...     spend(30)
     >>> mine.left
     70
     """
-    mine = Budget(steps, steps)
+    mine = Budget(steps * effort, steps * effort, effort)
     token = _NOW.set(mine)
     try:
         yield mine
@@ -55,6 +56,12 @@ def spend(steps: int) -> None:
         mine.left -= steps
         if mine.left < 0:
             raise BudgetExceeded(spent())
+
+
+def effort() -> int:
+    """What multiplies the budgets of all that is done now, 1 where nobody says."""
+    mine = _NOW.get()
+    return 1 if mine is None else mine.effort
 
 
 def spent() -> str:

@@ -11,6 +11,7 @@ from layoutproof.bodies.claims import Asked
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.memory_state import States, reasons
 from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import InternalError
 from layoutproof.core.numbers import INTS
@@ -20,6 +21,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.read_consistency import range_of, restricted
 from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas.points import READS
 from layoutproof.solvers.decide import ENGINES, Decision, candidate_holds, decide
 
 Place = tuple[int, ...]
@@ -39,7 +41,7 @@ class Deciding:
         """Whether a claim is proved."""
         if claim.alone is not None and self._quickly(claim.alone):
             return True
-        self.last = decide(claim.claim, self.engines)
+        self.last = decide(claim.claim, self.engines, effort=effort())
         if self.last.by:
             self.by.setdefault(self.last.by)
         return self.last.point is None and not self.last.reason
@@ -67,7 +69,40 @@ def named(claim: Asked, point: Point) -> dict[str, int]:
     return found
 
 
-def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Callable[[str, Place], int | None]:
+@dataclass(eq=False)
+class Tables:
+    """Contents of tables for a walk. known: whether any entry is.
+
+    taken: what was looked up, by entry, as a counterexample shows it.
+    """
+
+    held: Callable[[str, Place], int | None] = lambda name, at: None
+    known: bool = False
+    taken: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, name: str, at: Place) -> int | None:
+        """What an entry holds, None = not known."""
+        value = self.held(name, at)
+        if value is not None:
+            self.taken[f"{name}[{', '.join(map(str, at))}]"] = value
+        return value
+
+
+def entries_needed(
+    ask: Callable[[Walk], tuple[Answer, Origin | None]], walk: Callable[[Tables], Walk], tables: Tables
+) -> dict[str, Any]:
+    """The point `reads` with the entries of tables that a walk looked up to show what it shows; {} where none needs be.
+
+    What a walk shows that knows no table, all of them show.
+    """
+    if not tables.known or replayed(ask, [walk(Tables())]) is not None:
+        return {}
+    taken = Tables(tables.held, tables.known)
+    replayed(ask, [walk(taken)])
+    return {READS: taken.taken} if taken.taken else {}
+
+
+def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Tables:
     """Contents of tables that hold at a point what the claim read there, and elsewhere the least that is assumed."""
     known: dict[tuple[str, Place], int] = {}
     if claim is not None and point is not None and "sizes" not in point:
@@ -86,7 +121,7 @@ def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Calla
         nothing = table.low is None and low == range_of(table)[0]
         return None if nothing else int(INTS.size(low))
 
-    return held
+    return Tables(held, bool(tables))
 
 
 def unbounded(kernel: Kernel, claim: Asked) -> list[str]:

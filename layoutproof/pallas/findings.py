@@ -144,6 +144,7 @@ def judged(
     compiler: str | None = None,
     where: str | None = None,
     effort: int = 1,
+    strict_tables: bool = False,
 ) -> Judged:
     """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
 
@@ -157,7 +158,9 @@ def judged(
     why = "" if chip is None else foreign(call, chip)
     asked = (*with_parts(names), *beside(names)) if names else None
     try:
-        found = judge(call, names=asked, only=only, target=chip, where=where, effort=effort)
+        found = judge(
+            call, names=asked, only=only, target=chip, where=where, effort=effort, strict_tables=strict_tables
+        )
     except (LayoutError, Undecided):
         raise
     except Exception as error:

@@ -21,8 +21,9 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.assumptions import about, impossible, tables_of
-from layoutproof.pallas.points import with_entries
+from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
+from layoutproof.pallas.refuted_if import refuted_if
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
@@ -68,6 +69,7 @@ def judge(
     confirm: bool = False,
     effort: int = 1,
     fixes: bool = True,
+    strict_tables: bool = False,
 ) -> tuple[Finding, ...]:
     """A finding for everything that the properties ask of a kernel, the proved ones too.
 
@@ -75,6 +77,7 @@ def judge(
     platform is given, and those about the body where nobody has read it.  only: "grid" leaves out the body's.
     where: a condition on size symbols.  engine, confirm, effort: as for `ask`.  fixes: whether ways to repair what is
     refuted are looked for and tried.
+    strict_tables: whether what only some of the tables refute that are as assumed is refuted, and not unknown.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
@@ -86,7 +89,7 @@ def judge(
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, every_table(kernel)) if why), "")
-    nothing = nothing or unfounded(kernel, where, symbols)
+    nothing = nothing or unfounded(kernel, where, symbols, effort)
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
@@ -109,7 +112,7 @@ def judge(
             asked_for.append(Obligation(kernel.name, undecided("")))
             continue
         here = bound if about_body(name) else kernel
-        with budget(STEPS * effort) as steps:
+        with budget(STEPS, effort) as steps:
             dues = _obligations(module, here, chip)
             if len(dues) > MANY:
                 steps.more(STEPS * effort)
@@ -161,20 +164,23 @@ def judge(
             found.append(finding)
         asked_for += [obligation for _, obligation in answers_]
     try:
-        with budget(STEPS * effort):
-            answers = settled(kernel, found, open_)
+        with budget(STEPS, effort):
+            answers = settled(kernel, found, open_, strict_tables)
     except Exception as error:
         answers = {
             o.position: depends(found[o.position], [t.name for t in every_table(kernel)], failure(error)) for o in open_
         }
     for position, finding in answers.items():
         found[position] = finding
+    if not strict_tables:
+        pairs = zip(found, asked_for, strict=True)
+        found = [refuted_if(kernel, finding, asked, how) for finding, asked in pairs]
     if fixes and not nothing and any(f.verdict is Verdict.REFUTED for f in found):
 
         def ask(changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
             module = kernel_property(name)
             changed = _within(changed, where, condition) if about_body(name) else changed
-            with budget(STEPS * effort):
+            with budget(STEPS, effort):
                 made_of = [_made(due, changed) for due in _obligations(module, changed, chip)]
                 return [_finding(name, changed, obligation, condition, symbols, how) for obligation in made_of]
 
@@ -582,6 +588,7 @@ def _rests_on(
     sized = where is None and bool(kernel.runtime)
     if isinstance(asked.claim, Settled):
         told = every_table(kernel) or sized
+        open_ = open_ or READS in (found.counterexample or ())
         whole = open_ and about_body(name) and bool(told) and not kernel.body.unmodelled
         return (), sized and whole, whole
     if found.verdict is not Verdict.REFUTED and not (open_ and asked.leaves_open):

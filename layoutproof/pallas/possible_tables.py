@@ -36,10 +36,10 @@ MOST_SIZES = 12
 
 
 @lru_cache(maxsize=64)
-def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
+def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: int = 1) -> str:
     """Why nothing follows from what relations say of a kernel's tables, "" = there are such tables.
 
-    said: the condition on the sizes of the kernel.  sizes: their names.
+    said: the condition on the sizes of the kernel.  sizes: their names.  effort: as for `ask`.
     """
     where = None if said is None else where_term(said, sizes)
     names = dict.fromkeys(name for relation in kernel.relations for name in tables_of(relation))
@@ -58,9 +58,9 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
     try:
         for values in _sizes(kernel, where, sizes):
             bound = kernel.bind(values) if values else kernel
-            found = _tables(bound, values, tuple(names))
+            found = _tables(bound, values, tuple(names), effort)
             if found is None:
-                return f"{open_}: more than {MOST_ENTRIES} entries"
+                return f"{open_}: more than {MOST_ENTRIES * effort} entries"
             if found:
                 return ""
     except Undecided as reason:
@@ -138,17 +138,17 @@ def _sizes(kernel: Kernel, where: Term | None, names: tuple[str, ...]) -> Iterat
     yield from islice((way for way in ways if allows(where, Numbers(way))), MOST_SIZES)
 
 
-def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...]) -> bool | None:
+def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...], effort: int) -> bool | None:
     """Whether there are tables for these sizes; None where they have too many entries."""
     tables = [table for table in every_table(kernel) if table.name in names]
     entries: list[Term] = []
     parts: list[Term] = []
     for table in tables:
         dims: tuple[Any, ...] = fixed(table.dims)
-        places = [*islice(product(*map(range, dims)), MOST_ENTRIES + 1)]
+        places = [*islice(product(*map(range, dims)), MOST_ENTRIES * effort + 1)]
         own = [Term("read", Term("name", table.name), *(Term("int", k) for k in at)) for at in places]
         entries += own
-        if len(entries) > MOST_ENTRIES:
+        if len(entries) > MOST_ENTRIES * effort:
             return None
         if table.onto and table.first is not None and type(table.low) is type(table.high) is int:
             first = own[: int(table.first)]
@@ -164,7 +164,7 @@ def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...]) -
         return False
     held = [Term("<=", entry, entry) for entry in entries]
     claim = asked(replace(kernel, relations=()), Body(), [*held, *parts]).claim
-    found = decide(claim, ("smt",))
+    found = decide(claim, ("smt",), False, effort)
     if found.point is None and found.reason:
         raise Undecided(found.reason)
     return found.point is not None

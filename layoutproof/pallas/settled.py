@@ -16,6 +16,7 @@ from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.relations import in_parts, range_at
 from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.pallas.assumptions import bounded, together, worded
+from layoutproof.pallas.refuted_if import tables_needed
 from layoutproof.solvers.conclude import left_open
 
 Again = Callable[[Kernel, str], Finding | None]
@@ -25,8 +26,6 @@ Holds = Callable[[Kernel, str], bool]
 
 MOST_TRIED = 8
 """Times that each open question of a call is asked anew, on average; and a hundred more."""
-MOST_WORDED = 8
-"""Open questions up to which more than bounds is tried."""
 NOTHING_ASSUMED = "nothing is assumed of it"
 """How the reason ends of what depends on a table of which nobody says anything."""
 SAY_SIZES = "say what it may be with where"
@@ -53,11 +52,14 @@ class Open:
     whole: bool = False
 
 
-def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> dict[int, Finding]:
+def settled(
+    kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open], strict_tables: bool = False
+) -> dict[int, Finding]:
     """What is refuted or unknown only for want of an assumption: unknown, with what would settle it.
 
     found: all findings.  open_: those that may be.  All that is advised of a call can be assumed at once. Each question
-    is asked a bounded number of times, so that the work grows as their number.
+    is asked a bounded number of times, so that the work grows as their number.  strict_tables: what tables refute that
+    are as assumed stays refuted.
     """
     asked = [one for one in open_ if (one.tables or one.sized) and not one.whole]
     tries = _Tries(kernel, MOST_TRIED * len(asked) + 100)
@@ -72,19 +74,24 @@ def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> 
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     everything = dict(best)
     left = [one for one in asked if one.position not in needs]
-    for one in left if len(left) <= MOST_WORDED else ():
+    for one in left:
         for more in worded({table.name: best[table.name] for table in one.tables}):
             joint = {name: together(everything[name], table) for name, table in more.items()}
             if all(joint.values()) and tries.proved(one, more):
                 needs[one.position] = more
                 everything |= {name: table for name, table in joint.items() if table is not None}
                 break
+    tries.left += len(needs)
+    # what is advised is one set: each question is asked again under all of it
+    needs = {position: more for position, more in needs.items() if _holds_under(open_, position, everything, tries)}
     needs |= _of_wholes([one for one in open_ if one.whole], {**_own(kernel), **everything}, tries)
     answers: dict[int, Finding] = {}
     for one in open_:
         finding, sizes = found[one.position], alone.get(one.position) or (tries.sizes if one.sized else {})
+        if strict_tables and _within(kernel, one, finding):
+            continue
         if one.position in needs:
-            answers[one.position] = _advised(kernel, finding, needs[one.position], sizes)
+            answers[one.position] = _advised(kernel, finding, needs[one.position], sizes, _within(kernel, one, finding))
         elif "sizes" in (finding.counterexample or ()) and one.sized:
             what = f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}"
             answers[one.position] = left_open(finding, what)
@@ -93,6 +100,12 @@ def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> 
             if unbounded:
                 answers[one.position] = depends(finding, unbounded, NOTHING_ASSUMED)
     return answers
+
+
+def _holds_under(open_: Sequence[Open], position: int, everything: Mapping[str, Table], tries: _Tries) -> bool:
+    """Whether a question is proved where all that is advised of the call is assumed."""
+    one = next(one for one in open_ if one.position == position)
+    return not one.tables or tries.proved(one, everything)
 
 
 def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
@@ -107,8 +120,16 @@ def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
     return not ranges or any(ends[0] == low or ends[1] == high for ends in ranges)
 
 
-def _advised(kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding:
-    """The finding as unknown, with what would settle it, as it was tried."""
+def _within(kernel: Kernel, one: Open, finding: Finding) -> bool:
+    """Whether tables refute a question that are within what is assumed of them."""
+    refuted = finding.verdict is Verdict.REFUTED and bool(tables_needed(kernel, finding))
+    return refuted and not any(_is_free(kernel, table, finding) for table in one.tables)
+
+
+def _advised(
+    kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Mapping[str, int], within: bool = False
+) -> Finding:
+    """The finding as unknown, with what would settle it, as it was tried. within: see `_within`."""
     own = _own(kernel)
     if finding.reason.endswith(NOTHING_ASSUMED):
         finding = replace(finding, reason="")
@@ -116,6 +137,9 @@ def _advised(kernel: Kernel, finding: Finding, tables: Mapping[str, Table], size
     texts = [text for said in more.values() for text in said]
     if not sizes:
         what = f"assume {listed([repr(text) for text in texts])} and it is proved"
+        if within:
+            said = left_open(finding, f"{tables_needed(kernel, finding)}; {what}")
+            return replace(said, needs=tuple(texts))
         return replace(depends(finding, [n for n, said in more.items() if said], what), needs=tuple(texts))
     condition = where(sizes)
     why = f"depends on {listed(list(sizes))}, known at run time only"

@@ -109,7 +109,7 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     """
     if is_of_kernels(name):
         # what is not about hardware differs between platforms: programs run one after the other, or at once
-        return dict.fromkeys(("target", "compiler"), (str | None, None))
+        return dict.fromkeys(("target", "compiler"), (str | None, None)) | {"strict_tables": (bool, False)}
     parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
     return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
 

@@ -382,7 +382,7 @@ def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapp
 
 
 def _options(kind: str) -> Sequence[str]:
-    return ("target", "compiler", "only") if kind == "kernel" else tuple(options_of(kind))
+    return ("target", "compiler", "only", "strict_tables") if kind == "kernel" else tuple(options_of(kind))
 
 
 def _kind(node: Node, file: str) -> str:

@@ -104,6 +104,10 @@ Mode = Literal["strict", "xla"]
 _TARGET: Any = Field(None, description="The hardware whose rules hold.", examples=["v5e", "triton"])
 _COMPILER: Any = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
 
+_STRICT: Any = Field(
+    False, description="Whether what only some tables refute that are as assumed is refuted.", examples=[True]
+)
+
 
 class KernelModel(Model):
     """The Pallas calls of a function, and what it is traced with."""
@@ -238,6 +242,7 @@ class KernelCheck(PropertyCheck):
     kernel: Layout = Field(examples=["mm"])
     target: str | None = _TARGET
     compiler: str | None = _COMPILER
+    strict_tables: bool = _STRICT
     only: Literal["", "grid"] = Field("", description="grid asks nothing of the bodies.", examples=["grid"])
 
 
@@ -476,7 +481,7 @@ def model_of(kind: str) -> type[CheckModel]:
     examples = ["mm" if kind in kernel_properties() else _EXAMPLE if many == 1 else [_EXAMPLE] * many]
     fields: dict[str, Any] = {kind: (about, Field(description=first, examples=examples))}
     for option, (annotation, default) in options_of(kind).items():
-        said = {"target": _TARGET, "compiler": _COMPILER}.get(option)
+        said = {"target": _TARGET, "compiler": _COMPILER, "strict_tables": _STRICT}.get(option)
         fields[option] = (annotation, said or Field(default, description=_sentence(page, option)))
     model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=first, **fields)
     return model

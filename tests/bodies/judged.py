@@ -17,7 +17,7 @@ def findings(name: str, wrong: bool, question: str) -> list[Finding]:
     found: list[Finding] = []
     for call in kernels_of(built.fn, built.args, assume=case.assume):
         assert isinstance(call, Kernel)
-        found += [f for f in judge(call, names=[question]) if f.severity == "error"]
+        found += [f for f in judge(call, names=[question], strict_tables=True) if f.severity == "error"]
     return found
 
 

@@ -23,7 +23,7 @@ def findings(built: Any, assume: tuple[str, ...]) -> tuple[Finding, ...]:
     (kernel,) = kernels_of(function, arguments, assume=assume)
     assert isinstance(kernel, Kernel)
     # the version on which the pitfalls were collected
-    return judge(kernel, target="v5e", compiler="0.0.42.1")
+    return judge(kernel, target="v5e", compiler="0.0.42.1", strict_tables=True)
 
 
 @pytest.mark.parametrize("pitfall", PITFALLS, ids=lambda p: f"{p.number:02d} {p.what}")

@@ -115,7 +115,7 @@ def test_without_an_assumption_the_missing_one_is_named() -> None:
 
 
 def test_an_assumption_that_allows_what_is_wrong_is_refuted_with_the_value() -> None:
-    found = only(grouped(Table("t", (8,), low=0, high=5)), "blocks_in_bounds", "x")
+    found = only(grouped(Table("t", (8,), low=0, high=5)), "blocks_in_bounds", "x", strict_tables=True)
     assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": {"t[0]": 4}})
 
 
@@ -203,6 +203,8 @@ def test_questions_that_cannot_be_asked() -> None:
 
 def test_ask_answers_for_the_whole_kernel() -> None:
     found = lp.ask("blocks_in_bounds", grouped(Table("t", (8,), low=0, high=5)))
+    assert (found.verdict, found.reason.startswith("refuted if t can be 4 (")) == (Verdict.UNKNOWN, True)
+    found = lp.ask("blocks_in_bounds", grouped(Table("t", (8,), low=0, high=5)), strict_tables=True)
     assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": {"t[0]": 4}})
 
 

@@ -54,6 +54,11 @@ from layoutproof.kernel.kernel_parts import parts_of
     multiple=True,
     help='Of sizes that only the running program knows: "grid1 <= 7".',
 )
+@click.option(
+    "--strict-tables",
+    is_flag=True,
+    help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+)
 @click.option("--only", type=click.Choice(["grid"]), help="Ask nothing of the kernels' bodies; the headline says so.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Accept the unknowns that this file records.")
 @click.option(
@@ -84,6 +89,7 @@ def command(
     compiler: str | None,
     assume: tuple[str, ...],
     where: tuple[str, ...],
+    strict_tables: bool,
     only: str | None,
     baseline: Path | None,
     write_baseline: Path | None,
@@ -149,7 +155,7 @@ def command(
             return print_json(document(0, {"spec": written}))
         say(written)
         return 0
-    answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where)
+    answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)
     if compile_:
         answer = asked_compiler(answer, place, given, named, targets, compiler, _progress)
     if replay:

@@ -21,9 +21,10 @@ Limits: What is modelled of bodies: docs/primitives.md. Memory that another kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, not_modelled
@@ -33,7 +34,7 @@ from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import TRUE, Lost, any_of, negation
-from layoutproof.bodies.walk import Origin, Walk
+from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Counterexample, Verdict
 from layoutproof.core.term import ZERO, Term
@@ -41,7 +42,16 @@ from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import first_of, guarded, zeroed
-from layoutproof.pallas.body_memory import Deciding, named, program_ids, replayed, tables_at, unbounded, why_unknown
+from layoutproof.pallas.body_memory import (
+    Deciding,
+    entries_needed,
+    named,
+    program_ids,
+    replayed,
+    tables_at,
+    unbounded,
+    why_unknown,
+)
 
 TARGET = False
 BODY = True
@@ -150,8 +160,12 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     within = {loop.name: where.get(loop.name, 0) for loop in load.spot.loops}
     tables = tables_at(kernel, claim, point)
     walks = [Walk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
+
+    def loads(walk: Walk) -> tuple[Answer, Origin | None]:
+        return walk.loads(load, program, within, element)
+
     for walk in walks:
-        origin = replayed(lambda w: w.loads(load, program, within, element), [walk])
+        origin = replayed(loads, [walk])
         if origin is None:
             continue
         if (
@@ -162,10 +176,11 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
             return _open(load, "it is not at first, and no replay shows that anything is stored of it")
         if isinstance(load, Copy) and not _handed_out(kernel, load):
             return _open(load, "it is not all written, and a copy may take more than is used")
+        needed = entries_needed(loads, partial(Walk, kernel, body, unwritten=True, alone=walk.alone), tables)
         open_ = unbounded(kernel, claim)
-        if open_:
+        if open_ and needed:
             return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
-        return _refuted(kernel, load, origin, walk.alone, deciding)
+        return _refuted(kernel, load, origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
 
 
@@ -309,7 +324,9 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
     return False
 
 
-def _refuted(kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, deciding: Deciding) -> Obligation:
+def _refuted(
+    kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, deciding: Deciding, needed: Mapping[str, Any]
+) -> Obligation:
     reference, spot = _read(load).reference, load.spot
     shown = f"{reference.name}{list(origin.element)}" if origin.element else reference.name
     operand = operand_of(kernel, reference)
@@ -320,10 +337,11 @@ def _refuted(kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, d
         reason += "; another core may have run the programs before, which differ in a parallel dimension"
     if aliased:
         reason += "; a window that shares its buffer with an input is not filled from it"
-    found = {"program": origin.reader or origin.program, "element": origin.element}
+    found: dict[str, Any] = {"program": origin.reader or origin.program, "element": origin.element}
     within = _iteration(spot, origin)
     if within:
         found["iteration"] = within
+    found |= needed
     settled = Settled(Verdict.REFUTED, reason, _hint(kernel, load, origin, aliased), deciding.names(), found)
 
     def fixes(at: Counterexample) -> Iterator[Fix]:

@@ -19,9 +19,11 @@ Limits: What is modelled of bodies: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
+from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Reference
@@ -41,6 +43,7 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecide
 from layoutproof.pallas.body_fixes import masked
 from layoutproof.pallas.body_memory import (
     Deciding,
+    entries_needed,
     named,
     places_to_try,
     replayed,
@@ -134,21 +137,27 @@ def _window(
     if point is not None and claim is not None and "sizes" not in point:
         where = named(claim, point)
         tries.append((tuple(point["program"]), tuple(where.get(f"at{k}", 0) for k in range(len(at)))))
-    walk = Walk(kernel, body, tables_at(kernel, claim, point))
+    tables = tables_at(kernel, claim, point)
+    walk = Walk(kernel, body, tables)
     open_ = unbounded(kernel, claim) if claim is not None else []
     for program, element in [*tries, *places_to_try(kernel, reference.dims)]:
-        origin = None
         if not walk.valid_at_end(operand, reference, program, element):
             continue
-        origin = replayed(lambda w, p=program, e=element: w.left(reference, p, e), [walk])  # type: ignore[misc]
+
+        def left(walk: Walk, program: Place = program, element: Place = element) -> tuple[Answer, Origin | None]:
+            return walk.left(reference, program, element)
+
+        origin = replayed(left, [walk])
         if origin is None:
             continue
-        if open_:
+        needed = entries_needed(left, partial(Walk, kernel, body), tables)
+        if open_ and needed:
             what = f"depends on what {' and '.join(open_)} holds; nothing is assumed of it"
             return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
-        origin = _first(kernel, origin, lambda w, p=program, e=element: w.left(reference, p, e), walk)  # type: ignore[misc]
-        return _refuted(kernel, body, operand, program, element, origin, deciding)
+        origin = _first(kernel, origin, left, walk)
+        return _refuted(kernel, body, operand, program, element, origin, deciding, needed)
     reason = f"{_what(reference)}: {why_unknown(states, claim, states.at_exit(reference))}"
+    reason += "; a replay is too long: allow more steps (--effort 10)" if walk.over else ""
     return Obligation(reference.name, undecided(reason), source=operand.source)
 
 
@@ -170,11 +179,18 @@ def _first(kernel: Kernel, found: Origin, ask: Callable[[Walk], tuple[Answer, Or
 
 
 def _refuted(
-    kernel: Kernel, body: Body, operand: Operand, program: Place, element: Place, origin: Origin, deciding: Deciding
+    kernel: Kernel,
+    body: Body,
+    operand: Operand,
+    program: Place,
+    element: Place,
+    origin: Origin,
+    deciding: Deciding,
+    needed: Mapping[str, Any],
 ) -> Obligation:
     where = _global(kernel, operand, program, element)
     reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}"
-    counterexample = {"program": program, "element": where}
+    counterexample = {"program": program, "element": where, **needed}
     settled = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), counterexample)
     source = source_of(origin, body) or operand.source
     return Obligation(operand.name, settled, source=source, fixes=_fixes(kernel, origin))
@@ -256,20 +272,24 @@ def _copied(
             program = tuple(point["program"])
             element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
             within = {loop.name: where.get(loop.name, 0) for loop in store.spot.loops}
-            walk = Walk(kernel, body, tables_at(kernel, claim, point))
-            origin = replayed(
-                lambda w, s=store, p=program, i=within, e=element: w.stores(s, p, i, e),  # type: ignore[misc]
-                [walk],
-            )
-            if origin is not None and not unbounded(kernel, claim):
-                origin = _first(
-                    kernel,
-                    origin,
-                    lambda w, s=store, p=program, i=within, e=element: w.stores(s, p, i, e),  # type: ignore[misc]
-                    walk,
-                )
+            tables = tables_at(kernel, claim, point)
+
+            def stored(
+                walk: Walk,
+                store: Access | Copy = store,
+                program: Place = program,
+                within: Mapping[str, int] = within,
+                element: Place = element,
+            ) -> tuple[Answer, Origin | None]:
+                return walk.stores(store, program, within, element)
+
+            walk = Walk(kernel, body, tables)
+            origin = replayed(stored, [walk])
+            needed = {} if origin is None else entries_needed(stored, partial(Walk, kernel, body), tables)
+            if origin is not None and not (needed and unbounded(kernel, claim)):
+                origin = _first(kernel, origin, stored, walk)
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
-                found = {"program": program, "element": element}
+                found = {"program": program, "element": element, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
                 yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))

@@ -144,7 +144,8 @@ def test_what_nobody_reads_is_named_by_its_first_element(block: Any, index: str)
 def test_an_entry_that_is_read_twice_is_one_entry(index: str, verdict: str) -> None:
     """Where two reads are of the same entry they give the same value, whatever that is."""
     tables = {"t": {"array": "s32[8]", "assume": ["0 <= t < 4"]}}
-    found = lp.ask("blocks_in_bounds", kernel({"i": 4}, [operand("x", "in", "f32[8]", [8], index)], tables=tables))
+    text = kernel({"i": 4}, [operand("x", "in", "f32[8]", [8], index)], tables=tables)
+    found = lp.ask("blocks_in_bounds", text, strict_tables=True)
     assert found.verdict.value == verdict, found.reason
 
 
@@ -247,7 +248,7 @@ def test_windows_that_a_table_places_start_at_tiles(start: str, verdict: str) ->
     block = [{"element": 8}, {"element": 256}]
     text = kernel({"i": 4}, [operand("o", "out", "f32[64,256]", block, f"(i) -> ({start}, 0)")], tables=tables)
     made, _ = read_kernel(text["kernel"], ELEMENT_BITS)
-    _, said = judge(made, names=["element_alignment"], target="v5e", compiler="0.0.42.1")
+    _, said = judge(made, names=["element_alignment"], target="v5e", compiler="0.0.42.1", strict_tables=True)
     assert said.verdict.value == verdict, said.reason
 
 

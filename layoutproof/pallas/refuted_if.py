@@ -1,0 +1,98 @@
+"""A refutation that rests on what nobody fixed of a table: it is unknown, `refuted if prefetch0 can be 0, 1, 0`.
+
+What is assumed of a table are all tables that the call may be given, and hardly ever all that it will be: a table that
+is sorted by construction is bounded by its range alone. So a violation that needs certain entries is none yet. One that
+is there whatever the entries are is refuted, and so is one that reads no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas.points import READS
+from layoutproof.solvers.brute import violates
+from layoutproof.solvers.conclude import How, left_open
+from layoutproof.solvers.decide import decide
+
+MOST = 4096
+"""Contents of what a violation reads that are tried one by one."""
+REFUTED_IF = "refuted if "
+"""How the reason begins of a violation that certain tables have."""
+
+
+def refuted_if(kernel: Kernel, finding: Finding, asked: Obligation, how: How) -> Finding:
+    """The finding, as an unknown where it is refuted by entries of tables that nobody fixed.
+
+    asked: what it answers.
+    """
+    if finding.verdict is not Verdict.REFUTED or finding.severity != "error" or not asked.reads:
+        return finding
+    which = tables_needed(kernel, finding)
+    if not which or (isinstance(asked.claim, Claim) and not asked.graver and _whatever(asked.claim, how)):
+        return finding
+    return left_open(finding, which)
+
+
+def tables_needed(kernel: Kernel, finding: Finding) -> str:
+    """Which tables a violation needs, in words: `refuted if t can be 0, 1, 0`; "" where it reads none, or a known one.
+
+    >>> t = Kernel("k", (4,), ("g0",), (), tables=(Table("t", (4,), low=0, high=2),))
+    >>> tables_needed(t, Finding("revisits", "o", counterexample={"reads": {"t[2]": 0, "t[0]": 0, "t[1]": 1}}))
+    'refuted if t can be 0, 1, 0'
+    """
+    entries = _entries(kernel, finding)
+    shown = [f"{name} can be {', '.join(map(str, values))}" for name, values in entries.items()]
+    return f"{REFUTED_IF}{listed(shown)}" if shown else ""
+
+
+def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:
+    """What a counterexample reads of tables that may hold other numbers, by the name of the table, each entry once."""
+    found: dict[str, dict[str, int]] = {}
+    tables = [table for table in every_table(kernel) if not _fixed(table)]
+    for label, values in (finding.counterexample or {}).items():
+        if not label.endswith(READS) or not isinstance(values, Mapping):
+            continue
+        for entry, value in values.items():
+            of = max((t.name for t in tables if entry == t.name or entry.startswith(f"{t.name}[")), key=len, default="")
+            if of:
+                found.setdefault(of, {})[entry] = int(value)
+    return {name: [of[entry] for entry in sorted(of, key=_place)] for name, of in found.items()}
+
+
+def _place(entry: str) -> tuple[int, ...]:
+    at = entry.rpartition("[")[2].rstrip("]")
+    return tuple(int(part) for part in at.split(",") if part.strip().lstrip("-").isdigit())
+
+
+def _fixed(table: Table) -> bool:
+    """Whether there is one table as it is assumed."""
+    return type(table.low) is type(table.high) is int and table.high - table.low == 1
+
+
+def _whatever(claim: Claim, how: How) -> bool:
+    """Whether a violation is one whatever is read at it."""
+    point = decide(claim, *how).point
+    labels = [label for label in claim.points if label == "values" or label.endswith(READS)]
+    extents: list[Any] = [extent for label in labels for extent in claim.points[label].extents]
+    if point is None or "sizes" in point or any(type(e) is not int for e in extents) or prod(extents) > MOST:
+        return False
+    rank = [len(claim.points[label].extents) for label in labels]
+    try:
+        for values in product(*map(range, extents)):
+            rest = iter(values)
+            other = {label: tuple(next(rest) for _ in range(n)) for label, n in zip(labels, rank, strict=True)}
+            if not violates(claim, {label: other.get(label, at) for label, at in point.items()}):
+                return False
+    except Undecided:
+        return False
+    return True
