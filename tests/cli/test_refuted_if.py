@@ -22,7 +22,8 @@ from jax.experimental.pallas import tpu as pltpu
 
 
 def call(body, specs, out, x, t, outputs=1, rows=128):
-    grid_spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(16,), in_specs=specs, out_specs=[out] * outputs)
+    outs = [out] * outputs
+    grid_spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(16,), in_specs=specs, out_specs=outs)
     shape = [jax.ShapeDtypeStruct((rows, 128), x.dtype)] * outputs
     return pl.pallas_call(body, grid_spec=grid_spec, out_shape=shape)(t, *[x] * len(specs))
 
