@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import itertools
 import random
 import re
@@ -194,9 +195,9 @@ def test_a_broken_dump_is_an_error_with_its_line(text: str, problem: str, line: 
         assert read(text.encode(), "a").instructions
 
 
-def test_a_broken_old_dump_is_unknown() -> None:
-    """Nobody can tell what changed."""
-    assert ("unknown", "dump") in kinds(SMALL[: SMALL.index("  ROOT %bitcast.10")], SMALL)
+def test_a_broken_old_dump_is_bad_input() -> None:
+    """Nobody can tell what changed, as with a broken new one."""
+    assert ("error", "old dump") in kinds(SMALL[: SMALL.index("  ROOT %bitcast.10")], SMALL)
 
 
 # -- real compiler output --
@@ -223,8 +224,12 @@ def test_bitcasts_of_real_programs_are_proved(name: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_one_program_for_two_generations(old: str, new: str) -> None:
-    """v5e against v6e: the same entry layout and copies; at most, an array is kept in another memory space."""
-    assert {f.question for f in found(dump(old), dump(new))} <= {"memory_space"}
+    """v5e against v6e: the same entry layout and copies; at most, an array is kept in another memory space.
+
+    Where Mosaic kernels are not read, those for another generation are other ones as far as anybody can tell.
+    """
+    unread = {"unknown"} if importlib.util.find_spec("jaxlib") is None else set()
+    assert {f.question for f in found(dump(old), dump(new))} <= {"memory_space", *unread}
 
 
 @pytest.mark.parametrize("name", ["reshard_v5e", "sharded_matmul_v5e", "sharded_reduce_v5e"])
