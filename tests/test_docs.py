@@ -116,13 +116,36 @@ def test_there_are_three_journeys_and_four_examples() -> None:
 
 
 @pytest.mark.slow
+def test_the_examples_pasted_leave_the_tests_green(tmp_path: Path) -> None:
+    """All four at once, with the tests that look through languages, properties, targets and forms by their names."""
+    shutil.copytree(PACKAGE, tmp_path / "layoutproof")
+    shutil.copytree(ROOT / "tests", tmp_path / "tests")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for _, text in EXAMPLES:
+        for file, source in re.findall(r"^```python\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(source)
+    looking = ("properties/test_faults.py", "properties/test_replicas.py", "formats/test_formats.py")
+    looking += ("questions/test_expressions.py", "test_docstrings.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{file}" for file in looking)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
 def test_each_example_of_the_guide_works(title: str, text: str, tmp_path: Path) -> None:
     """Its files, put into a copy of the package, make its commands print what stands below them."""
     shutil.copytree(PACKAGE, tmp_path / "layoutproof")
     files = re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     for file, source in files:
-        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(source)
     (console,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     asked = re.findall(r"^\$ layoutproof (.*)\n((?:[^$\n].*\n)*)", console, re.MULTILINE)
