@@ -245,12 +245,11 @@ def test_long_text_and_many_devices() -> None:
     "text",
     [
         "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,1,0)}",
-        "f32[8,8] sharded {devices=[2,2]<=[2,2]T(0,0)}",
-        "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(2,1,2)}",
+        "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(1,2,1)}",
     ],
 )
 def test_an_order_that_names_a_dimension_twice_is_refused(text: str) -> None:
     """XLA aborts on it; the twin with each dimension once is read."""
-    with pytest.raises(lp.LayoutError, match=r"names dimension [02] twice \(XLA aborts\); it is a permutation"):
+    with pytest.raises(lp.LayoutError, match=r"is not a permutation of 0\.\.2: XLA aborts on it"):
         lp.read_layout(text)
     assert lp.read_layout("f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,2,1)}")
