@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
 from layoutproof.bodies.values import (
     FALSE,
     Index,
     Lost,
+    Span,
     Value,
     aligned,
     all_of,
@@ -24,9 +26,12 @@ from layoutproof.bodies.values import (
     negation,
     settled,
     simplified,
+    span_of_type,
     takes,
 )
-from layoutproof.core.term import Term
+from layoutproof.core.errors import Undecided
+from layoutproof.core.term import INT32, Term
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
@@ -41,16 +46,36 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     name, variable = equation.primitive.name, equation.outvars[0]
     dims = dims_of(variable.aval)
     dtype = equation.invars[0].aval.dtype
+    span, fits = _span(name, operands, dtype, variable.aval.dtype)
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
         parts = [o.number(aligned(o, dims, index)) for o in operands]
-        term: Term = settled(held(applied(name, parts, dtype), variable.aval))
+        term: Term = settled(held(applied(name, parts, dtype), variable.aval, fits))
         shorter = simplified(term)
         return term if shorter is None else shorter
 
-    return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims))]
+    return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims), span=span)]
+
+
+def _span(name: str, operands: Sequence[Value], dtype: Any, result: Any) -> tuple[Span, bool]:
+    """The bounds of a result, and whether they show that its type holds all of it."""
+    whole = span_of_type(result)
+    if getattr(result, "kind", "") not in "iu" or (name not in OPERATIONS and name not in SHIFTS):
+        return whole, True
+    names = {f"x{k}": Interval(*operand.span) for k, operand in enumerate(operands)}
+    parts = [
+        Term("int", o.span[0]) if o.span[0] == o.span[1] else Term("name", n)
+        for n, o in zip(names, operands, strict=True)
+    ]
+    try:
+        low, high = ends(applied(name, parts, dtype).evaluate(names, IntervalNumbers()))
+    except (UnsupportedOp, Undecided):
+        return whole, False
+    fits = whole[0] <= low and high <= whole[1]
+    # the bits of two numbers of a type, put together, are a number of the type
+    return (low, high) if fits else whole, fits or (name in ("and", "or", "xor", "not") and result.kind == "i")
 
 
 def undefined_in(operands: Sequence[Value], dims: Sequence[int]) -> Any:
@@ -89,7 +114,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             ]
         )
 
-    return [Value(result.dims, result.dtype, result.number, undefined)]
+    return [Value(result.dims, result.dtype, result.number, undefined, span=result.span)]
 
 
 def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -120,7 +145,7 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             for condition, source in case.passed(aligned(case, result.dims, index))
         ]
 
-    return [Value(result.dims, result.dtype, result.number, undefined, passed)]
+    return [Value(result.dims, result.dtype, result.number, undefined, passed, result.span)]
 
 
 def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -130,8 +155,13 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iub" or old.kind not in "iub":
             raise Lost(f"a number that was converted from {old} to {new}")
+        if kept and old.kind in "iu" and new.kind in "iu":
+            same: Term = operand.number(index)
+            return same
         return settled(converted(operand.number(index), old, new))
 
+    whole = span_of_type(new)
+    kept = old.kind in "iub" and whole[0] <= operand.span[0] and operand.span[1] <= whole[1]
     # a number that is stored in another precision and read back is the same one to whoever asks where it is from
     floats = getattr(new, "kind", "") not in "iub" and old.kind not in "iub"
     return [
@@ -141,6 +171,7 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             number,
             None if operand.defined else operand.undefined,
             operand.passed if floats else None,
+            operand.span if kept else whole,
         )
     ]
 
@@ -155,7 +186,8 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         term = operand.number(index)
         for _ in range(exponent - 1):
             term = Term("*", term, operand.number(index))
-        return settled(held(term, equation.outvars[0].aval))
+        fits = max(map(abs, operand.span)) ** max(exponent, 1) < INT32
+        return settled(held(term, equation.outvars[0].aval, fits))
 
     return [Value(operand.dims, operand.dtype, number, None if operand.defined else operand.undefined)]
 

@@ -15,6 +15,7 @@ from typing import Any
 from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
 from layoutproof.bodies.terms import PARTS, Evaluation, Keys, replaced
 from layoutproof.bodies.values import all_of
+from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -71,7 +72,11 @@ def asked(
     of its ids (see `beside`).  place: the element as the counterexample has it; () = as `elements` say it.
     Raises Unsupported where the condition says `maybe` or speaks of a leaf.
     """
-    whole = all_of([*violation])
+    programs = {"program": kernel.grid_names} if programs is None else programs
+    spans = {loop.name: most(loop) for loop in loops} | dict(elements or {})
+    spans |= {n: k for ids in programs.values() for n, k in zip(ids, kernel.grid, strict=True) if type(k) is int}
+    (whole, *more_terms), body = without_wraps(kernel, body, [all_of([*violation]), *extra, *place], spans)
+    extra, place = more_terms[: len(extra)], more_terms[len(extra) :]
     wanted = [whole, *extra, *place]
     names, reads, keys, facts = closure(body, wanted, loops={loop.name for loop in loops})
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
@@ -81,7 +86,6 @@ def asked(
         unrelated = replace(kernel, relations=tuple(each for each in kernel.relations if ranged(each, reads)))
         alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs, place).claim
         names, reads, keys, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
-    programs = {"program": kernel.grid_names} if programs is None else programs
     own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
     known = {loop.name for loop in inner}
@@ -124,6 +128,38 @@ def asked(
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in of_call),
         alone,
     )
+
+
+def without_wraps(kernel: Kernel, body: Any, terms: Sequence[Term], spans: Mapping[str, Any]) -> tuple[list[Term], Any]:
+    """Terms, and the body, without `int32(..)` wherever it loses nothing, under what is assumed of tables.
+
+    spans: how far names go from 0, beside those of the body.
+    """
+    made: dict[str, Table] = {}
+
+    def reads(read: Term) -> tuple[int, int] | None:
+        low, high = range_at(kernel, table_of(kernel, body, read, made), read.args[1:])
+        return (low, high - 1) if type(low) is int and type(high) is int else None
+
+    known = {name: (0, max(n - 1, 0)) for name, n in spans.items() if type(n) is int}
+    known |= {name: (0, max(n - 1, 0)) for name, n in body.witnesses.items()}
+    within = bounds(kernel, body, known, reads)
+    names, shown = [*body.definitions], without([*body.definitions.values()], within)
+    if any(term is not body.definitions[name] for name, term in zip(names, shown, strict=True)):
+        definitions = dict(zip(names, shown, strict=True))
+        if not isinstance(body, Body):
+            # an interpreter on its way
+            body = Body(
+                tuple(body.references),
+                tuple(body.effects),
+                body.unknowns,
+                loads=body.loads,
+                witnesses=body.witnesses,
+                facts=tuple(body.facts),
+                kept=body.kept,
+            )
+        body = replace(body, definitions=definitions)
+    return without(terms, within), body
 
 
 def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:

@@ -7,7 +7,7 @@ other is an unknown of its type, and the invariants that hold of it are facts (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -26,18 +26,22 @@ from layoutproof.bodies.values import (
     TRUE,
     Index,
     Lost,
+    Span,
     Value,
     all_of,
     any_of,
     dims_of,
+    hull,
     leaf,
     maybe,
     negation,
     settled,
     simplified,
+    span_of_type,
     takes,
 )
-from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
+from layoutproof.bodies.wraps import bounds, never_wraps
+from layoutproof.core.term import CONDITIONS, INT32, ONE, ZERO, Term
 
 _HANDED_ON = "a number that a loop hands on"
 """What is said of a carried number that no term says."""
@@ -77,7 +81,8 @@ def _divided(left: Value, op: str, by: int) -> Value:
             return Term("int", whole // by if op == "//" else whole % by)
         return Term(op, term, Term("int", by))
 
-    return Value(left.dims, left.dtype, said, None if left.defined else left.undefined)
+    low, high = (end // by for end in left.span) if op == "//" else (0, by - 1)
+    return Value(left.dims, left.dtype, said, None if left.defined else left.undefined, span=(low, high))
 
 
 def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -120,7 +125,7 @@ def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
         return any_of([which.undefined(), *(all_of([c, v.undefined(index)]) for c, v in cases)])
 
     defined = which.defined and all(v.defined for _, v in cases)
-    return Value(first.dims, first.dtype, said, None if defined else undefined)
+    return Value(first.dims, first.dtype, said, None if defined else undefined, span=hull([v for _, v in cases]))
 
 
 def _selected(condition: Term, yes: Term, no: Term) -> Term:
@@ -139,7 +144,8 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     counter = Term("name", loop.name)
     position = Term("-", Term("int", length - 1), counter) if params.get("reverse") else counter
     inits, xs = operands[consts : consts + carry], operands[consts + carry :]
-    slots = [_slot(on, init) for init in inits]
+    spans = _spans_of_scan(on, params["jaxpr"], consts, inits, length)
+    slots = [_slot(on, init, span) for init, span in zip(inits, spans, strict=True)]
     known = frozenset(on.unknowns)
     rows = [moved(x, x.dims[1:], lambda index: (position, *index)) for x in xs]
     with on.inside(loop):
@@ -162,7 +168,8 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     inits = operands[first + second :]
     loop = Loop(on.named("loop"), None, on.source())
     (begins,) = on.run(params["cond_jaxpr"], [*of_cond, *inits])
-    slots = [_slot(on, init) for init in inits]
+    spans = _spans_of_while(on, (params["cond_jaxpr"], of_cond), (params["body_jaxpr"], second), inits)
+    slots = [_slot(on, init, span) for init, span in zip(inits, spans, strict=True)]
     known = frozenset(on.unknowns)
     with on.inside(loop):
         (goes_on,) = on.run(params["cond_jaxpr"], [*of_cond, *(s for _, s in slots)])
@@ -244,8 +251,102 @@ def _as_often(
     return found
 
 
-def _slot(on: Any, init: Any) -> tuple[str, Any]:
-    """A name for a carried value, and the value that a loop's body sees."""
+def _steps(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
+    """What a loop's body adds to each carried number, as its equations say it; None where they say no such number.
+
+    before: how many inputs of the body come before the carried ones.  count: of the carried ones.
+    """
+    inner, _ = on.reader.opened(jaxpr)
+    made = _made_by(inner)
+    found: list[int | None] = []
+    for own, result in zip(inner.invars[before : before + count], inner.outvars[:count], strict=True):
+        equation = None if hasattr(result, "val") else made.get(result)
+        step = 0 if result is own else None
+        if equation is not None and equation.primitive.name in ("add", "sub"):
+            left, right = equation.invars
+            if equation.primitive.name == "add" and right is own:
+                left, right = right, left
+            known = _whole(on.constant_value(right.val)) if left is own and hasattr(right, "val") else None
+            if known is not None and abs(known) < INT32:
+                step = known if equation.primitive.name == "add" else -known
+        found.append(step)
+    return found
+
+
+def _made_by(jaxpr: Any) -> dict[Any, Any]:
+    """The equation that makes a value, of those that make one alone."""
+    return {equation.outvars[0]: equation for equation in jaxpr.eqns if len(equation.outvars) == 1}
+
+
+def _spans_of_scan(on: Any, jaxpr: Any, consts: int, inits: Sequence[Any], length: int) -> list[Span | None]:
+    """Between which numbers each carried number is in every iteration, where it moves by a constant."""
+    found: list[Span | None] = []
+    for init, step in zip(inits, _steps(on, jaxpr, consts, len(inits)), strict=True):
+        reach = None if step is None or isinstance(init, View) else step * max(length - 1, 0)
+        found.append(
+            None if reach is None else _within(init, (init.span[0] + min(reach, 0), init.span[1] + max(reach, 0)))
+        )
+    return found
+
+
+def _spans_of_while(
+    on: Any, condition: tuple[Any, Sequence[Any]], body: tuple[Any, int], inits: Sequence[Any]
+) -> list[Span | None]:
+    """The same of a loop that a condition ends: of what moves towards what no iteration changes.
+
+    condition: its equations, and the values that they see beside the carried ones.  body: the equations, and how many
+    such values they see.
+    """
+    (goes_on, seen), (jaxpr, before) = condition, body
+    inner, _ = on.reader.opened(goes_on)
+    steps = _steps(on, jaxpr, before, len(inits))
+    found = [_within(init, init.span) if step == 0 else None for init, step in zip(inits, steps, strict=True)]
+    carried = list(inner.invars[len(seen) :])
+    moving = {own for own, step in zip(carried, steps, strict=True) if step != 0}
+    values = {own: v for own, v in zip(inner.invars, [*seen, *inits], strict=True) if own not in moving}
+    # what the condition itself computes also sees the number that ends the loop
+    alone = len(inner.eqns) == 1
+    for smaller, larger, strict in _comparisons(inner):
+        for own, end, way in ((smaller, larger, 1), (larger, smaller, -1)):
+            k = next((k for k, one in enumerate(carried) if one is own), None)
+            top = on.constant_value(end.val) if hasattr(end, "val") else values.get(end)
+            step = None if k is None else steps[k]
+            if k is None or step is None or step * way <= 0 or not isinstance(top, Value) or isinstance(inits[k], View):
+                continue
+            low, high = inits[k].span
+            if way > 0:
+                high = max(high, top.span[1] - strict + (0 if alone else step))
+            else:
+                low = min(low, top.span[0] + strict + (0 if alone else step))
+            found[k] = _within(inits[k], (low, high))
+    return found
+
+
+def _comparisons(jaxpr: Any) -> Iterator[tuple[Any, Any, int]]:
+    """What a loop compares, all of which holds in an iteration: (smaller, larger, 1 where they are never equal)."""
+    made, todo = _made_by(jaxpr), list(jaxpr.outvars)
+    while todo:
+        atom = todo.pop()
+        equation = None if hasattr(atom, "val") else made.get(atom)
+        name = "" if equation is None else equation.primitive.name
+        if equation is not None and name == "and":
+            todo += equation.invars
+        elif equation is not None and name in ("lt", "le"):
+            yield (*equation.invars, int(name == "lt"))
+        elif equation is not None and name in ("gt", "ge"):
+            yield (*reversed(equation.invars), int(name == "gt"))
+
+
+def _within(init: Any, span: Span) -> Span | None:
+    """The span, where it is of whole numbers that their type holds."""
+    if isinstance(init, View) or init.dims or getattr(init.dtype, "kind", "") not in "iu":
+        return None
+    low, high = span_of_type(init.dtype)
+    return span if low <= span[0] and span[1] <= high else None
+
+
+def _slot(on: Any, init: Any, span: Span | None) -> tuple[str, Any]:
+    """A name for a carried value, and the value that a loop's body sees. span: between which numbers it is."""
     if isinstance(init, View):
         return "", init
     name = on.named("carry")
@@ -254,7 +355,7 @@ def _slot(on: Any, init: Any) -> tuple[str, Any]:
         why = "a value that a loop hands on"
         return name, Value(init.dims, init.dtype, why, lambda index: leaf(name, index))
     said = term if init.dtype.kind != "b" else Term("!=", term, ZERO)
-    return name, Value((), init.dtype, lambda index: said, lambda index: leaf(name, index))
+    return name, Value((), init.dtype, lambda index: said, lambda index: leaf(name, index), span=span)
 
 
 def _close(
@@ -275,14 +376,21 @@ def _close(
     starts = [_number(init) for init in inits]
     nexts = [_number(result) for result in results]
     varying = frozenset(on.unknowns) - known
-    forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)), varying)
+    most = LONGEST_LOOP if count is None else int(count.args[0])
+
+    def fits(form: Term) -> bool:
+        # asked before the definitions are known: a carried number may be any of its type
+        own = {name: slot.span for name, slot in slots if isinstance(slot, Value)} | {loop.name: (0, max(most - 1, 0))}
+        return never_wraps(form, bounds(on.kernel, on, own))
+
+    begin, step = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
+    forms = closed_form(loop, begin, step, varying, fits)
     if on.induction and len(forms) < sum(start is not None for start in starts):
 
         def holds(claim: Term) -> bool:
             before = [] if condition is None else [condition]
             return invariants.never(on.kernel, on, [*on.path, *before, negation(claim)], (*on.loops, loop))
 
-        begin, step = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
         forms |= rounds(loop, begin, step, forms, holds)
     for name, closed in forms.items():
         del on.unknowns[name]

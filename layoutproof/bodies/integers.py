@@ -1,8 +1,10 @@
 """Integers and truth values as JAX computes them, one element at a time, as terms.
 
-Every operation is modelled or refused by name. Arithmetic of int32 and int64 is over the unbounded integers; that JAX
-computes it in 32 bits is the business of the property `index_int32`. What is narrower or unsigned wraps here as it does
-there, and so does a conversion to it. Truth values are conditions, and count as 0 or 1 where a number must stand.
+Every operation is modelled or refused by name. Arithmetic of int32 in a body is that of 32 bits: where the bounds of
+what goes in do not exclude that it wraps, the result is `int32(..)` (`wraps`). In an index map it is over the unbounded
+integers, and that JAX computes it in 32 bits is the business of the property `index_int32`; so is int64 everywhere.
+What is narrower or unsigned wraps here as it does there, and so does a conversion to it. Truth values are conditions,
+and count as 0 or 1 where a number must stand.
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, constant, folde
 from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 
-def held(value: Any, aval: Any) -> Any:
-    """A result as its type holds it: truth values as conditions, numbers that may wrap as what is left of them."""
+def held(value: Any, aval: Any, fits: bool = True) -> Any:
+    """A result as its type holds it: truth values as conditions, numbers that may wrap as what is left of them.
+
+    fits: whether it is known that nothing is lost in 32 bits with a sign, or asked elsewhere.
+    """
     kind = getattr(getattr(aval, "dtype", None), "kind", "")
     if not isinstance(value, Term):
         return value
@@ -23,13 +28,13 @@ def held(value: Any, aval: Any) -> Any:
         return condition_of(value)
     if kind not in "iu" or value.op in ("name", "read", "select", "min", "max"):
         return value
-    return _held(value, aval.dtype)
+    return _held(value, aval.dtype, fits)
 
 
-def _held(value: Term, dtype: Any) -> Term:
+def _held(value: Term, dtype: Any, fits: bool = True) -> Term:
     bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
     if constant(value) is None and signed and bits >= 32:
-        return value
+        return value if fits or bits > 32 else Term("int32", value)
     return wrapped(value, bits, signed)
 
 

@@ -26,7 +26,7 @@ from layoutproof.bodies import (
     reductions,
     shapes,
 )
-from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.bit_terms import UnsupportedOp, constant
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -293,7 +293,8 @@ class Interpreter:
             except TypeError:
                 # what a pipeline's body takes from around it may stand in an inner function as a constant
                 return Value(dims, dtype, "a value of the body around the pipeline")
-            return Value(dims, dtype, lambda index: term)
+            known = constant(term)
+            return Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
         return Value(dims, dtype, "a number of the code that is no integer" if not dims else "an array of the code")
 
     def _value(self, atom: Any, values: Mapping[Any, Any]) -> Any:

@@ -17,6 +17,7 @@ from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
+from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel, Table
@@ -113,7 +114,7 @@ def _cases(term: Term) -> list[Term]:
         part = todo.pop()
         if part.op == "select":
             todo += part.args[1:]
-        elif part.op in ("min", "max"):
+        elif part.op in ("min", "max", "int32"):
             todo += part.args
         else:
             found.append(part)
@@ -121,7 +122,7 @@ def _cases(term: Term) -> list[Term]:
 
 
 def _steps(own: Term, following: Term) -> list[int]:
-    return [step for case in _cases(following) if (step := difference(case, own)) is not None]
+    return [step for case in _cases(unwrapped(following)) if (step := difference(case, own)) is not None]
 
 
 def _different(terms: Iterable[Term]) -> list[Term]:
@@ -162,6 +163,18 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
             highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, here, of, high))
             found |= {name: Kept(reference.name, highs) for name in here}
     return found
+
+
+def keeps_range(kernel: Kernel, body: Body, name: str, low: int, high: int) -> bool:
+    """Whether every store to a reference puts a number from low to high - 1 there, as long as all that is loaded is."""
+    stores = _stores(body.effects, name)
+    seen = {
+        f"load{e.spot.number}": e
+        for e in body.effects
+        if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name
+    }
+    seen = {load: e for load, e in seen.items() if load in body.loads}
+    return stores is not None and _keeps(kernel, body, seen, stores, high, low)
 
 
 def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
@@ -243,13 +256,14 @@ def _keeps(
     seen: Mapping[str, Access],
     stores: Sequence[tuple[Access, Term]],
     high: int | None,
+    low: int = 0,
 ) -> bool:
-    """Whether what is stored lies from 0 to high - 1 (None: is not negative) as long as all that was loaded does."""
+    """Whether what is stored lies from low to high - 1 (None: is not less) as long as all that was loaded does."""
     bounded: dict[str, Table] = dict(body.loads)
-    bounded |= {name: replace(body.loads[name], low=0, high=1 << 31 if high is None else high) for name in seen}
+    bounded |= {name: replace(body.loads[name], low=low, high=1 << 31 if high is None else high) for name in seen}
     held = replace(body, loads=bounded)
     for effect, value in stores:
-        outside = [settled(Term("<", value, ZERO))]
+        outside = [settled(Term("<", value, Term("int", low)))]
         if high is not None:
             outside.append(settled(Term("<=", Term("int", high), value)))
         broken = any_of(outside)

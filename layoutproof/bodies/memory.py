@@ -7,7 +7,20 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
-from layoutproof.bodies.values import TRUE, Index, Lost, Value, aligned, all_of, any_of, dims_of, leaf, maybe, negation
+from layoutproof.bodies.values import (
+    TRUE,
+    Index,
+    Lost,
+    Value,
+    aligned,
+    all_of,
+    any_of,
+    dims_of,
+    hull,
+    leaf,
+    maybe,
+    negation,
+)
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Table
@@ -165,7 +178,7 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
         rest = left if other is None else all_of([left, other.undefined(aligned(other, value.dims, index))])
         return any_of([mask.undefined(aligned(mask, value.dims, index)), all_of([held, value.undefined(index)]), rest])
 
-    return Value(value.dims, value.dtype, number, undefined)
+    return Value(value.dims, value.dtype, number, undefined, span=None if other is None else hull([value, other]))
 
 
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

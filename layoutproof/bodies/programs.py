@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.values import Value, dims_of, number
-from layoutproof.core.term import ZERO, Term, size_term
+from layoutproof.bodies.values import Span, Value, dims_of, number
+from layoutproof.core.term import INT32, ZERO, Term, size_term
 from layoutproof.kernel.scalar_memory import axis_table
 
 
@@ -19,25 +19,34 @@ def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
         raise UnsupportedOp("program_id of a grid that is not the kernel's own")
-    return [number(Term("name", on.names[on.counted[axis]]), equation.outvars[0].aval.dtype)]
+    name, extent = on.names[on.counted[axis]], on.grid[on.counted[axis]]
+    return [number(Term("name", name), equation.outvars[0].aval.dtype, _below(extent))]
 
 
 def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
         raise UnsupportedOp("num_programs of a grid that is not the kernel's own")
-    return [number(size_term(on.grid[on.counted[axis]]), equation.outvars[0].aval.dtype)]
+    extent = on.grid[on.counted[axis]]
+    span = (extent, extent) if type(extent) is int else (0, INT32 - 1)
+    return [number(size_term(extent), equation.outvars[0].aval.dtype, span)]
 
 
 def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = equation.params["axis_name"]
+    span = None
     if axis in on.names:
-        place = Term("name", axis)
+        place, span = Term("name", axis), _below(on.grid[on.names.index(axis)])
     elif axis in dict(on.kernel.axes):
         place = Term("read", Term("name", axis_table(axis)), ZERO)
     else:
         raise UnsupportedOp(f"axis_index of {axis}, an axis of no mesh that is known here")
-    return [number(place, equation.outvars[0].aval.dtype)]
+    return [number(place, equation.outvars[0].aval.dtype, span)]
+
+
+def _below(extent: Any) -> Span:
+    """The ids of a dimension of the grid. What is counted at run time is counted in 32 bits."""
+    return 0, (extent if type(extent) is int and extent > 0 else INT32 - 1) - 1
 
 
 def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -46,7 +55,8 @@ def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if operand.dims or len(by) != 1:
         return [operand]
     on.multiples.append((on.scalar(operand), int(by[0]), on.spot()))
-    return [Value((), operand.dtype, lambda index: operand.number(), None if operand.defined else operand.undefined)]
+    undefined = None if operand.defined else operand.undefined
+    return [Value((), operand.dtype, lambda index: operand.number(), undefined, span=operand.span)]
 
 
 def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from layoutproof.bodies.effects import Loop
 from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.term import ONE, ZERO, Term, every
@@ -28,11 +29,13 @@ def closed_form(
     starts: Mapping[str, Term | None],
     nexts: Mapping[str, Term | None],
     varying: frozenset[str] = frozenset(),
+    fits: Callable[[Term], bool] = lambda term: True,
 ) -> dict[str, Term]:
     """Carried names whose value in iteration `loop.name` is a term; the others are missing.
 
     starts: what each is before the first iteration; nexts: what an iteration hands on, over the carried names and the
-    counter. None where no term says it.  varying: names of numbers that each iteration has its own of.
+    counter. None where no term says it.  varying: names of numbers that each iteration has its own of.  fits: whether
+    no `int32(..)` in a term over the counter loses anything.
     """
     counter = Term("name", loop.name)
     found: dict[str, Term] = {}
@@ -40,7 +43,9 @@ def closed_form(
         following = nexts.get(name)
         if start is None or following is None:
             continue
-        form = _alone(name, start, following, counter)
+        form = _alone(name, start, unwrapped(following), counter)
+        if form is not None and following is not unwrapped(following):
+            form = _held(name, form, following, fits)
         if form is None:
             form = _swapped(name, start, following, starts, nexts, counter)
         if form is not None:
@@ -61,6 +66,15 @@ def closed_form(
                 found[name] = Term("select", Term("==", counter, ZERO), start, before)
                 progress = True
     return found
+
+
+def _held(name: str, form: Term, following: Term, fits: Callable[[Term], bool]) -> Term | None:
+    """A form that was found without regard to what 32 bits lose, as they hold it; None where that is not known."""
+    if fits(replaced(following, renaming({name: form}))):
+        return form
+    # what moves by a constant does so in 32 bits, too
+    moves = difference(unwrapped(following), Term("name", name)) is not None
+    return Term("int32", form) if moves else None
 
 
 def rounds(
@@ -89,7 +103,7 @@ def rounds(
             needed = set(names_in(following)) & set(starts)
             if not needed <= {*all_known, name} or any(part.op == "read" for part in every(following)):
                 continue
-            for period, (size, guess) in product(dict.fromkeys(periods), _guesses(name, following)):
+            for period, (size, guess) in product(dict.fromkeys(periods), _guesses(name, unwrapped(following))):
                 form = guess(start, counter, period, loop.count)
                 tries += 1
                 ahead = replaced(form, renaming({loop.name: Term("+", counter, ONE)}))

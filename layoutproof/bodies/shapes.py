@@ -7,8 +7,20 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.values import FALSE, Index, Value, aligned, all_of, any_of, dims_of, negation, settled
+from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
+from layoutproof.bodies.values import (
+    FALSE,
+    Index,
+    Value,
+    aligned,
+    all_of,
+    any_of,
+    dims_of,
+    hull,
+    negation,
+    settled,
+    span_of_type,
+)
 from layoutproof.core.term import ZERO, Term
 
 Source = Callable[[Index], Index]
@@ -26,6 +38,7 @@ def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
         operand.dtype,
         lambda index: operand.number(source(index)),
         None if operand.defined else lambda index: operand.undefined(source(index)),
+        span=operand.span,
     )
 
 
@@ -109,7 +122,12 @@ def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     dtype = equation.outvars[0].aval.dtype
     if dtype.kind not in "iu":
         return [Value(shape_of(equation), dtype, f"an iota of {dtype}")]
-    return [Value(shape_of(equation), dtype, lambda index: index[dimension])]
+    dims, (low, high) = shape_of(equation), span_of_type(dtype)
+    if dims[dimension] - 1 > high:
+        # it counts on from the least number of its type
+        bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
+        return [Value(dims, dtype, lambda index: wrapped(index[dimension], bits, signed), span=(low, high))]
+    return [Value(dims, dtype, lambda index: index[dimension], span=(0, max(dims[dimension] - 1, 0)))]
 
 
 def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -218,7 +236,7 @@ def _pieces(
                 found.append(all_of([*within, said]))
         return any_of(found)
 
-    return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined)
+    return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined, span=hull(parts))
 
 
 def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -247,7 +265,8 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         )
 
     defined = operand.defined and filler.defined
-    return [Value(shape_of(equation), operand.dtype, number, None if defined else undefined)]
+    span = hull(operands)
+    return [Value(shape_of(equation), operand.dtype, number, None if defined else undefined, span=span)]
 
 
 def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -338,7 +357,9 @@ def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[A
             [all_of([inside, update.undefined(inner(index))]), all_of([negation(inside), operand.undefined(index)])]
         )
 
-    return [Value(operand.dims, operand.dtype, number, None if operand.defined and update.defined else undefined)]
+    defined = operand.defined and update.defined
+    span = hull([operand, update])
+    return [Value(operand.dims, operand.dtype, number, None if defined else undefined, span=span)]
 
 
 def clamped(start: Term, most: int) -> Term:

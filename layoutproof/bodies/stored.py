@@ -7,10 +7,20 @@ missing where no store can reach it, whatever they are. Between the two the answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from layoutproof.bodies.claims import Asked, Environment, Values, closure, counted, environment, most, said
+from layoutproof.bodies.claims import (
+    Asked,
+    Environment,
+    Values,
+    closure,
+    counted,
+    environment,
+    most,
+    said,
+    without_wraps,
+)
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
@@ -155,6 +165,7 @@ def unstored(
     certain: counts what surely happens, so that a proof is one; else what can happen, so that a refutation is one.
     Raises Undecided where it cannot be said which elements there are.
     """
+    stores, body = _without_wraps(kernel, body, stores, visit)
     # where tables choose the blocks, programs that do not agree may have the same one
     agree = set(visit.agree) if certain or visit.exact else set()
     other = {name: Term("name", f"other {name}") for name in kernel.grid_names if name not in agree}
@@ -219,6 +230,16 @@ def unstored(
         tuple(dict.fromkeys([*lost, *(_where(u.why, u.source) for u in unknowns.values())])),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
     )
+
+
+def _without_wraps(kernel: Kernel, body: Body, stores: Sequence[Store], visit: Visit) -> tuple[list[Store], Body]:
+    spans: dict[str, Any] = dict(zip(visit.element.names, visit.element.extents, strict=True))
+    spans |= {loop.name: most(loop) for store in stores for loop in store.loops}
+    ends = [*body.goes_on.values()]
+    terms, body = without_wraps(kernel, body, [*ends, *(store.condition for store in stores)], spans)
+    body = replace(body, goes_on=dict(zip(body.goes_on, terms, strict=False)))
+    conditions = terms[len(ends) :]
+    return [replace(s, condition=c) for s, c in zip(stores, conditions, strict=True)], body
 
 
 def _where(why: str, source: str) -> str:

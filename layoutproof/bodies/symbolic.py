@@ -14,7 +14,7 @@ from typing import Any
 from layoutproof.bodies.effects import Body
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import Term, apply, every
+from layoutproof.core.term import INT32, Term, apply, every
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import range_of
 
@@ -333,6 +333,11 @@ def _truncated(on: Symbolic, op: str, values: list[Any]) -> Any:
     return named(op, *values)
 
 
+def _held_in_32_bits(on: Symbolic, op: str, values: list[Any]) -> Any:
+    ends = on.interval(values[0])
+    return values[0] if ends is not None and ends[0] >= -INT32 and ends[1] < INT32 else named(op, *values)
+
+
 def _other(on: Symbolic, op: str, values: list[Any]) -> Any:
     return named(op, *values)
 
@@ -347,6 +352,7 @@ _OPERATIONS: Mapping[str, Callable[[Symbolic, str, list[Any]], Any]] = {
     "truncdiv": _truncated,
     "truncrem": _truncated,
     "multiple_of": lambda on, op, v: v[0],
+    "int32": _held_in_32_bits,
     "min": _extreme,
     "max": _extreme,
     "<": lambda on, op, v: on.less(v[0], v[1]),

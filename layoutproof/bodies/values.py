@@ -14,9 +14,11 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
 from layoutproof.core.budget import spend
+from layoutproof.core.element_types import integer_range
 from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 Index = tuple[Term, ...]
+Span = tuple[int, int]
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
@@ -33,10 +35,11 @@ class Value:
 
     dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost
     where there is none.  undefined: index -> the condition under which the element is undefined.  passed: index ->
-    under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.
+    under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.  span: of whole
+    numbers, the least and the greatest that any element may be.
     """
 
-    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype", "passed")
+    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype", "passed", "span")
 
     def __init__(
         self,
@@ -45,7 +48,9 @@ class Value:
         number: Callable[[Index], Term] | str,
         undefined: Callable[[Index], Term] | None = None,
         passed: Callable[[Index], Sequence[tuple[Term, Term]]] | None = None,
+        span: Span | None = None,
     ) -> None:
+        self.span = span_of_type(dtype) if span is None else span
         self.passed = (lambda index: ()) if passed is None else passed
         self.dims = dims
         self.dtype = dtype
@@ -88,9 +93,23 @@ class Value:
         return self._undefined is None
 
 
-def number(term: Term, dtype: Any) -> Value:
+def number(term: Term, dtype: Any, span: Span | None = None) -> Value:
     """A single number."""
-    return Value((), dtype, lambda index: term)
+    return Value((), dtype, lambda index: term, span=span)
+
+
+def span_of_type(dtype: Any) -> Span:
+    """What whole numbers and truth values of a type are; of other types nothing that means anything."""
+    kind = getattr(dtype, "kind", "")
+    if kind not in ("i", "u"):
+        return 0, 1
+    low, high = integer_range(8 * int(dtype.itemsize), kind == "i")
+    return low, high - 1
+
+
+def hull(values: Sequence[Value]) -> Span:
+    """What an element of any of some values may be."""
+    return min(v.span[0] for v in values), max(v.span[1] for v in values)
 
 
 def leaf(source: str, index: Index) -> Term:

@@ -23,6 +23,8 @@ _PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "
 LEAVES = frozenset({"int", "name", "maybe"})
 NAMED = frozenset({"read", "leaf"})
 """Operations whose first argument is the name of a table or of a leaf, and no part."""
+INT32 = 1 << 31
+"""Signed numbers of 32 bits are from -INT32 to INT32 - 1; `int32(x)` is what they hold of x."""
 SMALL = 64
 """A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
 LONG = 1_000
@@ -217,6 +219,7 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "truncdiv": lambda on, a, b: _towards_zero(on, a, b),
     "truncrem": lambda on, a, b: a - _towards_zero(on, a, b) * b,
     "multiple_of": lambda on, a, b: a,
+    "int32": lambda on, a: (a + INT32) % (2 * INT32) - INT32,
     "shl": lambda on, a, b: a * (1 << _shift(b)),
     "select": lambda on, c, a, b: on.select(c, a, b),
     "<": lambda on, a, b: on.less(a, b),

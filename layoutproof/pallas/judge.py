@@ -20,6 +20,7 @@ from layoutproof.kernel import relations
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
@@ -85,6 +86,7 @@ def judge(
     if only == GRID:
         # what is not asked about is not read either
         kernel = replace(kernel, body_reader=None, unread="")
+    kernel = stored_tables.seen_by_maps(kernel)
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
@@ -532,6 +534,7 @@ def _answer(
     assumed += tuple(relation.text for relation in related)
     file, line, column = split_place(asked.source or kernel.source)
     at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
+    changing = stored_tables.why(kernel, tuple(table.name for table in read))
     claim = asked.claim
     if _empty(claim):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
@@ -539,12 +542,15 @@ def _answer(
     if isinstance(claim, Settled):
         at |= {"verdict": claim.verdict, "decided_by": claim.by, "hint": claim.hint, "figures": asked.figures}
         at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
-        return _for_some_tables(Finding(name, asked.subject, claim.reason, **at), kernel, asked, related)
+        told = _for_some_tables(Finding(name, asked.subject, claim.reason, **at), kernel, asked, related)
+        return left_open(told, changing) if changing and told.verdict is Verdict.REFUTED else told
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)
     found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
     if found.counterexample and kernel.tables:
         found = replace(found, counterexample=with_entries(kernel, claim, found.counterexample))
+    if found.verdict is Verdict.REFUTED and changing:
+        return left_open(found, changing)
     if found.verdict in asked.leaves_open:
         return left_open(found, asked.leaves_open[found.verdict])
     found = _for_some_tables(found, kernel, asked, related)

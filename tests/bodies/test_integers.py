@@ -90,12 +90,15 @@ def wanted(narrow: Any) -> dict[str, dict[int, int]]:
     }
 
 
-def differing(terms: dict[str, Term], narrow: Any, program: str = "i") -> dict[str, str]:
-    """Of operations whose terms say something else than JAX: the first number of which they do, and both results."""
+def differing(terms: dict[str, Term], narrow: Any, program: str = "i", before: int = 0) -> dict[str, str]:
+    """Of operations whose terms say something else than JAX: the first number of which they do, and both results.
+
+    before: how much less than the program's id a number is.
+    """
     wrong: dict[str, str] = {}
     for name, term in terms.items():
         for i, value in wanted(narrow)[name].items():
-            said = term.evaluate({program: i}, INTS)
+            said = term.evaluate({program: i + before}, INTS)
             if said != value:
                 wrong.setdefault(name, f"{i}: {said}, not {value}")
     return wrong
@@ -115,13 +118,17 @@ def test_an_index_map_wraps_where_jax_does(narrow: Any) -> None:
 def test_a_body_wraps_where_jax_does(narrow: Any) -> None:
     """The row to which each operation's result is stored, as the reader of bodies says it."""
 
+    before = 1 << 16
+
     def body(o: Any) -> None:
+        number = pl.program_id(0) - before
         for operation in OPERATIONS.values():
-            o[pl.ds(of(operation, narrow, pl.program_id(0)), 1), :] = jnp.zeros((1, 128), jnp.float32)
+            o[pl.ds(of(operation, narrow, number), 1), :] = jnp.zeros((1, 128), jnp.float32)
 
     def call() -> Any:
         out = pl.BlockSpec((8, 128), lambda i: (0, 0))
-        return pl.pallas_call(body, grid=(4,), out_specs=out, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32))()
+        shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        return pl.pallas_call(body, grid=(2 * before,), out_specs=out, out_shape=shape)()
 
     (kernel,) = kernels_of(call, [])
     assert isinstance(kernel, Kernel)
@@ -129,7 +136,7 @@ def test_a_body_wraps_where_jax_does(narrow: Any) -> None:
     stores = [e for e in kernel.body.effects if isinstance(e, Access) and e.kind == "write"]
     starts = [store.view.steps[0].slices[0].start for store in stores]
     terms = dict(zip(OPERATIONS, starts, strict=True))
-    assert differing(terms, narrow, kernel.grid_names[0]) == {}
+    assert differing(terms, narrow, kernel.grid_names[0], before) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,23 @@ Refuted:
     layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i * 2147483647 - i * 2147483647, 0) grid (4,)"
 Proved:
     layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
-Limits: Index maps; arithmetic of the body is not asked.
+Of the body, numbers that say where, whether or how often it does something are asked, as a warning: the properties of
+bodies see them wrapped, and say what that spoils. A hash that means to wrap is right, and may be taken from uint32.
+Limits: In the body, what no tables and no data decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from layoutproof.bodies.claims import asked, most, without_wraps
+from layoutproof.bodies.effects import Body, Spot, View, views_of
+from layoutproof.bodies.terms import Keys
 from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredicate
+from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -29,14 +37,18 @@ from layoutproof.core.term import CONDITIONS, Term, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
+from layoutproof.pallas.body_memory import program_ids
 
 TARGET = False
 LIMIT = 1 << 31
+MOST_WRAPS = 8
+"""Numbers of one body that are asked whether they wrap."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per operand with windows."""
-    return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+    """One per operand with windows, and a warning for each number that wraps where the body needs it."""
+    of_maps = for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+    return (*of_maps, *_of_body(kernel))
 
 
 def unasked(kernel: Kernel) -> Settled:
@@ -72,6 +84,71 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     beside = (*consistent(kernel, operand, [("program", reads)]), *_counted(kernel, m))
     claim = Claim(points, And((*beside, outside)) if beside else outside, explain)
     yield Obligation(operand.name, claim, source=operand.source)
+
+
+def _of_body(kernel: Kernel) -> Iterator[Obligation]:
+    """Of each number of 32 bits that says where, whether or how often the body does something, a warning if it wraps.
+
+    What it spoils is asked by the properties of bodies, which see it wrapped. Nothing is said where tables, or what no
+    term says, decide it.
+    """
+    body: Body | None = kernel.body if kernel.body_reader is not None else None
+    keys = Keys()
+    seen: set[int] = set()
+    for effect in () if body is None else body.effects:
+        assert body is not None
+        views = views_of(replace(body, effects=(effect,)))
+        terms = [*effect.spot.path, *(term for view in views for term in places_in(view))]
+        spans = {loop.name: most(loop) for loop in effect.spot.loops}
+        for whole in without_wraps(kernel, body, terms, spans)[0]:
+            for part in wrapped_in(whole):
+                if keys.of(part) in seen or len(seen) >= MOST_WRAPS:
+                    continue
+                seen.add(keys.of(part))
+                with suppress(Undecided):
+                    yield from _wraps(kernel, body, effect.spot, part.args[0])
+
+
+def _wraps(kernel: Kernel, body: Body, spot: Spot, term: Term) -> Iterator[Obligation]:
+    fix = "divide before multiplying, or count in larger steps; a hash that means to wrap is better taken of uint32"
+    least, end = Term("int", -LIMIT), Term("int", LIMIT)
+    outside = Term("or", Term("<", term, least), Term("<=", end, term))
+
+    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+        number = value(term)
+        left = (number + LIMIT) % (2 * LIMIT) - LIMIT
+        what = f"the body computes {program_ids(kernel, term)}, which is {number}"
+        return f"{what}: int32 ends at {LIMIT - 1}, and it goes on with {left}"
+
+    found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=[term])
+    if not found.lost and not found.tables:
+        claim = replace(found.claim, fix=lambda at, on: fix)
+        yield Obligation(kernel.name, claim, reads=False, severity="warning", source=spot.source)
+
+
+def wrapped_in(whole: Term) -> list[Term]:
+    """The parts that are numbers of 32 bits which may have wrapped, where more than their last bits is used."""
+    found: list[Term] = []
+    visited: set[tuple[int, bool]] = set()
+    todo = [(whole, False)]
+    while todo:
+        term, rest = todo.pop()
+        if term.op in ("int", "name", "maybe", "leaf") or (id(term), rest) in visited:
+            continue
+        visited.add((id(term), rest))
+        if term.op == "int32" and not rest:
+            found.append(term)
+        if term.op == "%" and _width(term.args[1]):
+            todo.append((term.args[0], True))
+            continue
+        same = rest and term.op in ("+", "-", "*", "shl", "int32")
+        todo += [(part, same) for part in term.args[term.op == "read" :]]
+    return found
+
+
+def places_in(view: View) -> list[Term]:
+    """The numbers that say where a view lies."""
+    return [term for step in view.steps for piece in step.slices for term in (piece.start, piece.size)]
 
 
 def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:

@@ -1,0 +1,106 @@
+"""Where int32 arithmetic of a body loses nothing: `int32(x)` is x wherever the bounds of x show that 32 bits hold it.
+
+The interpreter writes `int32(..)` where the bounds of what goes into an operation leave it open. What is known later,
+how often loops run and what is assumed of tables, settles most of them; the engines see the rest as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.term import CONDITIONS, INT32, Term, apply, every, rebuilt
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
+
+Bounds = Callable[[Term], Any]
+"""A part of a term -> an int, an interval, a condition; None where nothing bounds it."""
+ANY = Interval(float("-inf"), float("inf"))
+
+
+def unwrapped(term: Term) -> Term:
+    """The term over the unbounded integers."""
+    if not _may_wrap(term):
+        return term
+    return rebuilt(term, lambda part, made: made.args[0] if part.op == "int32" else made)
+
+
+def without(terms: Sequence[Term], within: Bounds) -> list[Term]:
+    """The terms without every `int32(..)` that loses nothing."""
+
+    def change(part: Term, made: Term) -> Term:
+        return made.args[0] if part.op == "int32" and _holds(within(part.args[0])) else made
+
+    return [rebuilt(term, change) if _may_wrap(term) else term for term in terms]
+
+
+def never_wraps(term: Term, within: Bounds) -> bool:
+    """Whether no `int32(..)` in a term loses anything."""
+    return all(_holds(within(part.args[0])) for part in every(term) if part.op == "int32")
+
+
+def _may_wrap(term: Term) -> bool:
+    return any(part.op == "int32" for part in every(term))
+
+
+def _holds(value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return False
+    low, high = ends(value)
+    return bool(low >= -INT32 and high < INT32)
+
+
+def bounds(
+    kernel: Kernel,
+    body: Any,
+    known: Mapping[str, tuple[int, int]],
+    reads: Callable[[Term], tuple[int, int] | None] = lambda read: None,
+) -> Bounds:
+    """The bounds of terms of a body, an interpreter or a Body.
+
+    known: of names, both ends included; names of the grid, unknowns and definitions are known without.  reads: of what
+    is read of tables, None where nothing is known of it.
+    """
+    on = IntervalNumbers()
+    found: dict[int, tuple[Term, Any]] = {}
+    grid = dict(zip(kernel.grid_names, kernel.grid, strict=True))
+    named: dict[str, Any] = {}
+
+    def of_name(name: str) -> Any:
+        if name in known:
+            return Interval(*known[name])
+        if name in grid:
+            extent = grid[name]
+            return Interval(0, max((extent if type(extent) is int else INT32) - 1, 0))
+        if name in body.unknowns:
+            return Interval(body.unknowns[name].low, body.unknowns[name].high - 1)
+        if name in body.definitions:
+            if name not in named:
+                named[name] = ANY
+                named[name] = of(body.definitions[name])
+            return named[name]
+        return ANY
+
+    def value(part: Term) -> Any:
+        if part.op == "int":
+            return part.args[0]
+        if part.op == "name":
+            return of_name(part.args[0])
+        if part.op == "read":
+            ends_ = reads(part)
+            return ANY if ends_ is None else Interval(*ends_)
+        if part.op in ("leaf", "maybe"):
+            return None
+        try:
+            return apply(part.op, on, [found[id(a)][1] for a in part.args])
+        except (Undecided, TypeError, AttributeError, ValueError, OverflowError, ZeroDivisionError):
+            return None if part.op in CONDITIONS else ANY
+
+    def of(term: Term) -> Any:
+        for part in every(term):
+            if id(part) not in found:
+                found[id(part)] = (part, value(part))
+        return found[id(term)][1]
+
+    return of

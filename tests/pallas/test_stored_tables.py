@@ -1,0 +1,113 @@
+"""Bodies that store to their scalar-prefetch table: what index maps read of it, and what is still assumed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import layoutproof as lp
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls
+from layoutproof.pallas.judge import judge
+from tests.pallas.mosaic_texts import lowered
+
+TABLE = jax.ShapeDtypeStruct((6,), jnp.int32)
+BLOCKS = jax.ShapeDtypeStruct((6, 8, 128), jnp.float32)
+PROVED, UNKNOWN = Verdict.PROVED, Verdict.UNKNOWN
+
+
+def call(store: Callable[[Any], None], of_output: bool = False) -> Callable[..., Any]:
+    def body(t: Any, x: Any, out: Any) -> None:
+        store(t)
+        out[...] = x[...]
+
+    def by_table(i: Any, t: Any) -> Any:
+        return t[i], 0, 0
+
+    def in_order(i: Any, t: Any) -> Any:
+        return i, 0, 0
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(6,),
+        in_specs=[pl.BlockSpec((None, 8, 128), in_order if of_output else by_table)],
+        out_specs=pl.BlockSpec((None, 8, 128), by_table if of_output else in_order),
+    )
+    return pl.pallas_call(body, grid_spec=spec, out_shape=BLOCKS)
+
+
+def _far(t: Any) -> None:
+    for k in range(1, 6):
+        t[k] = 99
+
+
+def _beyond(t: Any) -> None:
+    t[3] = t[0] + 100
+
+
+def _next(t: Any) -> None:
+    t[1] = t[0] + 1
+
+
+def _three(t: Any) -> None:
+    t[1] = 3
+
+
+def _round(t: Any) -> None:
+    t[1] = (t[0] + 1) % 6
+
+
+def _nothing(t: Any) -> None:
+    pass
+
+
+RANGE = ("0 <= prefetch0 < 6",)
+
+
+@pytest.mark.parametrize(
+    ("store", "verdict"),
+    [(_far, UNKNOWN), (_beyond, UNKNOWN), (_next, UNKNOWN), (_three, PROVED), (_round, PROVED), (_nothing, PROVED)],
+)
+def test_a_range_holds_where_every_store_keeps_it(store: Callable[[Any], None], verdict: Verdict) -> None:
+    (traced,) = lp.kernels(call(store), TABLE, BLOCKS, assume=RANGE).calls
+    says(traced.findings, verdict)
+
+
+def test_the_lowered_text_says_the_same() -> None:
+    stores = [(_far, UNKNOWN), (_three, PROVED)]
+    calls = [one for store, _ in stores for one in calls_in(lowered((call(store), (TABLE, BLOCKS))), "call.mlir")]
+    for (_, verdict), kernel in zip(stores, kernels_of_calls(calls), strict=True):
+        assert isinstance(kernel, Kernel)
+        says(judge(with_assumptions(kernel, RANGE, strict=False)), verdict)
+
+
+def says(findings: Sequence[Finding], verdict: Verdict) -> None:
+    errors = [f for f in findings if f.severity == "error" and f.verdict is not PROVED]
+    assert {f.question for f in errors} == (set() if verdict is PROVED else {"blocks_in_bounds"})
+    for finding in errors:
+        assert finding.verdict is UNKNOWN
+        assert "the body stores to it" in finding.reason
+        assert "'0 <= prefetch0 < 6'" in finding.reason
+
+
+def test_that_no_number_stands_twice_is_kept_by_no_store() -> None:
+    assume = (*RANGE, "prefetch0 is injective", "prefetch0 is onto")
+
+    def worst(store: Callable[[Any], None]) -> Verdict:
+        (one,) = lp.kernels(call(store, of_output=True), TABLE, BLOCKS, assume=assume).calls
+        return min(f.verdict for f in one.findings if f.severity == "error")
+
+    assert worst(_nothing) is PROVED
+    assert worst(_three) is UNKNOWN
