@@ -110,7 +110,6 @@ def _of_body(kernel: Kernel) -> Iterator[Obligation]:
 
 
 def _wraps(kernel: Kernel, body: Body, spot: Spot, term: Term) -> Iterator[Obligation]:
-    fix = "divide before multiplying, or count in larger steps; a hash that means to wrap is better taken of uint32"
     least, end = Term("int", -LIMIT), Term("int", LIMIT)
     outside = Term("or", Term("<", term, least), Term("<=", end, term))
 
@@ -122,8 +121,7 @@ def _wraps(kernel: Kernel, body: Body, spot: Spot, term: Term) -> Iterator[Oblig
 
     found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=[term])
     if not found.lost and not found.tables:
-        claim = replace(found.claim, fix=lambda at, on: fix)
-        yield Obligation(kernel.name, claim, reads=False, severity="warning", source=spot.source)
+        yield Obligation(kernel.name, found.claim, reads=False, severity="warning", source=spot.source)
 
 
 def wrapped_in(whole: Term) -> list[Term]:
