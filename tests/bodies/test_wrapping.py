@@ -200,7 +200,7 @@ def from_a_table(scale: int) -> Callable[..., Any]:
     return pl.pallas_call(body, grid_spec=spec, out_shape=array(32, 128))
 
 
-@pytest.mark.parametrize(("scale", "verdict"), [(2**30, REFUTED), (2**20, PROVED)])
+@pytest.mark.parametrize(("scale", "verdict"), [(2**30, Verdict.UNKNOWN), (2**20, PROVED)])
 def test_what_a_table_holds_is_bounded_by_what_is_assumed(scale: int, verdict: Verdict) -> None:
     found = told(from_a_table(scale), array(4, dtype=jnp.int32), array(32, 128), assume=("0 <= prefetch0 < 4",))
     assert worst(found, "body_in_bounds") is verdict
