@@ -24,6 +24,7 @@ _OWN = frozenset(
     (
         *("constant", "operation", "kernel", "kernel_body", "refuted", "custom_call", "contradiction", "devices"),
         *("unscheduled", "lost_exchange", "regrouped", "operands", "bitcast_refuted"),
+        "computation_differs",
     )
 )
 """Classes that say that something else is computed, or by others: no layout is the cause of that."""

@@ -70,6 +70,7 @@ DEFAULTS = {
     "reshaped_result": "deny",
     "operation": "deny",
     "operands": "deny",
+    "computation_differs": "deny",
     "peak_memory": "warn, deny above 2%",
     "temporaries": "warn",
     "replicated": "deny",
@@ -155,7 +156,8 @@ def judge(
     """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
     policies: of single files, over the general one.  accept: whether approvals that the change adds count; the
-    policies then hold them. What is unknown and what is bad input stays denied.
+    policies then hold them. What is unknown and what is bad input stays denied. What is a warning by itself
+    is denied by a rule of the user alone.
     """
     used: set[str] = set()
     idle: dict[str, str] = {}
@@ -169,6 +171,8 @@ def judge(
             continue
         policy = policies[finding.relpath].over(general) if finding.relpath in policies else general
         severity, said = _severity(finding, policy)
+        if finding.severity == "warn" and severity == "deny" and finding.question not in policy.steps:
+            severity = "warn"
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
         good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
         used.update(a.fingerprint for a in mine)

@@ -31,15 +31,18 @@ MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "conca
 
 
 _CALLERS = ("fusion", "call", "while", "conditional", "async-start")
+OPENED = ("fusion", "call", "async-start")
+"""Opcodes that stand for what their computation computes of their operands."""
 SAYING = frozenset(
     (
         *("broadcast", "iota", "reduce", "transpose", "concatenate", "sort", "slice", "pad", "reverse", "compare"),
         *("dot", "convolution", "gather", "scatter", "reduce-window", "select-and-scatter", "fft", "rng"),
-        *("triangular-solve", "cholesky", "reduce-precision", "map", "rng-bit-generator"),
+        *("triangular-solve", "cholesky", "reduce-precision", "map", "rng-bit-generator", "slice-start"),
+        *("dynamic-slice", "set-dimension-size", "get-dimension-size", "ragged-dot", "topk", "stochastic-convert"),
     )
 )
 """Opcodes whose attributes say which elements they work on, and how."""
-_CALLING = SAYING | OPCODES | {*_CALLERS}
+_CALLING = SAYING | OPCODES | {*_CALLERS, "custom-call"}
 """Opcodes whose computations say what they do, or run with them."""
 MOST_VALUE = 200
 """Characters of a constant that are kept; of a longer one a digest is."""
@@ -50,9 +53,11 @@ _DIRECTION = re.compile(r"\bdirection=(\w+)")
 
 
 class Instruction(NamedTuple):
-    """One instruction. shape: its text, layouts included.  number, sharding: of a parameter.  calls: of a fusion.
+    """One instruction. shape: its text, layouts included.  number, sharding: of a parameter.
 
-    said: what says which elements it works on, of opcodes in `SAYING`; the value of a constant.
+    calls: the computation that a fusion, a call or an asynchronous start is made of.  runs: the computations of every
+    other instruction, in the order of its attributes' names.  said: what says which elements it works on, of opcodes in
+    `SAYING`; the value of a constant.
     """
 
     name: str
@@ -69,6 +74,7 @@ class Instruction(NamedTuple):
     said: str = ""
     root: bool = False
     element: int = -1
+    runs: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:
@@ -273,6 +279,7 @@ class _Reader:
         name, shape, opcode, inside, attributes, line, root, operands = of
         computation, calls = self.computation, tuple[tuple[str, str], ...]()
         said = called = sharding = ""
+        runs = tuple[str, ...]()
         number = element = -1
         if opcode == "parameter":
             number = of.number
@@ -284,8 +291,10 @@ class _Reader:
                 calls = of.calls
                 for role, callee in calls:
                     self.callers.setdefault(callee, []).append((role, computation))
-                    if not called and opcode in ("fusion", "call") and role in ("calls", "to_apply"):
+                    if not called and opcode in OPENED and role in ("calls", "to_apply"):
                         called = callee
+                if calls and not called:
+                    runs = tuple([callee for _, callee in sorted(calls, key=_role)])
                 if opcode in SAYING:
                     said = _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
             elif opcode == "constant":
@@ -323,6 +332,7 @@ class _Reader:
             said,
             root,
             element,
+            runs,
         )
         self.inside[name] = was if was is not None and was == found else found
         if root and self.entry:
@@ -364,6 +374,10 @@ class _Reader:
             return 0
         above = self.callers.get(computation, ())
         return max(((role == "body") + self._depth(name, (*seen, computation)) for role, name in above), default=0)
+
+
+def _role(call: tuple[str, str]) -> str:
+    return call[0]
 
 
 def _words(body: Sequence[str]) -> str:

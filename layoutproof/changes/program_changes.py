@@ -20,6 +20,7 @@ from layoutproof.changes.dataflow import dataflow
 from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded, same_sharding
 from layoutproof.changes.interface import interface
+from layoutproof.changes.labels import Pair
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.parameters import aligned, moved_parameters
 from layoutproof.changes.parameters import shifted as _shifted
@@ -34,7 +35,7 @@ from layoutproof.changes.program import (
     recorded,
 )
 from layoutproof.changes.states import File
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, copies
@@ -118,7 +119,12 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
     else:
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)
-    return [*found, *_layouts(before, after), *dataflow(before, after)] if whole else found
+    if not whole:
+        return found
+    flow = Pair(before, after)
+    found += _layouts(before, after, flow)
+    told = {(each.question, each.line) for each in found}
+    return [*found, *(each for each in dataflow(flow) if (each.question, each.line) not in told)]
 
 
 def _mistake(error: LayoutError) -> Finding:
@@ -371,7 +377,7 @@ def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]
     return found
 
 
-def _layouts(before: Program, after: Program) -> list[Finding]:
+def _layouts(before: Program, after: Program, flow: Pair) -> list[Finding]:
     """The classes of every instruction's layout that changed."""
     rounds: list[Round[Instruction]] = [
         Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
@@ -381,7 +387,9 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
             match_heuristic="by op_name and shape",
         ),
         Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
-        # what the user's program calls things may have changed along with them
+        # what the user's program calls things may have changed along with them, and every name
+        Round(lambda i: (i.shape, i.opcode, flow.label_of(i)), alike=True),
+        Round(lambda i: (i.opcode, flow.label_of(i), logical(i.shape)), match_heuristic="by what is computed"),
         Round(lambda i: (i.shape, i.opcode, i.said, i.base), alike=True),
         Round(lambda i: (i.opcode, i.said, i.base, logical(i.shape)), match_heuristic="by name and shape"),
         Round(lambda i: (i.opcode, i.base, logical(i.shape)), match_heuristic="by name and shape"),
@@ -409,8 +417,6 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
             why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of the same operands"
             found.append(Finding("reshaped_result", reason=why, **at))
             continue
-        if (old.opcode, old.said) != (new.opcode, new.said) and given(old) == given(new):
-            found.append(replace(_computed(old, new), **at))
         for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):
             if one != other:
                 changed = _classes(one, other)
@@ -465,15 +471,6 @@ def _says(of: Instruction) -> tuple[str, str]:
 
 def _what(of: Instruction) -> Hashable:
     return of.shape, of.opcode, of.said, of.base, of.op_name
-
-
-def _computed(old: Instruction, new: Instruction) -> Finding:
-    """An instruction that computes something else of the same operands."""
-    sides: dict[str, Any] = {"before": f"{old.opcode} {old.said}".strip(), "after": f"{new.opcode} {new.said}".strip()}
-    one, other = (shorten(side, 120) for side in sides.values())
-    if old.opcode == new.opcode == "constant":
-        return Finding("constant", "", f"{other} now, {one} before", **sides)
-    return Finding("operation", "", f"{other} now, {one} before, of the same operands", **sides)
 
 
 _TOLD = frozenset(

@@ -48,6 +48,7 @@ KINDS = {
     "vmem": "A kernel takes more VMEM, by its compiler's figures.",
     "estimated_cycles": "The compiler's own estimate of the program's cycles is higher.",
     "operands": "An instruction takes its operands in another order, or another element of a tuple.",
+    "computation_differs": "An instruction computes something else: another value as operand, a step less or more.",
     "program": "Another program is compiled under a name: its function, its arguments, their shardings, or its text.",
     "constant": "A constant of the program has another value.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",

@@ -196,9 +196,10 @@ def _value(text: str, at: int) -> int:
         else:
             word = _WORD.match(text, at)
             if word is None:
-                # `mesh['x'=2] {'x'}` has a space in it, and no instruction begins with such a bracket
+                # `mesh['x'=2], device_ids=(1,0) {'x'}` has spaces in it, and no instruction begins with such a bracket
                 after = _skipped(text, at)
-                if after > at > begin and text.startswith(("{", "["), after) and "mesh" in text[begin:at]:
+                meshed = "mesh" in text[begin:at] or text.endswith("device_ids=", 0, begin)
+                if meshed and after > at > begin and text.startswith(("{", "["), after):
                     at = after
                     continue
                 break

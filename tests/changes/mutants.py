@@ -309,6 +309,140 @@ def operands(text: str, chance: random.Random) -> str | None:
     )
 
 
+_FLOWS = re.compile(
+    r"^  (?P<root>ROOT )?%(?P<name>[\w.\-]+) = (?P<shape>[a-z]\w*\[[\d,]*\])(?:\{[^}]*\})? (?P<opcode>[a-z][\w\-]*)"
+    r"\((?P<inside>(?:%[\w.\-]+(?:, )?)*)\)(?P<rest>.*)$",
+    re.MULTILINE,
+)
+_COMPUTATION = re.compile(
+    r"^(?:ENTRY )?%(?P<name>[\w.\-]+) \((?P<given>.*)\) -> (?P<result>.*) \{\n(?P<body>(?:.*\n)*?)\}", re.MULTILINE
+)
+_HANDED = frozenset(
+    (
+        *("copy", "bitcast", "get-tuple-element", "tuple", "opt-barrier", "parameter", "constant", "iota", "broadcast"),
+        *("convert", "slice-done", "copy-done", "all-reduce-done", "all-gather-done", "custom-call", "reshape"),
+    )
+)
+"""Opcodes that give on what they are given, so that one in another's place may be the same value."""
+
+
+def _flows(text: str) -> Iterator[tuple[int, list[re.Match[str]]]]:
+    """Of each computation, where its body begins and its instructions of one array."""
+    for of in _COMPUTATION.finditer(text):
+        yield of.start("body"), list(_FLOWS.finditer(of["body"]))
+
+
+def _does(text: str) -> dict[str, list[tuple[str, str]]]:
+    """What is done in each computation besides handing on: (shape, opcode) of its instructions, fusions opened."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for of in _COMPUTATION.finditer(text):
+        done: list[tuple[str, str]] = []
+        for line in of["body"].splitlines():
+            made = re.search(r" = (\S+?)(?:\{\S*)? ([a-z][\w\-]*)\(", line)
+            called = re.search(r" fusion\(.*\bcalls=%([\w.\-]+)", line)
+            if called is not None:
+                done += found.get(called[1], [])
+            elif made is not None and made[2] not in ("parameter", "copy", "bitcast"):
+                done.append((made[1], made[2]))
+        found[of["name"]] = sorted(done)
+    return found
+
+
+def _hands_on(of: re.Match[str], does: dict[str, list[tuple[str, str]]]) -> bool:
+    """Whether what an instruction gives may be what it is given."""
+    called = re.search(r"\bcalls=%([\w.\-]+)", of["rest"])
+    return of["opcode"] in _HANDED or (called is not None and not does.get(called[1]))
+
+
+def operand_replaced(text: str, chance: random.Random) -> str | None:
+    """An operand that is another value of the same shape, computed above."""
+    spots, does = [], _does(text)
+    for start, lines in _flows(text):
+        made: dict[str, str] = {}
+        for k, each in enumerate(lines):
+            for given in re.finditer(r"%([\w.\-]+)", each["inside"]):
+                shape = made.get(given[1])
+                others = [o["name"] for o in lines[:k] if made.get(o["name"]) == shape and o["name"] != given[1]]
+                if shape is not None and others:
+                    at = start + each.start("inside") + given.start(1)
+                    spots.append((at, at + len(given[1]), others))
+            if not _hands_on(each, does):
+                made[each["name"]] = each["shape"]
+    if not spots:
+        return None
+    first, last, others = chance.choice(spots)
+    return text[:first] + chance.choice(others) + text[last:]
+
+
+def operation_skipped(text: str, chance: random.Random) -> str | None:
+    """An operation that is not made: who reads its result reads its operand of the same shape."""
+    spots, does = [], _does(text)
+    for start, lines in _flows(text):
+        shapes = {each["name"]: each["shape"] for each in lines}
+        for each in lines:
+            alike = [o for o in re.findall(r"%([\w.\-]+)", each["inside"]) if shapes.get(o) == each["shape"]]
+            if alike and not _hands_on(each, does) and not each["root"] and "-start" not in each["opcode"]:
+                spots.append((start, each, alike[0]))
+    if not spots:
+        return None
+    start, spot, instead = chance.choice(spots)
+    body = text[start : text.find("\n}", start)]
+    rest = re.sub(rf"%{re.escape(spot['name'])}(?![\w.\-])", f"%{instead}", body[spot.end() + 1 :])
+    if rest == body[spot.end() + 1 :]:
+        return None
+    return text[:start] + body[: spot.end() + 1] + rest + text[start + len(body) :]
+
+
+def other_root(text: str, chance: random.Random) -> str | None:
+    """A computation whose result is another of its instructions, of the same shape."""
+    spots, does = [], _does(text)
+    for start, lines in _flows(text):
+        root = next((each for each in lines if each["root"]), None)
+        if root is not None and not _hands_on(root, does):
+            spots += [(start, root, o) for o in lines if o is not root and o["shape"] == root["shape"]]
+    if not spots:
+        return None
+    start, root, other = chance.choice(spots)
+    text = text[: start + root.start("root")] + text[start + root.end("root") :]
+    at = start + other.start() + 2
+    return f"{text[:at]}ROOT {text[at:]}"
+
+
+def other_called(text: str, chance: random.Random) -> str | None:
+    """A fusion, a loop or a reduction that calls another computation, above, of the same parameters and result."""
+    bare = re.compile(r"\{[^}]*\}|[\w.\-]+: ")
+    kinds = {m["name"]: (bare.sub("", m["given"]), bare.sub("", m["result"])) for m in _COMPUTATION.finditer(text)}
+    does = _does(text)
+    starts = {m["name"]: m.end() for m in _COMPUTATION.finditer(text)}
+    spots = []
+    for spot in re.finditer(r"\b(?:calls|body|to_apply)=%([\w.\-]+)", text):
+        own, at = spot[1], spot.start()
+        others = [o for o, kind in kinds.items() if kind == kinds.get(own) and does[o] != does[own] and starts[o] < at]
+        spots += [(spot, other) for other in others]
+    if not spots:
+        return None
+    spot, other = chance.choice(spots)
+    return _put(text, spot, other, 1)
+
+
+def slice_moved(text: str, chance: random.Random) -> str | None:
+    """A slice, made at once or while something else runs, of as many elements from one place later."""
+    spot = _spots(text, r" slice(?:-start)?\(.*?slice=\{(?:\[\d+:\d+\], )*?\[(\d+):(\d+)\]", chance)
+    if spot is None:
+        return None
+    return text[: spot.start(1)] + f"{int(spot[1]) + 1}:{int(spot[2]) + 1}" + text[spot.end(2) :]
+
+
+def slice_sizes(text: str, chance: random.Random) -> str | None:
+    """A dynamic slice that says other sizes than its result has."""
+    spot = _spots(text, r"dynamic_slice_sizes=\{(?:\d+,)*(\d+)", chance)
+    return _put(text, spot, str(int(spot[1]) + 1) if spot else None, 1)
+
+
+FLOW: dict[str, Operator] = {
+    f.__name__: f for f in (operand_replaced, operation_skipped, other_root, other_called, slice_moved, slice_sizes)
+}
+"""Operators of what is computed from what."""
 MEANING: dict[str, Operator] = {
     f.__name__: f
     for f in (
@@ -337,7 +471,7 @@ MEANING: dict[str, Operator] = {
         ),
         operands,
     )
-}
+} | FLOW
 SEEN_NOT_DENIED = ("constant", "kernel_body", "trips")
 """Operators whose class is a warning: a gate of layouts says that it saw them, and judges no arithmetic."""
 
@@ -400,8 +534,54 @@ def notes(text: str, _: random.Random) -> str | None:
     return None if new == text else new
 
 
+def renamed(text: str, chance: random.Random) -> str | None:
+    """Every instruction and computation of another name, and nothing said of the user's program."""
+    header, _, rest = text.partition("\n")
+    number = chance.randrange(100)
+    names: dict[str, str] = {}
+
+    def name(m: re.Match[str]) -> str:
+        return "%" + names.setdefault(m[1], f"v{number + len(names)}")
+
+    rest = re.sub(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}', "", rest)
+    rest = re.sub(
+        r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d+ .*\n)*\n", "", rest, flags=re.MULTILINE
+    )
+    # what stands in strings is the compiler's, and no name of the program
+    parts = re.split(r'("(?:[^"\\]|\\.)*")', rest)
+    parts[::2] = [re.sub(r"%([\w.\-]+)", name, part) for part in parts[::2]]
+    rest = "".join(parts)
+    rest = re.sub(r"^((?:ENTRY )?%\S+ )\((.*)\) ->", lambda m: f"{m[1]}({_unnamed(m[2])}) ->", rest, flags=re.MULTILINE)
+    return f"{re.sub(r'(?<=HloModule )[^,]+', 'another', header)}\n{rest}"
+
+
+def unnamed(text: str) -> str:
+    """The text with nothing of it called as it was: an edit of nothing."""
+    return renamed(text, random.Random(0)) or text
+
+
+def _unnamed(parameters: str) -> str:
+    count = iter(range(len(parameters)))
+    return re.sub(r"[A-Za-z_][\w.\-]*: ", lambda m: f"p{next(count)}: ", parameters)
+
+
+def line_ends(text: str, _: random.Random) -> str | None:
+    """Lines that end as on Windows."""
+    return text.replace("\n", "\r\n")
+
+
+def commented(text: str, _: random.Random) -> str | None:
+    """Comments within lines, and another name of the module."""
+    new = text.replace(" = ", " = /*so*/", 40)
+    return re.sub(r"(?<=HloModule )[^,\s]+", "renamed_module", new, count=1)
+
+
 ALIKE: dict[str, Operator] = {
-    f.__name__: f for f in (renumbered, reordered, metadata, other_groups, channels, respelled, notes)
+    f.__name__: f
+    for f in (
+        *(renumbered, reordered, metadata, other_groups, channels, respelled, notes),
+        *(renamed, line_ends, commented),
+    )
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from layoutproof.changes import lock
 from layoutproof.changes.states import File
-from tests.changes.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, verdict
+from tests.changes.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, unnamed, verdict
 from tests.recorded import dump
 
 SMALL = (
@@ -35,6 +35,17 @@ def test_mutants_of_meaning(name: str) -> None:
         assert word in wanted, (operator, word, [f.question for f in found])
         seen += 1
     assert seen > 10
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_mutants_of_which_every_name_is_gone(name: str) -> None:
+    """They are as red as those with names: matching does not rest on what things are called."""
+    text = dump(name)
+    operators = {**MEANING, **dict.fromkeys(KERNEL, lambda text, chance: None)}
+    for operator, new in mutants(text, operators, 1, 12):
+        word, found = verdict(text, unnamed(new))
+        wanted = {"warned"} if operator in SEEN_NOT_DENIED else {"denied", "unknown"}
+        assert word in wanted, (operator, word, [f.question for f in found])
 
 
 @pytest.mark.parametrize("name", SMALL)
