@@ -2,7 +2,8 @@
 
 states     reads two states: files, folders, a git revision, the lock file
 parameters which parameter of one program is which of the other
-dataflow   what is computed from what
+labels     what each instruction of a program computes, whatever it is called
+dataflow   where two programs compute something else
 causes     what comes from a change, under it; `folding` judges both
 matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved

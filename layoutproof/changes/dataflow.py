@@ -28,6 +28,8 @@ GROUPS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor")
 MOST_COMBINED = 64
 _REARRANGE = ("transpose", "reshape", "bitcast")
 """What a compiler that chooses other layouts puts at other places."""
+COMPUTED = ("computation_differs", "operation", "operands")
+"""Classes that say that an instruction computes something else."""
 MOST = 10
 """Findings of one pair of programs; what comes after them is counted."""
 

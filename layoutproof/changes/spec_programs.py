@@ -15,6 +15,7 @@ from typing import Any
 
 from layoutproof.changes import program_changes, records
 from layoutproof.changes.classes import text_of
+from layoutproof.changes.dataflow import COMPUTED
 from layoutproof.changes.folding import unfolded
 from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
@@ -189,6 +190,9 @@ def _between(first: Made | Finding | Record, second: Made | Finding, across: boo
     old, new = (File("", each.asked.title, each.text.encode(errors="backslashreplace")) for each in (first, second))
     said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
     texts = program_changes.compare(old, new, "", by_cause=True) if first.text != second.text else []
+    if first.record.made.lowered == second.record.made.lowered:
+        # the compiler was given one program, and may write a formula otherwise
+        texts = [replace(each, severity="warn") if each.question in COMPUTED else each for each in texts]
     found = [each for each in texts if not (said and each.subject == _NO_SHARDINGS)]
     more = records.changes(first.record, second.record, across=across)
     told = {(each.question, each.subject) for each in found}

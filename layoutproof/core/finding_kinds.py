@@ -141,12 +141,22 @@ Fix: look at the copies, collectives and kernels of the same report first.
 Limits: comparable within one version of the compiler; no time was measured.""",
     ),
     (
-        "custom_call vanished_call kernel_body kernel reshaped_result operation operands constant program",
+        "custom_call vanished_call kernel_body kernel program",
         """Why it matters: the program computes something else, or computes it otherwise; no layout explains the
 difference.
 Incident: none is known to us that a gate would have stopped.
 Fix: if it is meant, approve it; if it is not, look at the line that the finding names.
 Limits: what is computed is not compared, only that it changed; both bodies of a kernel are judged.""",
+    ),
+    (
+        "computation_differs operation operands constant reshaped_result",
+        """Why it matters: the program computes something else; a sign, an axis or a value from before a step changes no
+shape, no memory and no time.
+Incident: none is known to us that a gate would have stopped.
+Fix: if it is meant, approve it; if it is not, look at the line that the finding names, in both texts.
+Limits: two programs compute the same where each instruction does the same to the same; names, layouts, copies, fusions
+and the order of operands that commute do not count. What a compiler made of one formula in two ways is another program:
+`a * (b * c)` beside `(a * b) * c` is known, distribution is not, and a transpose elsewhere is unknown.""",
     ),
     (
         "lost refuted unknown error",

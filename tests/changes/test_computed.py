@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from layoutproof.changes import policy, spec_programs
 from layoutproof.changes.labels import Labels, Pair
 from layoutproof.changes.program import read
+from layoutproof.changes.states import File
+from layoutproof.programs.compile import Asked, Made
+from layoutproof.programs.record import Compiled, Record
 from tests.changes.mutants import reordered, unnamed, verdict
 from tests.changes.variants import OTHERS, SAME, kept
 
@@ -186,3 +193,23 @@ def test_the_command_says_where_they_part(tmp_path: Path) -> None:
     done = subprocess.run([*command, "same.txt"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "no change" in done.stdout
+
+
+@pytest.mark.parametrize("lowered", ["one", "another"])
+def test_what_a_compiler_writes_otherwise_is_a_warning(lowered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two compilers were given one program: what they compute otherwise is theirs. Of two programs it is denied."""
+    texts = kept()
+    sides = iter([("sgd", "one"), ("sgd_up", lowered)])
+
+    def compiled(entries: Sequence[Any], library: str = "", folder: str = "") -> list[Made]:
+        name, digest = next(sides)
+        return [Made(Asked("m:f"), Record("step", made=Compiled(lowered=digest)), texts[name])]
+
+    monkeypatch.setattr(spec_programs, "compiled", compiled)
+    data = b"programs:\n  step: {function: 'm:f', args: ['f32[8]'], target: v5e}\n"
+    found = spec_programs.under_both(File("a.yaml", "a.yaml", data), ["old", "new"])
+    judged = policy.judge(found, {}, policy.Policy(), datetime.date(2026, 11, 23))[0]
+    said = {(each.question, each.severity) for each in judged}
+    assert said == {("operation", "warn" if lowered == "one" else "deny")}
+    (denied, _) = policy.judge(found, {}, policy.read({"operation": "deny"}, "here"), datetime.date(2026, 11, 23))
+    assert {each.severity for each in denied} == {"deny"}
