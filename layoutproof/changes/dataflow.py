@@ -164,7 +164,8 @@ class _Walk:
         else:
             self._bind(a, b)
             self._parted(old, new)
-            if {*old.given}.isdisjoint(self._mapped(new)):
+            one, other = (each.own.partition("\0")[0] for each in (old, new))
+            if not (one == other and one in _COMPARED) and {*old.given}.isdisjoint(self._mapped(new)):
                 return  # nothing says which operand is which
         if not self._regrouped(old, new):
             self._operands(old.given, new.given, old, new)
