@@ -36,7 +36,10 @@ MOST = 10
 
 def dataflow(pair: Pair) -> list[Finding]:
     """The instructions at which two programs compute something else."""
-    if pair.alike or any(map(_lacks_parameters, (pair.before, pair.after))):
+    if pair.alike or pair.before.errors or pair.after.errors:
+        # what is broken is said as that
+        return []
+    if any(map(_lacks_parameters, (pair.before, pair.after))):
         return []
     walk = _Walk(*pair.kept)
     walk.results()
