@@ -103,8 +103,8 @@ def test_a_thousand_million_programs_cost_as_much_as_ten(monkeypatch: pytest.Mon
     opened: list[Budget] = []
 
     @contextmanager
-    def noted(steps: int) -> Iterator[Budget]:
-        with budget(steps) as one:
+    def noted(steps: int, effort: int = 1) -> Iterator[Budget]:
+        with budget(steps, effort) as one:
             opened.append(one)
             yield one
 
