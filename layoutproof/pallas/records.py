@@ -60,6 +60,7 @@ from layoutproof.kernel.kernel import (
     Scratch,
     Table,
     Unmodelled,
+    Work,
 )
 from layoutproof.kernel.relations import tables_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -79,6 +80,7 @@ _NESTED = {
     "block": Block,
     "relations": Relation,
     "bound": Bound,
+    "work": Work,
 }
 _LEFT_OUT = ("body_reader",)
 
