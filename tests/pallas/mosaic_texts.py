@@ -78,6 +78,8 @@ def as_compiled(kernel: Kernel) -> Kernel:
         touched=None,
         source="",
         plain=False,
+        work=None,
+        alone=False,
         body_reader=None,
     )
 
