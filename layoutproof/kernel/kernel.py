@@ -94,6 +94,7 @@ class Table:
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
     first: of a table that is onto, among how many of the first entries every value occurs, None = all.
+    place: whether it is where a device is on its mesh: there is a device at each of the values.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Table:
     signed: bool = True
     dtype: str = ""
     first: Amount | None = None
+    place: bool = False
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.

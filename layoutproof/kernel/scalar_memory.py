@@ -25,7 +25,7 @@ def every_table(kernel: Kernel) -> tuple[Table, ...]:
     """
     said = {table.name: table for table in kernel.scalars}
     more = [_table(operand) for operand in kernel.inputs if is_table(kernel, operand)]
-    more += [Table(axis_table(name), (1,), low=0, high=extent) for name, extent in kernel.axes]
+    more += [Table(axis_table(name), (1,), low=0, high=extent, place=True) for name, extent in kernel.axes]
     return (*kernel.tables, *(said.get(table.name, table) for table in more))
 
 

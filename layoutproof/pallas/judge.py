@@ -603,7 +603,9 @@ def _rests_on(
 
 
 def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:
-    """The tables on which an answer may depend."""
+    """The tables on which an answer may depend; of where devices are there is nothing to assume."""
     if asked.tables:
-        return tuple(table for table in every_table(kernel) if table.name in asked.tables)
-    return tables_of(kernel, about(kernel, asked.subject))
+        named = [table for table in every_table(kernel) if table.name in asked.tables]
+    else:
+        named = list(tables_of(kernel, about(kernel, asked.subject)))
+    return tuple(table for table in named if not table.place)

@@ -75,8 +75,8 @@ def _place(entry: str) -> tuple[int, ...]:
 
 
 def _fixed(table: Table) -> bool:
-    """Whether there is one table as it is assumed."""
-    return type(table.low) is type(table.high) is int and table.high - table.low == 1
+    """Whether there is one table as it is assumed, or a device for each."""
+    return table.place or (type(table.low) is type(table.high) is int and table.high - table.low == 1)
 
 
 def _whatever(claim: Claim, how: How) -> bool:
