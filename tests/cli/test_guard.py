@@ -136,6 +136,8 @@ def test_assumptions_said_by_a_decorator(mine: Any) -> None:
     with pytest.warns(layoutproof.KernelWarning, match="refuted if prefetch0 can be"), layoutproof.guard() as seen:
         jax.eval_shape(wider, *arguments)
     assert [call.verdict for call in seen.calls] == [Verdict.UNKNOWN]
+    strict = layoutproof.kernels(mine.gather, *arguments, assume=["0 <= prefetch0 < 9"], strict_tables=True)
+    assert [call.verdict for call in strict.calls] == [Verdict.REFUTED]
     jax.clear_caches()
     with pytest.warns(layoutproof.KernelWarning, match="unknown"), layoutproof.guard():
         jax.eval_shape(mine.gather, *arguments)
