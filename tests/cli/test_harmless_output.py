@@ -62,15 +62,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("form", names())
 def test_each_form_of_a_report_is_harmless(place: Path, form: str) -> None:
-    """`check` and `gate` on evil names, as a process: each form shows all findings, and nothing raw."""
-    checked, gated = commands(place, ["check", "new", "--format", form], ["gate", "old", "new", "--format", form])[0]
-    for answer, code in ((checked, 2), (gated, 1)):
+    """`check` and `gate` on evil names, as a process: each form shows all findings, and nothing raw.
+
+    GitHub shows ten annotations of a kind: of all files, names shortened; of one file, each whole.
+    """
+    gate_one = ["gate", *(f"{state}/{FILE}.yaml" for state in ("old", "new")), "--format", form]
+    asked = (["check", "new", "--format", form], ["gate", "old", "new", "--format", form], gate_one)
+    checked, gated, one = commands(place, *asked)[0]
+    for answer, code in ((checked, 2), (gated, 1), (one, 1)):
         assert answer.code == code
         harmless(answer, form)
+        shown = answer.out.replace("\\\\", "\\").replace("\\]", "]")
         if form == "json":
             assert EVIL in texts(json.loads(answer.out))
+        elif form == "github" and answer is gated:
+            assert shown.count(r"\x1b]0;t\x07\x9b31m\u202e \x00 :: ... nds::y #\x23[error]z") == 5
+            assert "::notice::5 more are in the other forms of this report, e.g. markdown\n" in shown
         else:
-            assert r"\x1b]0;t\x07\x9b31m\u202e\u2028\x00" in answer.out.replace("\\\\", "\\").replace("\\]", "]")
+            assert r"\x1b]0;t\x07\x9b31m\u202e\u2028\x00" in shown
         if form == "junit":
             ElementTree.fromstring(answer.out)
 
