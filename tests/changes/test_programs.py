@@ -226,10 +226,16 @@ def test_bitcasts_of_real_programs_are_proved(name: str) -> None:
 def test_one_program_for_two_generations(old: str, new: str) -> None:
     """v5e against v6e: the same entry layout and copies; at most, an array is kept in another memory space.
 
+    In one program, a transpose is within the product on one side and after it on the other: undecided, which is said.
     Where Mosaic kernels are not read, those for another generation are other ones as far as anybody can tell.
     """
     unread = {"unknown"} if importlib.util.find_spec("jaxlib") is None else set()
-    assert {f.question for f in found(dump(old), dump(new))} <= {"memory_space", *unread}
+    turned = [("unknown", "bitcast")] * 2 if old == "misc_v5e" else []
+    changes = found(dump(old), dump(new))
+    undecided = [f for f in changes if "dimensions stand in another order from here up" in f.reason]
+    assert [(f.question, f.subject.split()[0]) for f in undecided] == turned
+    assert {f.verdict for f in undecided} <= {Verdict.UNKNOWN}
+    assert {f.question for f in changes if f not in undecided} <= {"memory_space", *unread}
 
 
 @pytest.mark.parametrize("name", ["reshard_v5e", "sharded_matmul_v5e", "sharded_reduce_v5e"])
