@@ -635,9 +635,36 @@ class Schema(Document):
     schema_: dict[str, Any] = Field(alias="schema")
 
 
+class _SetAside(_Part):
+    """Candidates of which nothing is proved, because of what the registers may spill."""
+
+    count: int
+    why: str = Field(description="empty where there is none")
+
+
+class _AsideCost(_Part):
+    values: dict[str, int]
+    cost: int
+    vmem: int
+
+
+class _AsideTraced(_SetAside):
+    candidates: list[_AsideCost]
+
+
+class _Because(_Part):
+    """The first refused finding of a rule."""
+
+    question: str
+    subject: str
+    reason: str
+    fix: str
+
+
 class _Search(Document):
     subject: str
     target: str
+    target_assumed: bool = Field(description="nobody named the target")
     verdict: VerdictWord
     written: list[str] = Field([], description="the picture")
 
@@ -653,6 +680,7 @@ class SearchTilings(_Search):
     certificate: dict[str, Any] | None
     bound: int | None
     refused: dict[str, int]
+    set_aside: _SetAside
     left_out: list[dict[str, Any]]
     model: dict[str, Any]
     conflict: dict[str, Any] | None = None
@@ -667,6 +695,12 @@ class SearchTraced(_Search):
     reason: str
     best: list[dict[str, Any]]
     refused: dict[str, int]
+    because: dict[str, _Because] = Field(
+        description="for each reason of `refused` that a rule gives, its first finding"
+    )
+    not_judged: int = Field(description="candidates that were not looked at")
+    set_aside: _AsideTraced
+    compute: str = Field(description="`counted`, or why the cost is that of the traffic alone")
     unknown: dict[str, int]
     certificate: dict[str, Any]
     compiler: dict[str, Any]

@@ -185,7 +185,9 @@ def test_the_vmem_that_would_do_includes_what_is_kept_free() -> None:
     _, enough = conflict_of(text)
     assert enough == -(-16384 * 100 // 70)
     assert answered(text.replace("8192", str(enough))).verdict.exit_code == 0
-    assert answered(text.replace("8192", str(enough - 1))).verdict.exit_code == 1
+    assert answered(text.replace("8192", str(enough - 1))).verdict.exit_code == 3, "set aside: only headroom says no"
+    assert answered(text.replace("8192", str(16384))).verdict.exit_code == 3
+    assert answered(text.replace("8192", str(16384 - 1))).verdict.exit_code == 1, "fits under no headroom"
 
 
 def test_a_kernel_that_never_fits_is_an_answer() -> None:
