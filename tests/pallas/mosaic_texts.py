@@ -133,5 +133,5 @@ def _settled(term: Term, at: dict[str, int]) -> Term:
 
 def verdicts(kernel: Kernel, target: str) -> Counter[Any]:
     """What is found of a kernel, without the names of its operands and how it was decided."""
-    findings = judge(kernel, target=target, only="grid")
+    findings = judge(kernel, target=target, only="grid", strict_tables=True)
     return Counter((f.question, f.severity, f.verdict.value, str(f.counterexample or "")) for f in findings)
