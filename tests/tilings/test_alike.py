@@ -13,7 +13,7 @@ import pytest
 from layoutproof.core.recorded import Recorded, Trail
 from layoutproof.core.term import Term
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings import alike
+from layoutproof.tilings import alike, traced
 from layoutproof.tilings.traced import TracedFound
 from layoutproof.tilings.traced_file import answer, read
 
@@ -21,6 +21,12 @@ pytest.importorskip("jax", reason="JAX is not installed")
 
 HERE = Path(__file__).parent
 ROWS, COLUMNS = [8, 16, 32, 64, 128, 256, 512], [128, 256, 512]
+
+
+@pytest.fixture(autouse=True)
+def only_what_is_shown_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is judged is traced itself; so few candidates are otherwise judged all, to count what is refused."""
+    monkeypatch.setattr(traced, "LEFT", 0)
 
 
 def searched(name: str, rows: list[int] = ROWS, best: int = 3, more: str = "") -> TracedFound:
@@ -89,6 +95,16 @@ def test_terms_without_the_decisions_are_wrong(monkeypatch: pytest.MonkeyPatch) 
     wrong = searched("special", best=7)
     assert said(wrong) != said(right)
     assert (64, 256) not in {(one.values["rows"], one.values["columns"]) for one in wrong.found}
+
+
+def test_what_costs_more_is_judged_too_where_it_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: the same answers, with every candidate traced and judged."""
+    few = searched("copy")
+    monkeypatch.setattr(traced, "LEFT", len(ROWS) * len(COLUMNS))
+    every = searched("copy")
+    assert said(every) == said(few)
+    assert (every.traced, every.unjudged) == (21, 0)
+    assert few.traced + few.unjudged >= 21 > few.traced
 
 
 def test_few_candidates_are_all_traced() -> None:
