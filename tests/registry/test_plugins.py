@@ -84,6 +84,8 @@ def examples(room: Path) -> Path:
     for _, text in EXAMPLES:
         for file, source in re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
             path = Path(file)
+            if path.parts[0] == "tests":
+                continue
             if path.suffix == ".py":
                 modules[path.stem] = source
                 entries[GROUPS[path.parent.name]][path.stem] = f"theirs.{path.stem}"
