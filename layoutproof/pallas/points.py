@@ -15,6 +15,9 @@ from layoutproof.kernel.relations import range_at
 READS = "reads"
 """The point of a counterexample that says what is read of tables; `first_reads` where there are several programs."""
 
+REPLICAS = "_at"
+"""How a point ends that has what else chooses a program's window: other grid indices, reads, offsets in the window."""
+
 
 def with_entries(kernel: Kernel, claim: Claim, point: Counterexample) -> Counterexample:
     """The point of a claim about index maps with the entries of tables by name, `{"prefetch0[3]": 8}`.
@@ -32,6 +35,24 @@ def with_entries(kernel: Kernel, claim: Claim, point: Counterexample) -> Counter
             continue
         names = dict(zip(claim.points[program].names, point[program], strict=False))
         shown[label] = _entries(kernel, known, dict(zip(claim.points[label].names, values, strict=True)), names, on)
+    return shown
+
+
+def replicas_read(kernel: Kernel, claim: Claim, point: Counterexample | None) -> Counterexample:
+    """The point with what its replicas read of tables by name too: `first_reads` of `first` and `first_at`."""
+    known = {str(read): read for operand in kernel.operands for read in reads(operand.terms())}
+    shown: dict[str, Any] = dict(point or {})
+    on = Numbers(dict(shown.get("sizes", {})))
+    for label, values in (point or {}).items():
+        program = label.removesuffix(REPLICAS)
+        if not label.endswith(REPLICAS) or not {program, label} <= set(claim.points) or isinstance(values, Mapping):
+            continue
+        at = dict(zip(claim.points[label].names, values, strict=True))
+        read = {text: value for text, value in at.items() if text in known}
+        names = dict(zip(claim.points[program].names, shown[program], strict=True))
+        names |= {text: value for text, value in at.items() if text not in known}
+        if read:
+            shown[f"{program}_{READS}"] = _entries(kernel, known, read, names, on)
     return shown
 
 

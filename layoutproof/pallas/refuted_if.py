@@ -8,6 +8,7 @@ is there whatever the entries are is refuted, and so is one that reads no table.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -19,7 +20,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.scalar_memory import every_table
-from layoutproof.pallas.points import READS
+from layoutproof.pallas.points import READS, REPLICAS, replicas_read
 from layoutproof.solvers.brute import violates
 from layoutproof.solvers.conclude import How, left_open
 from layoutproof.solvers.decide import decide
@@ -37,7 +38,8 @@ def refuted_if(kernel: Kernel, finding: Finding, asked: Obligation, how: How) ->
     """
     if finding.verdict is not Verdict.REFUTED or finding.severity != "error" or not asked.reads:
         return finding
-    which = tables_needed(kernel, finding)
+    point = replicas_read(kernel, asked.claim, finding.counterexample) if isinstance(asked.claim, Claim) else None
+    which = tables_needed(kernel, finding if point is None else replace(finding, counterexample=point))
     if not which or (isinstance(asked.claim, Claim) and not asked.graver and _whatever(asked.claim, how)):
         return finding
     return left_open(finding, which)
@@ -82,16 +84,22 @@ def _fixed(table: Table) -> bool:
 def _whatever(claim: Claim, how: How) -> bool:
     """Whether a violation is one whatever is read at it."""
     point = decide(claim, *how).point
-    labels = [label for label in claim.points if label == "values" or label.endswith(READS)]
-    extents: list[Any] = [extent for label in labels for extent in claim.points[label].extents]
+    free = [
+        (label, k)
+        for label, space in claim.points.items()
+        for k, name in enumerate(space.names)
+        # the replicas of a program are grid indices, entries of tables, and offsets in the window
+        if label == "values" or label.endswith(READS) or (label.endswith(REPLICAS) and "[" in name)
+    ]
+    extents: list[Any] = [claim.points[label].extents[k] for label, k in free]
     if point is None or "sizes" in point or any(type(e) is not int for e in extents) or prod(extents) > MOST:
         return False
-    rank = [len(claim.points[label].extents) for label in labels]
     try:
         for values in product(*map(range, extents)):
-            rest = iter(values)
-            other = {label: tuple(next(rest) for _ in range(n)) for label, n in zip(labels, rank, strict=True)}
-            if not violates(claim, {label: other.get(label, at) for label, at in point.items()}):
+            other = {label: list(at) for label, at in point.items()}
+            for (label, k), value in zip(free, values, strict=True):
+                other[label][k] = value
+            if not violates(claim, {label: tuple(at) for label, at in other.items()}):
                 return False
     except Undecided:
         return False

@@ -42,7 +42,7 @@ def compiled() -> dict[tuple[str, bool], Kernel]:
 
 
 def findings(name: str, wrong: bool, question: str) -> list[Finding]:
-    return [f for f in judge(compiled()[name, wrong], names=[question]) if f.severity == "error"]
+    return [f for f in judge(compiled()[name, wrong], names=[question], strict_tables=True) if f.severity == "error"]
 
 
 @pytest.mark.parametrize("name", REFUSED)

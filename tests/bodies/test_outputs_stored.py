@@ -117,7 +117,7 @@ def test_the_last_step_stores_however_many_there_are(steps: int, late: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("assume", "verdict"), [((), UNKNOWN), (("1 <= prefetch0 < 100",), PROVED), (("0 <= prefetch0 < 9",), REFUTED)]
+    ("assume", "verdict"), [((), UNKNOWN), (("1 <= prefetch0 < 100",), PROVED), (("0 <= prefetch0 < 9",), UNKNOWN)]
 )
 def test_a_length_of_0_stores_nothing(assume: tuple[str, ...], verdict: Verdict) -> None:
     def body(lengths: Any, x: Any, o: Any) -> None:
@@ -129,6 +129,10 @@ def test_a_length_of_0_stores_nothing(assume: tuple[str, ...], verdict: Verdict)
     answer = _stored(body, grid=(4, 3), given=block, out=block, tables=[(4,)], assume=assume)
     assert answer.verdict is verdict
     assert "prefetch0" in (answer.reason + str(answer.assumes))
+    bounded = assume[:1] == ("0 <= prefetch0 < 9",)
+    assert answer.reason.startswith("refuted if prefetch0 can be 0") is bounded
+    strict = _stored(body, grid=(4, 3), given=block, out=block, tables=[(4,)], assume=assume, strict_tables=True)
+    assert strict.verdict is (REFUTED if bounded else verdict)
 
 
 def test_a_loop_over_a_length_of_a_table() -> None:
@@ -140,7 +144,10 @@ def test_a_loop_over_a_length_of_a_table() -> None:
         lax.fori_loop(0, lengths[pl.program_id(0)], row, 0)
 
     assert _stored(body, tables=[(4,)], assume=("8 <= prefetch0 < 9",)).verdict is PROVED
-    assert _stored(body, tables=[(4,)], assume=("7 <= prefetch0 < 9",)).verdict is REFUTED
+    shorter = _stored(body, tables=[(4,)], assume=("7 <= prefetch0 < 9",))
+    assert shorter.verdict is UNKNOWN
+    assert shorter.reason.startswith("refuted if prefetch0 can be 7 (")
+    assert _stored(body, tables=[(4,)], assume=("7 <= prefetch0 < 9",), strict_tables=True).verdict is REFUTED
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,10 @@ from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import advice, judge  # noqa: E402
 
 
-def found(body: Any, block: Any, question: str, *assume: str) -> list[Finding]:
+def found(body: Any, block: Any, question: str, *assume: str, strict: bool = False) -> list[Finding]:
     """What is found of a kernel of 4 parallel programs with s32[4] in scalar memory, which moves rows by hand."""
-    return [f for f in judge(traced(body, block, *assume), names=[question]) if f.question == question]
+    asked = judge(traced(body, block, *assume), names=[question], strict_tables=strict)
+    return [f for f in asked if f.question == question]
 
 
 def traced(body: Any, block: Any, *assume: str) -> Kernel:
@@ -98,11 +99,15 @@ def test_what_is_advised_proves_it(block: Any) -> None:
 
 @pytest.mark.parametrize(("block", "entry"), [(WHOLE, "args[0][0]"), (ONE_EACH, "args[0][3]")])
 def test_a_wider_range_is_refuted_with_the_entry_that_does_it(block: Any, entry: str) -> None:
-    (wrong,) = [
-        f for f in found(rows_from, block, "body_in_bounds", "0 <= args[0] < 37") if f.verdict is Verdict.REFUTED
-    ]
+    asked = found(rows_from, block, "body_in_bounds", "0 <= args[0] < 37", strict=True)
+    (wrong,) = [f for f in asked if f.verdict is Verdict.REFUTED]
     assert wrong.counterexample == {"program": (3,), "reads": {entry: 33}}
     assert wrong.assumes == ("0 <= args[0] < 37",)
+    open_ = found(rows_from, block, "body_in_bounds", "0 <= args[0] < 37")
+    assert verdicts(open_) == {Verdict.UNKNOWN, Verdict.PROVED}
+    assert [f.reason.partition(" (")[0] for f in open_ if f.verdict is Verdict.UNKNOWN] == [
+        "refuted if args[0] can be 33"
+    ]
 
 
 def test_entries_of_a_block_are_those_of_the_array() -> None:
@@ -213,8 +218,8 @@ def planned(plan, count, x):
     [
         (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 248", "0 <= args[1] <= 6"], ""),
         (["0 <= args[0][i, 0] < 8", "args[0][i, 1] >= 0 and args[0][i, 1] <= 248", "0 <= args[1] <= 6"], ""),
-        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 249", "0 <= args[1] <= 6"], "refuted"),
-        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 248", "0 <= args[1] <= 7"], "refuted"),
+        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 249", "0 <= args[1] <= 6"], "refuted if args[0] can be"),
+        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 248", "0 <= args[1] <= 7"], "refuted if args[1] can be"),
         (["0 <= args[0][:, 0] < 8", "0 <= args[1] <= 6"], "unknown"),
         (["0 <= args[0][i, 0] < 8", "0 <= args[1] <= 6"], "unknown"),
         (["0 <= args[0][:, 0] < 8", "8 <= args[0][0, :] <= 9", "0 <= args[1] <= 6"], "unknown"),
@@ -227,12 +232,17 @@ def test_columns_of_a_table_are_bounded_each_by_itself(tmp_path: Path, assume: l
     said = [part for text in assume for part in ("--assume", text)]
     asked = command(tmp_path, *call, *said, "--record", "calls.jsonl", "--json")
     again = command(tmp_path, "kernels", "calls.jsonl", "--json")
-    for document in map(json.loads, (asked.stdout, again.stdout)):
+    strict = command(tmp_path, "kernels", "calls.jsonl", "--json", "--strict-tables")
+    some = verdict.startswith("refuted if ")
+    for answer, meant in ((asked, "unknown"), (again, "unknown"), (strict, "refuted")):
+        document = json.loads(answer.stdout)
         (kernel,) = document["kernels"]
         found = [each for each in kernel["findings"] if each["question"] == "body_in_bounds"]
         open_ = {each["verdict"] for each in found} - {"proved"}
-        assert open_ == {verdict} - {""}
-        wrong = [each for each in found if each["verdict"] == "refuted"]
+        assert open_ == {meant if some else verdict} - {""}
+        wrong = [each for each in found if each["verdict"] == meant and some]
+        assert bool(wrong) is some
+        assert meant == "refuted" or all(each["reason"].startswith(verdict) for each in wrong)
         assert all(text in each["assumes"] for each in wrong for text in assume if "<= 249" in text)
 
 
@@ -272,10 +282,14 @@ def test_the_command_offers_what_it_takes_back(tmp_path: Path) -> None:
     proved = command(tmp_path, *call, *given, "--record", "calls.jsonl")
     again = command(tmp_path, "kernels", "calls.jsonl")
     assert (asked.returncode, proved.returncode, again.returncode) == (3, 0, 0)
-    wider = command(tmp_path, *call, "--assume", "0 <= args[0] <= 57", "--replay")
+    wider = command(tmp_path, *call, "--assume", "0 <= args[0] <= 57", "--replay", "--strict-tables")
     assert wider.returncode == 1
     assert "program=(0) reads=(args[0][0] = 57)" in wider.stdout
     assert "run      " in wider.stdout
+    open_ = command(tmp_path, *call, "--assume", "0 <= args[0] <= 57", "--replay")
+    assert open_.returncode == 3
+    assert "because  refuted if args[0] can be 57 (" in open_.stdout
+    assert "run      " in open_.stdout
     nobody = command(tmp_path, "kernels", "calls.jsonl", "--assume", "0 <= starts < 57")
     assert nobody.returncode == 2
     assert "about no table; the calls have args[0]" in nobody.stderr

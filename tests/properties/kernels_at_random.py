@@ -1,7 +1,8 @@
 """Kernels at random, with tables, paddings, bounded slices and aliases, and a walk for every table there is.
 
-Proved: no table that is as said has a violation. Refuted: some table has. Unknown: only because of what a table holds,
-and what is then advised is tried here too.
+Proved: no table that is as said has a violation. Refuted: every table has, and with `strict_tables` some table has.
+"refuted if t can be ..", which is unknown: some table has, and with `strict_tables` it is refuted. Unknown: only because
+of what a table holds, and what is then advised is tried here too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.pallas.judge import judge
+from layoutproof.pallas.refuted_if import REFUTED_IF
 
 NAMES = "ij"
 WORDS = ("monotone", "injective", "onto")
@@ -216,7 +218,18 @@ def violated(k: Kernel, name: str, o: Operand, words: tuple[str, ...] = (), high
     return None if unsure else False
 
 
-def check(k: Kernel, name: str, o: Operand, findings: list[Finding]) -> None:
+def violated_by_all(k: Kernel, name: str, o: Operand) -> bool:
+    """Whether there is no table without a violation, one that a program reads past left aside."""
+    for held in tables_of(k.tables[0]) if k.tables else [()]:
+        try:
+            if not getattr(Walk(k, held), name)(o):
+                return False
+        except OutsideOfTable:
+            continue
+    return True
+
+
+def check(k: Kernel, name: str, o: Operand, findings: Sequence[Finding], strict: bool) -> None:
     found = min(findings, key=lambda f: f.verdict)
     verdict, reason = found.verdict, found.reason
     truth = violated(k, name, o)
@@ -225,9 +238,12 @@ def check(k: Kernel, name: str, o: Operand, findings: list[Finding]) -> None:
         assert truth is not True, said
     elif verdict is Verdict.REFUTED:
         assert truth is not False, said
+        assert strict or found.severity != "error" or violated_by_all(k, name, o), said
     else:
         assert k.tables, said
-        assert re.search("depends on what t holds|which blocks of o are written|vacuous: ", reason), said
+        whose = "depends on what t holds|which blocks of o are written|vacuous: "
+        assert re.search(whose if strict else f"{whose}|^{REFUTED_IF}t can be ", reason), said
+        assert not reason.startswith(REFUTED_IF) or truth is not False, said
         advised = re.search("assume (.*) and it is proved", reason)
         if advised and len(findings) == 1:
             bound = re.search(r"0 <= t < (\d+)", advised[1])
@@ -236,8 +252,8 @@ def check(k: Kernel, name: str, o: Operand, findings: list[Finding]) -> None:
             assert any(tables_of(k.tables[0], words, int(bound[1]) if bound else None)), said
 
 
-def disagreements(k: Kernel, name: str, findings: list[Finding]) -> None:
-    """AssertionError where what is said of a property of a kernel contradicts the walk."""
+def disagreements(k: Kernel, name: str, findings: Sequence[Finding], strict: bool = False) -> None:
+    """AssertionError where what is said of a property of a kernel contradicts the walk. strict: with `strict_tables`."""
     for o in k.operands:
         if name == "alias_hazard":
             subject = "x -> o" if o.role == "out" and k.aliases else ""
@@ -245,9 +261,28 @@ def disagreements(k: Kernel, name: str, findings: list[Finding]) -> None:
             subject = o.name if o.role == "out" or name in OF_EVERY_OPERAND else ""
         mine = [f for f in findings if f.subject == subject]
         if mine:
-            check(k, name, o, mine)
+            check(k, name, o, mine, strict)
         elif subject and not (name == "table_reads" and not reads(o.index)):
             assert violated(k, name, o) is not True, (str(k), name, o)
+
+
+def judged(k: Kernel, name: str, fixes: bool = True) -> tuple[Finding, ...]:
+    """What is said of a property without `strict_tables`; AssertionError where that or what is said with it is wrong.
+
+    With it, exactly what is "refuted if .." is refuted, and nothing else is another verdict.
+    """
+    found = judge(k, names=[name], fixes=fixes)
+    strictly = judge(k, names=[name], fixes=fixes, strict_tables=True)
+    disagreements(k, name, found)
+    disagreements(k, name, strictly, strict=True)
+    for one, strict in zip(found, strictly, strict=True):
+        said = (str(k), [str(operand) for operand in k.operands], name, one.reason, strict.reason)
+        assert (one.question, one.subject) == (strict.question, strict.subject), said
+        if one.reason.startswith(REFUTED_IF):
+            assert (one.verdict, strict.verdict) == (Verdict.UNKNOWN, Verdict.REFUTED), said
+        else:
+            assert one.verdict is strict.verdict, said
+    return found
 
 
 def ask(seed: int, number: int) -> tuple[str, str, str]:
@@ -255,8 +290,7 @@ def ask(seed: int, number: int) -> tuple[str, str, str]:
     rng = random.Random(f"{seed}/{number}")
     k, name = any_kernel(rng), rng.choice(PROPERTIES)
     try:
-        findings = judge(k, names=[name], fixes=False)
-        disagreements(k, name, findings)
+        findings = judged(k, name, fixes=False)
     except Exception as error:  # what contradicts the walk, and what is an error of ours, are both wrong
         return name, "error", f"{name} of {k}: {type(error).__name__}: {error}"
     return name, min([f.verdict for f in findings], default=Verdict.PROVED).value, ""

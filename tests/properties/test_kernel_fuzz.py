@@ -1,7 +1,6 @@
 """Kernels at random, with tables, paddings, bounded slices and aliases, against a walk for every table there is.
 
-Proved: no table that is as said has a violation. Refuted: some table has. Unknown: only because of what a table holds,
-and what is then advised is tried here too.
+What each verdict has to mean, with `strict_tables` and without, is said in `tests/properties/kernels_at_random.py`.
 """
 
 from __future__ import annotations
@@ -10,14 +9,11 @@ import random
 
 import pytest
 
-from layoutproof.pallas.judge import judge
-from tests.properties.kernels_at_random import PROPERTIES, any_kernel, disagreements
+from tests.properties.kernels_at_random import PROPERTIES, any_kernel, judged
 
 
 @pytest.mark.parametrize("seed", range(160))
 def test_every_property_against_a_walk(seed: int) -> None:
     k = any_kernel(random.Random(seed))
     for name in PROPERTIES:
-        findings = judge(k, names=[name])
-        assert {finding.question for finding in findings} <= {name}
-        disagreements(k, name, findings)
+        assert {finding.question for finding in judged(k, name)} <= {name}

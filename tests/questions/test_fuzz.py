@@ -116,8 +116,8 @@ def test_a_wrong_verdict_of_a_kernel_is_noticed(monkeypatch: pytest.MonkeyPatch)
     """The other verdict contradicts the walk."""
     judge = kernels_at_random.judge
 
-    def other(k: object, names: list[str]) -> list[object]:
-        return [replace(f, verdict=OTHER.get(f.verdict, f.verdict)) for f in judge(k, names=names)]  # type: ignore[arg-type]
+    def other(k: object, **how: object) -> list[object]:
+        return [replace(f, verdict=OTHER.get(f.verdict, f.verdict)) for f in judge(k, **how)]  # type: ignore[arg-type]
 
     monkeypatch.setattr(kernels_at_random, "judge", other)
     asked = [kernels_at_random.ask(20261122, number) for number in range(60)]
