@@ -33,6 +33,7 @@ def found(
     scratch: Sequence[Any] = (),
     aliases: dict[int, int] | None = None,
     assume: Sequence[str] = (),
+    strict_tables: bool = False,
 ) -> list[Finding]:
     """What is said of a kernel of f32, call by call."""
 
@@ -55,5 +56,5 @@ def found(
     for call in kernels_of(function, arguments, assume=tuple(assume)):
         assert isinstance(call, Kernel)
         if call.pipeline == "pallas_call":
-            findings += judge(call, names=[question])
+            findings += judge(call, names=[question], strict_tables=strict_tables)
     return findings

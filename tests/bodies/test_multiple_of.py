@@ -48,9 +48,7 @@ def _asked(row: Any, loop: bool = False, table: bool = False, programs: int = 4)
 
 
 @pytest.mark.parametrize("loop", [False, True])
-@pytest.mark.parametrize(
-    ("step", "true"), [(4, "here pl.multiple_of(.., 4) would hold"), (3, "nothing divides it")]
-)
+@pytest.mark.parametrize(("step", "true"), [(4, "here pl.multiple_of(.., 4) would hold"), (3, "nothing divides it")])
 def test_what_is_no_multiple_is_refuted_with_the_first_program_or_iteration(loop: bool, step: int, true: str) -> None:
     (found,) = _asked(lambda i: i * step, loop)
     assert found.verdict is Verdict.REFUTED

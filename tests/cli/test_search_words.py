@@ -47,7 +47,7 @@ def test_a_matmul_of_ones_own_sizes(run: Any) -> None:
     assert lines[1].split()[:4] == ["bm", "bn", "bk", "time"]
     assert [line.split()[0] for line in lines[2:4]] == ["1", "2"]
     # one table, and a footer of two lines
-    assert [line.split()[0] for line in lines[4:]] == ["certificate", "time"]
+    assert [line.split()[0] for line in lines[4:]] == ["certificate", "set", "time"]
     assert "--why" in lines[-1]
     found = json.loads(run(*command, "--json")[1])
     assert (found["target"], found["best"][0]["shapes"][0]["sizes"]) == ("v6e", {"M": 1024, "N": 2048, "K": 512})

@@ -179,7 +179,7 @@ def test_too_much_vmem(answers: dict[str, Any]) -> None:
     said = {f["question"]: f for f in answers["too_large"]["findings"] if f["subject"] in ("VMEM", "too_large on v5e")}
     assert [said[q]["verdict"] for q in ("compiled", "vmem_total", "memory_budget")] == ["refuted", "refuted", "proved"]
     assert said["vmem_total"]["reason"] == shown
-    assert "a lower bound; spills not counted; exactly" in str(said["memory_budget"]["figures"])
+    assert "spills not counted; exactly" in str(said["memory_budget"]["figures"])
 
 
 @NEEDS_TPU
@@ -217,7 +217,9 @@ def test_refusals_are_explained(answers: dict[str, Any], kernel: str, cause: str
     assert made["vmem"] is None
     [finding] = [f for f in answers[kernel]["findings"] if f["question"] == "compiled"]
     assert finding["verdict"] == "refuted"
-    assert fix in finding["fix"]
+    # the compiler's refusal cannot be tried here: what to write is where to look
+    assert fix in finding["hint"]
+    assert finding["fix"] == ""
     # words that name VMEM are not about how much of it there is
     assert all(f["verdict"] == "unknown" for f in answers[kernel]["findings"] if f["question"] == "vmem_total")
 

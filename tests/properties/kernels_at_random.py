@@ -1,8 +1,8 @@
 """Kernels at random, with tables, paddings, bounded slices and aliases, and a walk for every table there is.
 
 Proved: no table that is as said has a violation. Refuted: every table has, and with `strict_tables` some table has.
-"refuted if t can be ..", which is unknown: some table has, and with `strict_tables` it is refuted. Unknown: only because
-of what a table holds, and what is then advised is tried here too.
+"refuted if t can be ..", which is unknown: some table has, and with `strict_tables` it is refuted. Unknown: only
+because of what a table holds, and what is then advised is tried here too.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def check(k: Kernel, name: str, o: Operand, findings: Sequence[Finding], strict:
 
 
 def disagreements(k: Kernel, name: str, findings: Sequence[Finding], strict: bool = False) -> None:
-    """AssertionError where what is said of a property of a kernel contradicts the walk. strict: with `strict_tables`."""
+    """AssertionError where what is said of a property contradicts the walk. strict: with `strict_tables`."""
     for o in k.operands:
         if name == "alias_hazard":
             subject = "x -> o" if o.role == "out" and k.aliases else ""
