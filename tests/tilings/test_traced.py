@@ -263,8 +263,9 @@ def test_the_compiler_takes_what_is_found(name: str) -> None:
         pytest.skip(reason)
     text = (SPECS / f"{name}.yaml").read_text() + "confirm: compiler\n"
     answered = answer(read(read_yaml(text), (SPECS / f"{name}.yaml").as_posix()), best=1)
+    # what headroom would set aside the compiler is asked of too, and may refuse; what is found it took
     assert answered.verdict is Verdict.PROVED
-    assert not any(why.startswith("the compiler") for why in answered.result.refused)
+    assert answered.result.found
 
 
 def test_splash_attention_asks_the_compiler() -> None:
