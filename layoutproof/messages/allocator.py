@@ -15,9 +15,9 @@ from layoutproof.messages.pasted import Line, search
 from layoutproof.messages.sizes_text import SIZE, size_of
 
 _TPU = re.compile(
-    rf"Attempting to (?P<how>allocate|reserve) {SIZE}(?: at the bottom of memory)?\.(?:.{{0,20}}?That was not "
-    rf"possible\."
-    rf" There are {SIZE} free(?:.{{0,80}}?largest contiguous region of free memory is {SIZE})?)?",
+    rf"Attempting to (?P<how>allocate|reserve) {SIZE}(?: at the bottom of memory)?\.(?:.{{0,20}}?"
+    rf"That was not possible\. There are {SIZE} free"
+    rf"(?:.{{0,80}}?largest contiguous region of free memory is {SIZE})?)?",
     re.DOTALL,
 )
 _DEVICE = re.compile(r"Could not allocate (?P<bytes>\d{1,15}) bytes in memory (?P<where>[\w:]*(?:HBM|hbm)\w*)")
@@ -79,8 +79,7 @@ def _explained(lines: Sequence[Line], at: int) -> Explanation | None:
         if search(_NO_FAILURE, lines, at):
             cause = (
                 f"{human(asked)} more would have been used where they are free{on}: XLA tried it and goes on with "
-                f"less, "
-                "so this is no failure"
+                "less, so this is no failure"
             )
             return _explanation("out of device memory", line, match, cause, ())
         cause = f"while running: one request of {human(asked)} does not fit into what is free{on}"

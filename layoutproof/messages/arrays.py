@@ -81,8 +81,7 @@ _COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
 
 
 def made_by(operator: str, label: str) -> str:
-    """The operation that makes an array, its name and source line, as the fields `Operator` and `XLA label` have "
-    "them."""
+    """The operation that makes an array: its name and source line, from the fields `Operator` and `XLA label`."""
     name, where = _NAME.search(operator), _WHERE.search(operator)
     by = [shorten(name[1], 120)] if name else []
     by += [f"{where[1]}:{where[2]}"] if where else []
