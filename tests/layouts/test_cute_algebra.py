@@ -5,6 +5,9 @@ And the results that NVIDIA's tools return and that are wrong: the referee says 
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,10 +30,12 @@ from layoutproof.algebra.cute.laws import (
     superincreasing,
 )
 from layoutproof.algebra.cute.tiling import (
+    blocked_product,
     flat_divide,
     flat_product,
     logical_divide,
     logical_product,
+    raked_product,
     tiled_divide,
     tiled_product,
     zipped_divide,
@@ -99,6 +104,14 @@ def tiler(text: Any) -> Any:
         (zipped_product, ["(2,5):(5,1)", ("3:5", "4:6")], "((2,5),(3,4)):((5,1),(10,30))"),
         (tiled_product, ["(2,5):(5,1)", ("3:5", "4:6")], "((2,5),3,4):((5,1),10,30)"),
         (flat_product, ["(2,5):(5,1)", ("3:5", "4:6")], "(2,5,3,4):(5,1,10,30)"),
+        # CUTLASS at 7107b05: cute_layout_algebra.ipynb, and cg_logical_product_test.cpp, "checked against CuTe-C++"
+        (blocked_product, ["(2,5):(5,1)", "(3,4):(1,3)"], "((2,3),(5,4)):((5,10),(1,30))"),
+        (raked_product, ["(2,5):(5,1)", "(3,4):(1,3)"], "((3,2),(4,5)):((10,5),(30,1))"),
+        (blocked_product, ["(3,4):(4,1)", "(2,5):(1,2)"], "((3,2),(4,5)):((4,12),(1,24))"),
+        (raked_product, ["(3,4):(4,1)", "(2,5):(1,2)"], "((2,3),(5,4)):((12,4),(24,1))"),
+        # the layouts of a tiled copy: fewer modes in one operand; the compiler's own test has (4,1):(512,0) as 4:512
+        (raked_product, ["128:1", "(4,4):(1,4)"], "((4,128),(4,1)):((128,1),(512,0))"),
+        (blocked_product, ["(2,2,2):(1,2,4)", "3:1"], "((2,3),(2,1),(2,1)):((1,8),(2,0),(4,0))"),
         # isl-layout, arXiv 2511.10374, table 2
         (right_inverse, ["(4,8,2):(8,1,33)"], "(8,4):(4,1)"),
         (left_inverse, ["(4,2,2):(4,2,32)"], "(2,2,4,2,2):(16,4,1,32,8)"),
@@ -317,6 +330,58 @@ def test_divide_and_product_obey_their_laws(a: CuteLayout, b: CuteLayout) -> Non
         assert all([x - block[0] for x in block] == offsets(a) for block in blocks)
         if len(set(offsets(a))) == count and len(set(offsets(b))) == int(b.size()):  # type: ignore[arg-type]
             assert len(set(found)) == len(found)
+
+
+def in_words(layout: CuteLayout, index: tuple[int, ...]) -> int:
+    """The offset of an index of one number for each mode, which may be nested: the first submode is the fastest."""
+
+    def offset(shape: Any, stride: Any, at: int) -> int:
+        if not isinstance(shape, tuple):
+            return int(at * stride)
+        total = 0
+        for part, step in zip(shape, stride, strict=True):
+            count = int(CuteLayout(part, step).size())
+            total, at = total + offset(part, step, at % count), at // count
+        return total
+
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+    return sum(map(offset, shapes, strides, index))
+
+
+def extents(layout: CuteLayout, rank: int) -> list[int]:
+    """How many elements each mode has, with modes of one element behind."""
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    counts = [int(CuteLayout(shape, shape).size()) for shape in shapes]
+    return counts + [1] * (rank - len(counts))
+
+
+@PROFILE
+@given(layouts(), layouts(st.sampled_from([1, 2, 3, 4])))
+def test_blocked_and_raked_products_keep_dimensions(a: CuteLayout, b: CuteLayout) -> None:
+    """Along each dimension element i of block j is at i + n*j, or at j + n*i: the very offsets of logical_product."""
+    product, blocked, raked = logical_product(a, b), blocked_product(a, b), raked_product(a, b)
+    if isinstance(product, Reason):
+        assert isinstance(blocked, Reason)
+        assert isinstance(raked, Reason)
+        return
+    assert isinstance(blocked, CuteLayout)
+    assert isinstance(raked, CuteLayout)
+    of = offsets(product)
+    rank = max(len(each.shape) if isinstance(each.shape, tuple) else 1 for each in (a, b))
+    inner, outer = extents(a, rank), extents(b, rank)
+    assert sorted(offsets(blocked)) == sorted(offsets(raked)) == sorted(of)
+    for j, at_b in enumerate(colexicographic(outer)):
+        for i, at_a in enumerate(colexicographic(inner)):
+            wanted = of[i + j * math.prod(inner)]
+            together = tuple(x + n * y for x, n, y in zip(at_a, inner, at_b, strict=True))
+            dealt = tuple(y + n * x for x, n, y in zip(at_a, outer, at_b, strict=True))
+            assert (in_words(blocked, together), in_words(raked, dealt)) == (wanted, wanted)
+
+
+def colexicographic(counts: list[int]) -> Iterator[tuple[int, ...]]:
+    """Every index of a box, the first number fastest."""
+    return (index[::-1] for index in itertools.product(*map(range, reversed(counts))))
 
 
 def test_the_laws_are_exercised() -> None:

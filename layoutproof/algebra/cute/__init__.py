@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from layoutproof.algebra.cute.algebra import Tiler, coalesce, complement, composition, left_inverse, right_inverse
 from layoutproof.algebra.cute.tiling import (
+    blocked_product,
     flat_divide,
     flat_product,
     logical_divide,
     logical_product,
+    raked_product,
     tiled_divide,
     tiled_product,
     zipped_divide,
@@ -19,6 +21,7 @@ __all__ = [
     "CuteLayout",
     "Swizzle",
     "Tiler",
+    "blocked_product",
     "coalesce",
     "complement",
     "composition",
@@ -27,6 +30,7 @@ __all__ = [
     "left_inverse",
     "logical_divide",
     "logical_product",
+    "raked_product",
     "right_inverse",
     "tiled_divide",
     "tiled_product",

@@ -1,4 +1,4 @@
-"""CuTe's divide and product: `logical_*`, and the same modes gathered as `zipped_*`, `tiled_*`, `flat_*`.
+"""CuTe's divide and product: `logical_*`, the same modes as `zipped_*`, `tiled_*`, `flat_*`; `blocked_*`, `raked_*`.
 
 Each is defined by composition and complement, whose equations are checked there; here only modes are arranged.
 Source: include/cute/layout.hpp and python/pycute/layout.py of NVIDIA/cutlass at 07a0238.
@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from layoutproof.algebra.cute.algebra import Answer, Tiler, by_mode, complement, composition, join, split
+from layoutproof.algebra.cute.algebra import (
+    Answer,
+    Tiler,
+    by_mode,
+    complement,
+    composition,
+    join,
+    split,
+)
 from layoutproof.algebra.cute.laws import constants
 from layoutproof.core.errors import Reason
 from layoutproof.layouts.cute.layout import CuteLayout
@@ -145,6 +153,66 @@ def flat_product(a: CuteLayout, b: Tiler) -> Answer:
         The layout, or the reason why there is none.
     """
     return _spread(zipped_product(a, b), first=True)
+
+
+def blocked_product(block: CuteLayout, tiler: CuteLayout) -> Answer:
+    """The block at every place of the tiler, dimension by dimension: along each, the block's elements are neighbours.
+
+    Requires: constants.  ensures: mode k is (mode k of the block, mode k of its repetitions in logical_product); the
+    operand of fewer modes gets modes 1:0 behind. Reason as for logical_product.
+
+    Args:
+        block: A CuTe layout.
+        tiler: A CuTe layout: where the repetitions go, in blocks.
+
+    Returns:
+        The layout, or the reason why there is none.
+
+    Source:
+        include/cute/layout.hpp of NVIDIA/cutlass at 7107b05; releases before 3.8 write each mode coalesced, which
+        is the same function.
+
+    >>> str(blocked_product(CuteLayout((2, 5), (5, 1)), CuteLayout((3, 4), (1, 3))))
+    '((2,3),(5,4)):((5,10),(1,30))'
+    """
+    return _ranked(block, tiler, raked=False)
+
+
+def raked_product(block: CuteLayout, tiler: CuteLayout) -> Answer:
+    """The block dealt out over the tiler, dimension by dimension: along each, neighbours are of different blocks.
+
+    Requires: constants.  ensures: mode k is (mode k of the repetitions in logical_product, mode k of the block); else
+    as blocked_product.
+
+    Args:
+        block: A CuTe layout.
+        tiler: A CuTe layout: where the repetitions go, in blocks.
+
+    Returns:
+        The layout, or the reason why there is none.
+
+    >>> str(raked_product(CuteLayout((2, 5), (5, 1)), CuteLayout((3, 4), (1, 3))))
+    '((3,2),(4,5)):((10,5),(30,1))'
+    """
+    return _ranked(block, tiler, raked=True)
+
+
+def _ranked(block: CuteLayout, tiler: CuteLayout, raked: bool) -> Answer:
+    """The logical product of two layouts of one rank, with the modes of each dimension together."""
+    parts = split(block), split(tiler)
+    rank = max(map(len, parts))
+    product = logical_product(*(_padded(modes, rank) for modes in parts))
+    if isinstance(product, Reason):
+        return product
+    pairs = zip(*map(split, reversed(split(product)) if raked else split(product)), strict=True)
+    return join([join(list(pair)) for pair in pairs])
+
+
+def _padded(parts: list[CuteLayout], rank: int) -> CuteLayout:
+    """The modes of a layout with modes 1:0 behind, up to a rank."""
+    padded = join([*parts, *[CuteLayout(1, 0)] * (rank - len(parts))])
+    assert isinstance(padded, CuteLayout)
+    return padded
 
 
 def _zipped(operation: Splitter, a: CuteLayout, b: Tiler) -> Answer:
