@@ -11,6 +11,8 @@ import pytest
 os.environ.setdefault("LAYOUTPROOF_CACHE", "off")
 # shapes are traced on the CPU; without this libtpu looks for TPUs and writes to the terminal
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# what commands print is compared with plain text
+os.environ.pop("FORCE_COLOR", None)
 
 # the same examples in every run, so that a green commit stays green; the nightly run draws new ones
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)

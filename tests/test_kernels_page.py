@@ -11,18 +11,29 @@ from pathlib import Path
 import pytest
 
 from layoutproof.pallas.judge import about_body, in_order
+from tests.console_pages import wrong
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "kernels.md").read_text()
+FIRST, CHANGES, _ = re.split(
+    r"^## (?:When a kernel changes|Without JAX, and without the code)$", PAGE, flags=re.MULTILINE
+)
 QUESTIONS = [name for name in in_order(body=True) if about_body(name)]
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```$", FIRST, re.DOTALL | re.MULTILINE)
 
 
 def test_every_question_about_bodies_is_in_the_table() -> None:
     table = PAGE.partition("## What is asked of a body")[2].partition("## In CI")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == sorted(QUESTIONS)
+
+
+def test_a_changed_kernel_is_gated_as_shown(tmp_path: Path) -> None:
+    """Its module is traced twice, and the records are compared; other sections have no command with its output."""
+    assert PAGE.count("```console") == FIRST.count("```console") + CHANGES.count("```console")
+    pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
+    assert wrong(CHANGES, tmp_path) == []
 
 
 @pytest.mark.parametrize("block", _blocks("console"))

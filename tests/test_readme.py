@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import enum
 import re
+import shlex
 from pathlib import Path
 
 import click
+import pytest
 
 from layoutproof.cli import main as cli
 from layoutproof.specs.check import run
 from layoutproof.specs.spec import loads
+from tests.cli.in_one_process import commands
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -52,6 +55,22 @@ def test_a_wrong_example_is_found() -> None:
     assert wrong_examples("1 + 1  # 3") == ["1 + 1  # 3 is 2"]
     assert wrong_examples("1 + 1") == ["1 + 1 is 2"]
     assert wrong_examples("a = 1") == ["nothing to compare"]
+
+
+@pytest.mark.slow
+def test_the_kernel_job(tmp_path: Path) -> None:
+    """Each line below the command is printed by it, from `..` on anything; the page says that it needs JAX."""
+    before, shown = re.findall(r"(.*)\n\n```text\n\$ layoutproof (.*?)^```$", README, re.DOTALL | re.MULTILINE)[0]
+    assert "[jax]" in before.split("\n\n")[-1]
+    pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
+    command, *lines = shown.replace("\\\n", " ").splitlines()
+    (answer,), _ = commands(tmp_path, shlex.split(command), seconds=300)
+    assert answer.code == 1
+    printed = iter([re.sub(r" \S*/(?=jax/)", " ", line) for line in answer.out.splitlines()])
+    for line in lines:
+        assert any(
+            said.split()[: len(wanted)] == wanted for wanted in [line.removesuffix("..").split()] for said in printed
+        ), line
 
 
 def test_the_spec_file() -> None:

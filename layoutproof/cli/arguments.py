@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -163,13 +164,33 @@ def with_written(answer: Mapping[str, Any], *files: Path | str | None) -> dict[s
     return {**answer, "written": written} if written else dict(answer)
 
 
-def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False) -> None:
+VERDICTS = (
+    (r"(?m)^(refuted|deny|error)\b", "bold red"),
+    (r"(?m)^unknown\b", "bold magenta"),
+    (r"(?m)^warn(ing)?\b", "yellow"),
+    (r"(?m)^(proved|allow)\b", "bold green"),
+    (r"(?m)^  fix ", "green"),
+)
+"""What findings show in colour: (pattern, rich's style)."""
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether what is written there is in colour: NO_COLOR says never, FORCE_COLOR always, else a terminal decides.
+
+    Source: https://no-color.org and https://force-color.org, as of 2026-11: set and not empty; the first wins.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def say(text: str, styles: Sequence[tuple[str, str]] = VERDICTS, *, err: bool = False) -> None:
     """Text for people, harmless for terminals and build servers, on stdout or stderr.
 
-    styles: (pattern, rich's style) for what a terminal shows in colour.
+    styles: (pattern, rich's style) for what is shown in colour, where colours are wanted.
     """
     text = visible_lines(text)
-    if not styles or not sys.stdout.isatty():
+    if err or not any(re.search(pattern, text) for pattern, _ in styles) or not coloured(sys.stdout):
         click.echo(text, err=err)
         return
     from rich.console import Console
@@ -178,7 +199,7 @@ def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False)
     styled = Text(text)
     for pattern, style in styles:
         styled.highlight_regex(pattern, style)
-    Console(highlight=False, soft_wrap=True, stderr=err).print(styled)
+    Console(highlight=False, soft_wrap=True, force_terminal=True, no_color=False, color_system="standard").print(styled)
 
 
 def waiting(what: str) -> None:
@@ -187,7 +208,7 @@ def waiting(what: str) -> None:
         say(what, err=True)
 
 
-def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = ()) -> None:
+def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = VERDICTS) -> None:
     """A report in one of the forms of `formats`; those that are not for people are harmless by their own rules."""
     if form == "text":
         say(text, styles)

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say, waiting, write_whole
+from layoutproof.cli.arguments import (
+    VERDICTS,
+    complete_file,
+    complete_target,
+    json_flag,
+    print_json,
+    say,
+    waiting,
+    write_whole,
+)
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 
@@ -20,12 +29,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_programs import Programs
     from layoutproof.programs.compile import Asked, Made
 
-_STYLES = (
-    (r"(?m)^(refuted|error) ", "bold red"),
-    (r"(?m)^unknown ", "bold magenta"),
-    (r"(?m)^  fix ", "green"),
-    (r"(?m)^  [a-z]+ ", "bold"),
-)
+_STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 
 
 @click.command(name="compile")

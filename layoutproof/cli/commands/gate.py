@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from layoutproof.cli.arguments import (
+    VERDICTS,
     complete_file,
     form_option,
     json_flag,
@@ -32,13 +33,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, summary
 from layoutproof.core.result import Verdict
 
-_STYLES = (
-    (r"(?m)^(deny|error)\b", "bold red"),
-    (r"(?m)^unknown\b", "bold magenta"),
-    (r"(?m)^warn\b", "yellow"),
-    (r"(?m)^allow\b", "green"),
-    (r"(?m)^  \w+ ", "dim"),
-)
+_STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
 
 
 @click.command()

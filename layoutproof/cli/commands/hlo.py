@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import complete_target, json_flag, print_json, say, waiting
+from layoutproof.cli.arguments import VERDICTS, complete_target, json_flag, print_json, say, waiting
 
 if TYPE_CHECKING:
     from layoutproof.hlo.found import Audit
@@ -20,14 +20,12 @@ _FIRST = 64
 """Lines of a file in a folder that are looked at for the start of a dump."""
 
 _STYLES = (
-    (r"(?m)^(refuted|error) ", "bold red"),
-    (r"(?m)^unknown ", "bold magenta"),
+    *VERDICTS,
     (r"(?m): (refuted|bad input); .*$", "bold red"),
     (r"(?m): unknown; .*$", "bold magenta"),
-    (r"(?m)^  [a-zX][^:\n]*", "bold"),
+    (r"(?m)^  (?!fix )[a-zX][^:\n]*", "bold"),
     (r"(?m)^ +first .*$", "dim"),
     (r"(?m)^ +(yours|candidate): ", "green"),
-    (r"(?m)^  fix ", "green"),
 )
 
 

@@ -5,13 +5,26 @@ In the list: layouts: Draw a layout with its formula and the cost of its padding
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import assumed, json_flag, layouts_of, print_json, say, target_option, write_whole
+from layoutproof.cli.arguments import (
+    assumed,
+    coloured,
+    json_flag,
+    layouts_of,
+    print_json,
+    target_option,
+    write_whole,
+)
+from layoutproof.core.visible import visible_lines
+
+_BACKGROUNDS = re.compile(r"(\x1b\[(?:48;5;\d{1,3};38;5;16|0)m)")
+"""What a picture colours its tiles with; no other unseen character reaches the terminal."""
 
 
 @click.command()
@@ -53,7 +66,7 @@ def command(
         read, *second = layouts_of(texts, target)
     width = shutil.get_terminal_size((100, 24)).columns
     chip = target if kernel else None
-    color = sys.stdout.isatty()
+    color = not as_json and coloured(sys.stdout)
     picture = show(
         read,
         target=chip,
@@ -74,5 +87,8 @@ def command(
     if as_json:
         return print_json(picture.as_dict() | {"written": written})
     notes = [f"assumed   {note}" for note in assumed(texts, (read, *second), target)]
-    say("\n".join([str(picture), *notes, *(f"written   {path}" for path in written)]))
+    said = "\n".join([str(picture), *notes, *(f"written   {path}" for path in written)])
+    parts = _BACKGROUNDS.split(said) if color else [said]
+    shown = "".join(part if k % 2 else visible_lines(part) for k, part in enumerate(parts))
+    click.echo(shown, color=color)
     return 0
