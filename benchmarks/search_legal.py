@@ -1,12 +1,16 @@
 """Whether `search` calls legal what the TPU compiler takes, and finds the best by its cycles: twelve kernels.
 
-    python benchmarks/search_legal.py truth TRUTH.jsonl [--target v5e] [--only matmul] [--cycles]
+    python benchmarks/search_legal.py truth TRUTH.jsonl [--target v5e] [--only matmul]
+    python benchmarks/search_legal.py cycles TRUTH.jsonl [--target v5e] [--only matmul]
     python benchmarks/search_legal.py compare TRUTH.jsonl
 
 `truth` asks libtpu about every candidate of `search_kernels.SEARCHED`, one after the other, and adds what is not in the
-file yet. `compare` searches each, without the compiler, and counts: false illegal, called illegal and taken; set aside,
-by headroom, and how many of those are taken; false legal, called legal and refused. With cycles: those of the first row
-that the compiler takes, over the least of all candidates; both at least what their traffic with HBM needs.
+file yet. `cycles` adds its estimates of those that it takes: of the first by the search, then of the others by the
+cycles that HBM and the matrix unit need at the least, until those are more than the fewest estimated so far: no other
+can be the best. `compare` searches each, without the compiler, and counts: false illegal, called illegal and taken; set
+aside, by headroom, and how many of those are taken; false legal, called legal and refused. With cycles: those of the
+first row that the compiler takes over the least of all, and the same of the best of ten, as `--compile` shows it; all
+at least what their traffic with HBM needs.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ import argparse
 import itertools
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -40,30 +46,12 @@ def read(path: Path) -> dict[Key, dict[str, Any]]:
     return {(row["kernel"], row["target"], tuple(row["values"].values())): row for row in rows}
 
 
-def truth(path: Path, targets: list[str], only: list[str], cycles: bool) -> None:
-    """Asks about every candidate that is not in the file yet, with cycles where they are wanted."""
-    from layoutproof.mosaic.ask import asked, compiled
-    from layoutproof.pallas.from_jax.user import calls_of
-
+def truth(path: Path, targets: list[str], only: list[str]) -> None:
+    """Asks about every candidate that is not in the file yet."""
     known = read(path)
     for name, target in itertools.product(only or SEARCHED, targets):
-        of = SEARCHED[name]
-        place = f"{HERE}:{of.function}"
-        left = [
-            values
-            for values in candidates(of)
-            if (row := known.get((name, target, tuple(values.values())))) is None
-            or (cycles and row["accepted"] and row["cycles"] is None and not row["no_estimate"])
-        ]
-
-        def questions(
-            left: list[dict[str, int]] = left, of: Searched = of, place: str = place, target: str = target
-        ) -> Any:
-            for values in left:
-                (call,) = calls_of(place, of.args, values, target=target)
-                yield asked(place, of.args, values, call, 0, target, cycles)  # type: ignore[arg-type]
-
-        for values, report in zip(left, compiled(questions()), strict=True):
+        left = [v for v in candidates(SEARCHED[name]) if (name, target, tuple(v.values())) not in known]
+        for values, report in zip(left, answers(name, target, left, False), strict=True):
             row = {
                 "kernel": name,
                 "target": target,
@@ -72,42 +60,113 @@ def truth(path: Path, targets: list[str], only: list[str], cycles: bool) -> None
                 "words": (report.refused or report.problem)[:300],
                 "total": None if report.vmem is None else report.vmem.total,
                 "whole": 0 if report.vmem is None else len(report.vmem.whole),
-                "cycles": report.estimate.ranked,
-                "no_estimate": report.estimate.reason if cycles else "",
+                "cycles": None,
+                "no_estimate": "",
             }
-            with path.open("a") as file:
-                print(json.dumps(row), file=file, flush=True)
-            print(name, target, values, report.accepted, row["total"], row["cycles"], flush=True)
+            _add(path, row)
+
+
+def _add(path: Path, row: Mapping[str, Any]) -> None:
+    """A later row of a candidate replaces an earlier one."""
+    with path.open("a") as file:
+        print(json.dumps(row), file=file, flush=True)
+    shown = [row[key] for key in ("kernel", "target", "values", "accepted", "total", "cycles", "no_estimate")]
+    print(time.strftime("%H:%M:%S"), *shown, flush=True)
+
+
+def call_of(name: str, target: str, values: Mapping[str, int]) -> Any:
+    """One candidate's call."""
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    (call,) = calls_of(f"{HERE}:{SEARCHED[name].function}", SEARCHED[name].args, dict(values), target=target)
+    return call
+
+
+def answers(name: str, target: str, many: Iterable[Mapping[str, int]], cycles: bool) -> Iterator[Any]:
+    """What libtpu says of candidates of one kernel, each taken when its turn comes."""
+    from layoutproof.mosaic.ask import asked, compiled
+
+    place, args = f"{HERE}:{SEARCHED[name].function}", SEARCHED[name].args
+    yield from compiled(asked(place, args, dict(v), call_of(name, target, v), 0, target, cycles) for v in many)
+
+
+def cycles(path: Path, targets: list[str], only: list[str]) -> None:
+    """Asks for the cycles of those that may have the fewest."""
+    from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
+
+    for name, target in itertools.product(only or SEARCHED, targets):
+        known = {key[2]: row for key, row in read(path).items() if key[:2] == (name, target) and row["accepted"]}
+        ranked = [v for v in order(name, target) if v in known]
+        least = {}
+        for values, row in known.items():
+            kernel = call_of(name, target, row["values"])
+            products = 0 if kernel.work is None else kernel.work.flops * prod(kernel.grid)
+            least[values] = max(traffic_cycles(kernel, target), product_cycles(kernel, target, products))
+        left = list(dict.fromkeys([*ranked[:1], *sorted(known, key=lambda v: least[v])]))
+        current: list[tuple[int, ...]] = []
+
+        def fewest(known: dict[Any, Any] = known) -> float:
+            return min((row["cycles"] for row in known.values() if row["cycles"] is not None), default=float("inf"))
+
+        def wanted(
+            left: list[Any] = left, known: dict[Any, Any] = known, least: dict[Any, int] = least, current: Any = current
+        ) -> Iterator[dict[str, int]]:
+            for values in left:
+                row = known[values]
+                done = row["cycles"] is not None or row["no_estimate"]
+                if not done and (values == left[0] or least[values] < fewest()):
+                    current[:] = [values]
+                    yield row["values"]
+
+        for report in answers(name, target, wanted(), True):
+            row = known[current[0]]
+            row |= {"cycles": report.estimate.ranked, "no_estimate": report.estimate.reason or report.problem}
+            _add(path, row)
+
+
+def order(name: str, target: str, **more: Any) -> list[tuple[int, ...]]:
+    """What the search shows of all candidates, cheapest first, without the compiler."""
+    return [tuple(one["values"].values()) for one in found(name, target, **more)["best"]]
+
+
+def found(name: str, target: str, **more: Any) -> Any:
+    """The whole answer of a search that shows all."""
+    import layoutproof as lp
+
+    of = SEARCHED[name]
+    tune = {n: ",".join(map(str, v)) for n, v in of.tune.items()}
+    return lp.search(f"{HERE}:{of.function}", args=of.args, tune=tune, target=target, best=1000, **more).as_dict()
 
 
 def compare(path: Path) -> None:
     """A table of what the search says beside the truth."""
-    import layoutproof as lp
-
     known = read(path)
-    print("kernel target  candidates accepted  false illegal  set aside: taken refused  false legal  first/best")
-    sums = [0] * 5
+    print(
+        "kernel target  candidates accepted  false illegal  set aside: taken refused  false legal  first/best  of ten"
+    )
+    sums = [0] * 6
     for name, target in dict.fromkeys(key[:2] for key in known):
-        of = SEARCHED[name]
-        said = {key[2]: row for key, row in known.items() if key[:2] == (name, target)}
-        tune = {n: ",".join(map(str, v)) for n, v in of.tune.items()}
-        found = lp.search(f"{HERE}:{of.function}", args=of.args, tune=tune, target=target, best=1000).as_dict()
-        allowed = [tuple(one["values"].values()) for one in found["best"]]
-        aside = {tuple(one["values"].values()) for one in found["set_aside"]["candidates"]}
+        said = {key[2]: row for key, row in known.items() if key[:2] == (name, target) and row["accepted"] is not None}
+        answer = found(name, target)
+        allowed = [tuple(one["values"].values()) for one in answer["best"]]
+        aside = {tuple(one["values"].values()) for one in answer["set_aside"]["candidates"]}
         takes = {values for values, row in said.items() if row["accepted"]}
-        refuses = {values for values, row in said.items() if row["accepted"] is False}
+        refuses = said.keys() - takes
         illegal = set(said) - set(allowed) - aside
         counts = [
-            len(takes), len(illegal & takes), len(aside & takes), len(aside & refuses), len(set(allowed) & refuses)
+            len(said), len(takes), len(illegal & takes), len(aside & takes), len(aside & refuses),
+            len(set(allowed) & refuses),
         ]  # fmt: skip
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
-        cycles = {v: row["cycles"] for v, row in said.items() if row["cycles"] is not None}
-        first = next((cycles[v] for v in allowed if v in cycles), None)
-        ratio = "-" if first is None else f"{first / min(cycles.values()):.3f}"
-        best = min(cycles, key=cycles.__getitem__) if cycles else None
+        many = {v: row["cycles"] for v, row in said.items() if row["cycles"] is not None}
+        best = min(many, key=many.__getitem__) if many else None
+        first = next((v for v in allowed if v in takes), None)
+        ten = [v for v in order(name, target, headroom="0%") if v in takes][:10]
+        shown = min((many[v] for v in ten if v in many), default=None)
+        ratios = ["-" if of is None or best is None else f"{of / many[best]:.3f}" for of in (many.get(first), shown)]
         print(
-            f"{name:17}{target:5}{len(said):6}{counts[0]:9}{counts[1]:15}{counts[2]:18}{counts[3]:8}{counts[4]:13}"
-            f"  {ratio}  first {allowed[0] if allowed else None} best {best}"
+            f"{name:17}{target:5}{counts[0]:6}{counts[1]:9}{counts[2]:15}{counts[3]:18}{counts[4]:8}{counts[5]:13}"
+            f"  {ratios[0]:>6}  {ratios[1]:>6}  first {first} best {best} of {len(many)} estimates"
             f"  illegal and taken {sorted(illegal & takes)[:4]} legal and refused {sorted(set(allowed) & refuses)[:4]}",
             flush=True,
         )
@@ -117,16 +176,15 @@ def compare(path: Path) -> None:
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("truth", "compare"))
+    parser.add_argument("what", choices=("truth", "cycles", "compare"))
     parser.add_argument("file", type=Path)
-    parser.add_argument("--target", action="append", help="repeatable; v5e and v6e")
+    parser.add_argument("--target", action="append", help="repeatable; default v5e, v6e and 7x")
     parser.add_argument("--only", action="append", default=[], help="a kernel; repeatable")
-    parser.add_argument("--cycles", action="store_true", help="ask for estimates of cycles too, which takes longer")
     given = parser.parse_args()
-    if given.what == "truth":
-        truth(given.file, given.target or ["v5e", "v6e"], given.only, given.cycles)
-    else:
+    if given.what == "compare":
         compare(given.file)
+    else:
+        {"truth": truth, "cycles": cycles}[given.what](given.file, given.target or ["v5e", "v6e", "7x"], given.only)
 
 
 if __name__ == "__main__":

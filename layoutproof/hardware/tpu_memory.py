@@ -6,9 +6,10 @@ of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst.
 
 An array that XLA keeps in VMEM as a whole needs no window, so that windows bound nothing by themselves. Of a call that
 is a program by itself it keeps those that it converts or copies first or after (truth values, a default layout that is
-not row-major, an input that an output overwrites), and on 7x every input; each with the kernel's limit fits into all of
-VMEM. Of a call among other operations any array that fits may be one. Measured on libtpu 0.0.52, 2026-11-23: 110 calls
-on v2 to 7x, arrays of 4 KiB to 128 MiB; `benchmarks/vmem_bounds.py` asks about calls at random.
+not row-major, an input that an output overwrites), inputs that it fetches while it does so with another input, and on
+7x every input; each with the kernel's limit fits into all of VMEM. Of a call among other operations any array that fits
+may be one. Measured on libtpu 0.0.52, 2026-11-23: 110 calls on v2 to 7x, arrays of 4 KiB to 128 MiB, and
+`benchmarks/vmem_bounds.py`, which asks about calls at random.
 """
 
 from __future__ import annotations
@@ -89,13 +90,24 @@ def _spared(kernel: Kernel, target: str, limit: int) -> Iterable[tuple[str, int]
 
 def _kept_whole(kernel: Kernel, operand: Operand, target: str) -> str:
     """Why XLA may keep an array in VMEM, "" = it does not, of a call that is a program by itself."""
+    if not kernel.alone:
+        return "other operations make it or take it"
+    if operand.role == "in" and CHIPS[target].fetches:
+        return f"{target} fetches inputs"
+    own = _converted(kernel, operand, target)
+    if own or operand.role != "in":
+        return own
+    for other in kernel.inputs:
+        if why := _converted(kernel, other, target):
+            return f"it may be fetched while {other.name} is copied: {why}"
+    return ""
+
+
+def _converted(kernel: Kernel, operand: Operand, target: str) -> str:
+    """Why XLA converts or copies an operand by itself before the kernel or after it, "" = it does not."""
     chip, bits = CHIPS[target], ELEMENT_BITS.get(operand.dtype, 32)
     of_role = kernel.inputs if operand.role == "in" else kernel.outputs
     position = next(k for k, o in enumerate(of_role) if o is operand)
-    if not kernel.alone:
-        return "other operations make it or take it"
-    if operand.role == "in" and chip.fetches:
-        return f"{target} fetches inputs"
     if operand.dtype == "pred" or chip.stored(bits) != bits:
         return "it is converted"
     if any((a if operand.role == "in" else b) == position for a, b in kernel.aliases):

@@ -100,3 +100,28 @@ def test_the_compilers_answer_settles_what_is_open() -> None:
     words = "Scoped allocation with size 72.0K and limit 64.0K exceeded scoped vmem limit"
     assert told(CompilerAnswer(words, "libtpu 0.0.52")).verdict is REFUTED
     assert told(CompilerAnswer("Invalid vector type for load", "libtpu 0.0.52")).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize(("dtype", "verdict"), [(jnp.bool_, UNKNOWN), (jnp.float32, REFUTED)])
+def test_an_input_may_be_fetched_while_another_one_is_converted(dtype: Any, verdict: lp.Verdict) -> None:
+    """Three windows of 8 KiB: libtpu 0.0.52 takes the first within 8 KiB, and refuses the second within 16."""
+
+    def adds(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] + y_ref[...].astype(jnp.float32)
+
+    def call(x: Any, y: Any) -> Any:
+        made = pl.pallas_call(
+            adds,
+            out_shape=jax.ShapeDtypeStruct((2048,), jnp.float32),
+            in_specs=[pl.BlockSpec((2048,), lambda: (0,))] * 2,
+            out_specs=pl.BlockSpec((2048,), lambda: (0,)),
+            compiler_params=pltpu.CompilerParams(vmem_limit_bytes=12288),
+        )
+        return made(x, y)
+
+    x, y = (jax.ShapeDtypeStruct((2048,), of) for of in (jnp.float32, dtype))
+    found = lp.kernels(call, x, y, target="v5e").findings
+    vmem = next(f for f in found if (f.question, f.subject) == ("memory_budget", "VMEM"))
+    assert vmem.verdict is verdict, vmem.reason
+    if verdict is UNKNOWN:
+        assert "args[0] may be in VMEM as a whole (it may be fetched while args[1] is copied" in vmem.reason
