@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
+import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
@@ -27,6 +30,8 @@ INT32 = 1 << 31
 """Signed numbers of 32 bits are from -INT32 to INT32 - 1; `int32(x)` is what they hold of x."""
 SMALL = 64
 """A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
+HEAVY = 1 << 60
+"""No term weighs more: of what shares its parts, the weight doubles with each line."""
 LONG = 1_000
 """A term of more weight is printed with what stands in it more than once written once."""
 
@@ -34,17 +39,50 @@ LONG = 1_000
 class Term:
     """An expression over named integers; `op` says what, `args` are terms, or the name or the int itself.
 
+    Terms are immutable, and there is one of each: two that read the same are the same object, so `==` and the hash are
+    those of the object and cost nothing. What is shared in one is shared in all.
+
+    >>> i = Term("name", "i")
+    >>> i // 8 + 1 == i // 8 + 1, i + 1 == 1 + i
+    (True, False)
     >>> trace(lambda i, j: (i // 8 + 1, j % 128))
     (('i', 'j'), (Term(i // 8 + 1), Term(j % 128)))
     """
 
-    __slots__ = ("args", "op", "weight")
+    __slots__ = ("__weakref__", "args", "op", "weight")
 
-    def __init__(self, op: str, *args: Any) -> None:
-        self.op = op
-        self.args = args
-        # of how many parts it is when each is counted as often as it stands in it
-        self.weight: int = 1 if op in ("int", "name") else 1 + sum(a.weight for a in args if isinstance(a, Term))
+    op: str
+    args: tuple[Any, ...]
+    weight: int
+    """Of how many parts it is when each is counted as often as it stands in it, at most HEAVY."""
+
+    def __new__(cls, op: str, *args: Any) -> Term:
+        key = (op, *args)
+        known = _TERMS.get(key)
+        found = None if known is None else known()
+        return _only(key) if found is None else found
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a term is immutable: its {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a term is immutable: its {name} cannot be deleted")
+
+    def __copy__(self) -> Term:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Term:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.weight <= SMALL:
+            # pickle keeps what several terms share, and goes down to it on Python's stack
+            return Term, (self.op, *self.args)
+        parts = every(self)
+        place = {id(part): k for k, part in enumerate(parts)}
+        return _unpacked, (
+            [(part.op, *((place[id(a)],) if isinstance(a, Term) else a for a in part.args)) for part in parts],
+        )
 
     def evaluate(self, names: Mapping[str, Any], on: Numbers) -> Any:
         """The value with `names` (and, for names not there, the size symbols of `on`) put in."""
@@ -170,6 +208,21 @@ class Term:
             return arithmetic("%", self, other + 1)
         raise LayoutError(f"{self} & {other}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //")
 
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise LayoutError(f"{self} / {other} is not an integer operation; write //")
+
+
+class Traced(Term):
+    """A term that a callable of the user computes with: it refuses whatever depends on a value that is not there yet.
+
+    What is computed from one is one. `trace` gives plain terms back.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, op: str, *args: Any) -> Traced:
+        return _made(cls, op, args)
+
     def _refuse(self, what: str, instead: str) -> NoReturn:
         raise LayoutError(f"an index map may not ask for the {what} of {self}: it has no value yet; use {instead}")
 
@@ -195,12 +248,79 @@ class Term:
     def __iter__(self) -> NoReturn:
         self._refuse("entries", "one name per index")
 
-    def __truediv__(self, other: Any) -> NoReturn:
-        raise LayoutError(f"{self} / {other} is not an integer operation; write //")
-
     def __hash__(self) -> NoReturn:
         # membership in a set and a look-up in a dict ask for the hash before they ask for ==, and would quietly say no
         self._refuse("hash", "layoutproof.select(layoutproof.equal(a, b), x, y)")
+
+
+class _Reference(weakref.ref[Term]):
+    """A reference that does not keep its term, and knows the key under which it stands in `_TERMS`."""
+
+    __slots__ = ("key",)
+
+    key: tuple[Any, ...]
+
+
+_TERMS: dict[tuple[Any, ...], _Reference] = {}
+"""Every term that is in use, by its operation and arguments; arguments that are terms are compared as objects."""
+_LOCK = threading.RLock()
+"""Held while `_TERMS` changes. A term may end, and leave it, in the midst of the making of another one."""
+
+
+# a term refuses to be changed; its making goes past that, by the quickest way
+_put_op, _put_args, _put_weight = Term.op.__set__, Term.args.__set__, Term.weight.__set__  # type: ignore[attr-defined]
+
+
+def _made(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:
+    term = object.__new__(cls)
+    _put_op(term, op)
+    _put_args(term, args)
+    weight = 1
+    if op != "int" and op != "name":
+        for part in args:
+            if isinstance(part, Term):
+                weight += part.weight
+        weight = min(weight, HEAVY)
+    _put_weight(term, weight)
+    return term
+
+
+def _only(key: tuple[Any, ...]) -> Term:
+    """The one term of an operation and its arguments, made where there is none."""
+    term: Term = _made(Term, key[0], key[1:])
+    with _LOCK:
+        known = _TERMS.get(key)
+        found = None if known is None else known()
+        if found is not None:
+            return found
+        reference = _TERMS[key] = _Reference(term, _ended)
+        reference.key = key
+    return term
+
+
+def _ended(reference: _Reference) -> None:
+    with _LOCK:
+        # another thread may have made the same term anew
+        if _TERMS.get(reference.key) is reference:
+            del _TERMS[reference.key]
+
+
+def _lock_anew() -> None:
+    # in a forked child nobody is left to release what another thread held
+    global _LOCK
+    _LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lock_anew)
+
+
+def _unpacked(parts: Sequence[tuple[Any, ...]]) -> Term:
+    """The last of some terms, each with those before it by their place in a tuple: what pickle stores of a long one."""
+    terms: list[Term] = []
+    for op, *args in parts:
+        terms.append(Term(op, *(terms[a[0]] if isinstance(a, tuple) else a for a in args)))
+    return terms[-1]
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -274,7 +394,6 @@ def rebuilt(term: Term, change: Callable[[Term, Term], Term]) -> Term:
         if part.op not in LEAVES:
             keep = part.op in NAMED
             inner = [*part.args[:keep], *[new[id(a)] for a in part.args[keep:]]]
-            # what is equal is what is the same: terms have no truth of ==
             made = part if all(map(operator.is_, inner, part.args)) else Term(part.op, *inner)
         new[id(part)] = change(part, made)
     return new[id(term)]
@@ -327,7 +446,7 @@ def minimum(left: Any, right: Any) -> Any:
     >>> str(minimum(3, 5))
     'min(3, 5)'
     """
-    return Term("min", as_term(left), as_term(right))
+    return combined("min", as_term(left), as_term(right))
 
 
 def maximum(left: Any, right: Any) -> Any:
@@ -343,7 +462,7 @@ def maximum(left: Any, right: Any) -> Any:
     >>> str(maximum(3, 5))
     'max(3, 5)'
     """
-    return Term("max", as_term(left), as_term(right))
+    return combined("max", as_term(left), as_term(right))
 
 
 def less(left: Any, right: Any) -> Any:
@@ -360,7 +479,7 @@ def less(left: Any, right: Any) -> Any:
     >>> str(index_map(lambda i: select(less(i, 3), i, 0), shape=[8]))
     '(i < 8) -> (select(i < 3, i, 0))'
     """
-    return Term("<", as_term(left), as_term(right))
+    return combined("<", as_term(left), as_term(right))
 
 
 def equal(left: Any, right: Any) -> Any:
@@ -377,7 +496,7 @@ def equal(left: Any, right: Any) -> Any:
     >>> str(index_map(lambda i: select(equal(i, 3), i, 0), shape=[8]))
     '(i < 8) -> (select(i == 3, i, 0))'
     """
-    return Term("==", as_term(left), as_term(right))
+    return combined("==", as_term(left), as_term(right))
 
 
 def select(condition: Any, if_true: Any, if_false: Any) -> Any:
@@ -400,7 +519,7 @@ def select(condition: Any, if_true: Any, if_false: Any) -> Any:
     """
     if not isinstance(condition, Term):
         raise LayoutError(f"select takes a condition made by less or equal, not {condition!r}")
-    return Term("select", condition, as_term(if_true), as_term(if_false))
+    return combined("select", condition, as_term(if_true), as_term(if_false))
 
 
 def trace(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Term, ...]]:
@@ -416,13 +535,23 @@ def trace(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Term, ..
         raise LayoutError("an index map takes one named parameter per dimension, no *args and no keyword-only ones")
     names = tuple(p.name for p in parameters)
     try:
-        result = function(*(Term("name", name) for name in names))
+        result = function(*(Traced("name", name) for name in names))
     except LayoutError:
         raise
     except Exception as error:
         raise LayoutError(f"the index map raised {type(error).__name__} when traced: {error}") from error
     results = result if isinstance(result, tuple | list) else (result,)
-    return names, tuple(as_term(r) for r in results)
+    return names, tuple(_plain(as_term(r)) for r in results)
+
+
+def _plain(term: Term) -> Term:
+    """The term without its guard."""
+    if type(term) is not Traced:
+        return term
+    new: dict[int, Term] = {}
+    for part in every(term):
+        new[id(part)] = Term(part.op, *(new[id(a)] if isinstance(a, Term) else a for a in part.args))
+    return new[id(term)]
 
 
 def arithmetic(op: str, left: Any, right: Any) -> Term:
@@ -430,7 +559,12 @@ def arithmetic(op: str, left: Any, right: Any) -> Term:
     left, right = as_term(left), as_term(right)
     if op in ("//", "%") and right.op == "int" and right.args[0] <= 0:
         raise LayoutError(f"{left} {op} {right}: a divisor must be a positive integer")
-    return Term(op, left, right)
+    return combined(op, left, right)
+
+
+def combined(op: str, *parts: Term) -> Term:
+    """An operation on terms: guarded where one of them is."""
+    return (Traced if any(type(part) is Traced for part in parts) else Term)(op, *parts)
 
 
 def _shift(by: Any) -> int:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import operator
+import os
+import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
+from layoutproof.core import term as term_module
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_expression
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import symbol
-from layoutproof.core.term import Term, size_term, trace
+from layoutproof.core.term import Term, Traced, size_term, trace
 
 NO_VALUE = "an index map may not ask for the {} of i: it has no value yet; use {}"
 CHOOSE = "layoutproof.minimum, layoutproof.maximum or layoutproof.select"
@@ -54,7 +60,7 @@ REFUSED: tuple[tuple[Callable[..., Any], str], ...] = (
     (lambda i: (i, "a"), "an index map works on integers; got 'a', a str"),
     (lambda _: None, "an index map works on integers; got None, a NoneType"),
     (lambda _: [][1], "the index map raised IndexError when traced: list index out of range"),
-    (lambda i: abs(i), "the index map raised TypeError when traced: bad operand type for abs(): 'Term'"),
+    (lambda i: abs(i), "the index map raised TypeError when traced: bad operand type for abs(): 'Traced'"),
     (lambda *i: i, PARAMETERS),
     (lambda **i: 3, PARAMETERS),
     (lambda i, *, j: i, PARAMETERS),
@@ -74,7 +80,7 @@ def test_every_comparison_is_refused(comparison: str) -> None:
     """All six comparisons raise, with terms and with ints."""
     for other in (3, Term("name", "j")):
         with pytest.raises(LayoutError, match="it has no value yet"):
-            getattr(Term("name", "i"), comparison)(other)
+            getattr(Traced("name", "i"), comparison)(other)
 
 
 @pytest.mark.parametrize("function", [max, 3, lambda i: lp.select(True, 1, i)], ids=["max", "3", "select(True)"])
@@ -166,3 +172,66 @@ def test_names_and_sizes() -> None:
 def test_a_division_towards_zero(value: int, by: int, expected: int) -> None:
     """As C and lax.div divide, of either sign."""
     assert Term("truncdiv", Term("name", "x"), Term("int", by)).evaluate({"x": value}, INTS) == expected
+
+
+def test_equal_terms_are_one_object() -> None:
+    """`==`, hash and sets go by structure, whichever way a term was made, and ends are not remembered."""
+    i, j = Term("name", "i"), Term("name", "j")
+    assert i + j is parse_expression("i + j") is trace(lambda i, j: i + j)[1][0]
+    assert (i + j == i + j, i + j == j + i) == (True, False)
+    assert {i + j, i + j, Term("read", Term("name", "t"), i)} == {Term("read", Term("name", "t"), i), i + j}
+    assert copy.copy(i + j) is copy.deepcopy(i + j) is i + j
+    before = len(term_module._TERMS)
+    many = [i + k for k in range(1_000, 2_000)]
+    assert len(term_module._TERMS) == before + 2_000
+    del many
+    assert len(term_module._TERMS) == before
+
+
+@pytest.mark.parametrize("steps", [3, 4_000])
+def test_a_pickled_term_is_the_same_term(steps: int) -> None:
+    """A long one too, which Python's stack would not hold."""
+    v = Term("name", "i")
+    for k in range(steps):
+        v = v * 3 + v % (k + 2)
+    assert pickle.loads(pickle.dumps([v, v + 1])) == [v, v + 1]
+    assert pickle.loads(pickle.dumps(v)) is v
+
+
+def test_a_term_cannot_be_changed() -> None:
+    """Whoever holds it holds what all others hold."""
+    with pytest.raises(AttributeError, match="immutable"):
+        Term("name", "i").op = "int"
+    with pytest.raises(AttributeError, match="immutable"):
+        del Term("name", "i").args
+
+
+def test_threads_that_make_the_same_terms_get_the_same_objects() -> None:
+    """Terms end in one thread while another one makes them."""
+
+    def work(seed: int) -> list[Term]:
+        made = []
+        for k in range(3_000):
+            v = (Term("name", f"n{k % 7}") + k % 11) * 3
+            assert v is (Term("name", f"n{k % 7}") + k % 11) * 3
+            made.append(v)
+        return made
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(8)))
+    assert all(all(map(operator.is_, found[0], other)) for other in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_makes_terms_while_another_thread_holds_the_lock() -> None:
+    """What nobody is left to release does not stop the child."""
+    with term_module._LOCK, ThreadPoolExecutor(1) as pool:
+        status = pool.submit(_terms_in_a_child).result()
+    assert status == 0
+
+
+def _terms_in_a_child() -> int:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if Term("name", "only in the child") + 1 is Term("name", "only in the child") + 1 else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
