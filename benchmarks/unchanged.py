@@ -1,8 +1,8 @@
 """Did a change of the ground floor change an answer? `python benchmarks/unchanged.py record FILE [--tree TREE]`, before
 and after, and `python benchmarks/unchanged.py compare BEFORE AFTER` (exit code 1 where an answer differs).
 
-A record is one line of JSON for each question, with all that is answered: verdict, counterexample, reason, fix, figures,
-engine. Asked are
+A record is one line of JSON for each question, with all that is answered: verdict, counterexample, reason, fix,
+figures, engine. Asked are
   specs: `layoutproof check --json` of each spec file, with its exit code;
   layouts, kernels: the random questions of `benchmarks/fuzz.py` of one seed (`--fuzz N`);
   pairs: every question about the wrong and the right kernels of `tests/bodies/pitfalls.py`, where jax is installed;

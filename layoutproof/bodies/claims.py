@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
-from layoutproof.bodies.terms import PARTS, Evaluation, Keys, replaced
+from layoutproof.bodies.terms import PARTS, Evaluation, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
@@ -78,14 +78,14 @@ def asked(
     (whole, *more_terms), body = without_wraps(kernel, body, [all_of([*violation]), *extra, *place], spans)
     extra, place = more_terms[: len(extra)], more_terms[len(extra) :]
     wanted = [whole, *extra, *place]
-    names, reads, keys, facts = closure(body, wanted, loops={loop.name for loop in loops})
+    names, reads, facts = closure(body, wanted, loops={loop.name for loop in loops})
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
     alone = None
     if related:
         # ranges of single reads are no conditions, and cost nothing
         unrelated = replace(kernel, relations=tuple(each for each in kernel.relations if ranged(each, reads)))
         alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs, place).claim
-        names, reads, keys, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
+        names, reads, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
     own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
     known = {loop.name for loop in inner}
@@ -101,11 +101,11 @@ def asked(
         spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(most(loop) for loop in inner))
     if more:
         spaces["element"] = Space(tuple(more), tuple(more.values()))
-    values = Values(kernel, body, reads, unknowns, keys)
+    values = Values(kernel, body, reads, unknowns)
     if reads or unknowns:
         spaces["values"] = values.space
     assumed = [Term("<", Term("name", loop.name), loop.count) for loop in inner if counted(loop)]
-    at = environment(body, spaces, {"values": values}, keys)
+    at = environment(body, spaces, {"values": values})
 
     def sentence(point: Point, on: Numbers) -> str:
         return explain(point, on, at([point[label] for label in spaces], on)) if explain is not None else ""
@@ -183,11 +183,8 @@ def _short(source: str) -> str:
 class Values:
     """What is read from tables, and numbers that no term says, as one point of a claim."""
 
-    def __init__(
-        self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown], keys: Keys
-    ) -> None:
-        self.reads, self.unknowns, self.keys = tuple(reads), tuple(unknowns), keys
-        self._keys = tuple(map(keys.of, self.reads))
+    def __init__(self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown]) -> None:
+        self.reads, self.unknowns = tuple(reads), tuple(unknowns)
         made: dict[str, Table] = {}
         self.tables = tuple(table_of(kernel, body, read, made) for read in reads)
         self.ranges = tuple(
@@ -198,12 +195,12 @@ class Values:
         self.space = Space(tuple(labels), tuple(extents))
         self.body = body
 
-    def put(self, named: dict[str, Any], seen: dict[int, Any], place: Index, on: Numbers) -> None:
-        """Adds the values at a place to those of names, and of reads by their keys."""
+    def put(self, named: dict[str, Any], seen: dict[Term, Any], place: Index, on: Numbers) -> None:
+        """Adds the values at a place to those of names, and of reads."""
         for unknown, value in zip(self.unknowns, place[len(self.reads) :], strict=True):
             named[unknown.name] = value + unknown.low
-        for key, (low, _), value in zip(self._keys, self.ranges, place, strict=False):
-            seen[key] = value if type(low) is int and low == 0 else value + on.size(low)
+        for read, (low, _), value in zip(self.reads, self.ranges, place, strict=False):
+            seen[read] = value if type(low) is int and low == 0 else value + on.size(low)
 
     def shown(self, point: Counterexample, run: Evaluation) -> Counterexample:
         """A point with what it reads of tables by name, `{"reads": {"prefetch0[3]": 8}}`, in place of its values."""
@@ -234,7 +231,7 @@ class Values:
 Environment = Callable[[Sequence[Index], Numbers], Evaluation]
 
 
-def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Values], keys: Keys) -> Environment:
+def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Values]) -> Environment:
     """What evaluates terms at places of some spaces, in their order, each name its coordinate.
 
     values: of the spaces that hold values, by label.
@@ -242,13 +239,13 @@ def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Va
 
     def at(places: Sequence[Index], on: Numbers) -> Evaluation:
         named: dict[str, Any] = {}
-        seen: dict[int, Any] = {}
+        seen: dict[Term, Any] = {}
         for (label, space), place in zip(spaces.items(), places, strict=True):
             if label in values:
                 values[label].put(named, seen, place, on)
             else:
                 named |= dict(zip(space.names, place, strict=True))
-        return Evaluation(named, on, body.definitions, seen, keys)
+        return Evaluation(named, on, body.definitions, seen)
 
     return at
 
@@ -307,12 +304,12 @@ def beside(kernel: Kernel, body: Body) -> Beside:
             return Term("read", Term("name", changed(part.args[0].args[0])), *part.args[1:])
         return None
 
-    known: dict[int, tuple[Term, Term]] = {}
+    known: dict[Term, Term] = {}
 
     def other(term: Term) -> Term:
-        if id(term) not in known:
-            known[id(term)] = (term, replaced(term, change))
-        return known[id(term)][1]
+        if term not in known:
+            known[term] = replaced(term, change)
+        return known[term]
 
     def loops(around: Sequence[Loop]) -> tuple[Loop, ...]:
         return tuple(Loop(changed(o.name), None if o.count is None else other(o.count), o.source) for o in around)
@@ -417,16 +414,13 @@ def _reached(body: Body, term: Term) -> set[str]:
     return found
 
 
-def closure(
-    body: Body, terms: Sequence[Term], keys: Keys | None = None, loops: Collection[str] = ()
-) -> tuple[set[str], list[Term], Keys, list[Term]]:
+def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> tuple[set[str], list[Term], list[Term]]:
     """Names and reads that some terms rest on, through definitions, and the facts about the unknowns among them.
 
     Facts that speak of a loop which is not among `loops` are left out. Raises Unsupported for `maybe` and leaves.
     """
-    keys = Keys() if keys is None else keys
     names: set[str] = set()
-    reads: dict[int, Term] = {}
+    reads: dict[Term, None] = {}
     facts: list[Term] = []
     todo = list(terms)
     waiting = [(fact, {p.args[0] for p in every(fact) if p.op == "name"}) for fact in body.facts]
@@ -442,7 +436,7 @@ def closure(
             if part.op == "leaf":
                 raise Unsupported(f"whether {part.args[0]} is defined")
             if part.op == "read":
-                reads.setdefault(keys.of(part), part)
+                reads[part] = None
             if part.op == "name" and part.args[0] not in names:
                 names.add(part.args[0])
                 if part.args[0] in body.definitions:
@@ -456,4 +450,4 @@ def closure(
             told = [fact for fact in told if speaks_of_here(fact)]
             facts += told
             todo += told
-    return names, list(reads.values()), keys, facts
+    return names, list(reads), facts

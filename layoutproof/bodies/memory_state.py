@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import PARTS, Keys, names_in, renaming, replaced
+from layoutproof.bodies.terms import PARTS, names_in, renaming, replaced
 from layoutproof.bodies.values import (
     FALSE,
     TRUE,
@@ -106,8 +106,7 @@ class States:
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
     _known: dict[Any, Term] = field(default_factory=dict)
     _doubts: dict[tuple[int, int], list[Term]] = field(default_factory=dict)
-    _written_out: dict[int, tuple[Term, Term]] = field(default_factory=dict)
-    _keys: Keys = field(default_factory=Keys)
+    _written_out: dict[Term, Term] = field(default_factory=dict)
     _made: int = 0
     _generation: int = 0
     _checks: int = 0
@@ -284,12 +283,12 @@ class States:
 
     def doubts(self, terms: Iterable[Term]) -> list[Term]:
         """The conditions, each once, that a number in some terms is undefined."""
-        found: dict[int, Term] = {}
+        found: dict[Term, None] = {}
         for part in (part for term in terms for part in every(self._plain(term))):
             doubt = doubt_of(self.body, part)
             if doubt is not None:
-                found.setdefault(self._keys.of(doubt), doubt)
-        return list(found.values())
+                found[doubt] = None
+        return list(found)
 
     def _after_loop(self, group: Sequence[Store], depth: int, at: Index, state: Term) -> Term:
         left = []
@@ -346,12 +345,12 @@ class States:
 
     def _plain(self, term: Term) -> Term:
         """A term with carried numbers written out over the loops' counters."""
-        if id(term) not in self._written_out:
+        if term not in self._written_out:
             plain = term
             while any(name in self.body.definitions for name in names_in(plain)):
                 plain = replaced(plain, renaming(self.body.definitions))
-            self._written_out[id(term)] = (term, plain)
-        return self._written_out[id(term)][1]
+            self._written_out[term] = plain
+        return self._written_out[term]
 
     # loads and carried values
 

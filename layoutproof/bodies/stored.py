@@ -24,7 +24,7 @@ from layoutproof.bodies.claims import (
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
-from layoutproof.bodies.terms import Keys, names_in, renaming, replaced
+from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import TRUE, Index, Lost, aligned, all_of, negation
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
@@ -32,7 +32,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads
+from layoutproof.core.term import ZERO, Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -169,14 +169,14 @@ def unstored(
     # where tables choose the blocks, programs that do not agree may have the same one
     agree = set(visit.agree) if certain or visit.exact else set()
     other = {name: Term("name", f"other {name}") for name in kernel.grid_names if name not in agree}
-    _, own, keys, facts = closure(body, [visit.valid])
+    _, own, facts = closure(body, [visit.valid])
     lost: list[str] = []
     found: list[_Told] = []
     for store in stores:
         try:
             if certain and store.lost:
                 raise Unsupported(store.lost)
-            found.append(_told(kernel, body, store, keys, other, set(visit.element.names)))
+            found.append(_told(kernel, body, store, other, set(visit.element.names)))
         except Undecided as why:
             if certain:
                 lost.append(f"{why} ({store.source})")
@@ -189,12 +189,12 @@ def unstored(
     outside = _outside_loops(body)
     for told in found:
         for read in told.reads:
-            if _is_table(body, read) and set(names_in(read)) <= program and keys.of(read) not in map(keys.of, common):
+            if _is_table(body, read) and set(names_in(read)) <= program and read not in common:
                 common.append(read)
         if certain and alone:
             # of the one program of a visit every number has one value, unless an iteration has its own
             unknowns |= {u.name: u for u in told.unknowns if u.name in outside}
-    shared = Values(kernel, body, common, list(unknowns.values()), keys)
+    shared = Values(kernel, body, common, list(unknowns.values()))
     spaces: dict[str, Space] = {}
     if visit.programs:
         spaces["program"] = Space(kernel.grid_names, fixed(kernel.grid))
@@ -203,14 +203,12 @@ def unstored(
         spaces["values"] = shared.space
     known = set(program) | set(unknowns)
     facts = [f for f in (*facts, *body.facts) if unknowns and set(names_in(f)) <= known and not reads((f,))]
-    parts: list[Formula] = [
-        said(spaces, environment(body, spaces, {"values": shared}, keys), [*facts, visit.valid], shared)
-    ]
-    taken = {keys.of(read) for read in common}
+    parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), [*facts, visit.valid], shared)]
+    taken = set(common)
     for told in found:
-        mine = [read for read in told.reads if keys.of(read) not in taken]
+        mine = [read for read in told.reads if read not in taken]
         odd = [u for u in told.unknowns if u.name not in unknowns]
-        single = Values(kernel, body, mine, odd, keys)
+        single = Values(kernel, body, mine, odd)
         lost += [_where(u.why, u.source) for u in odd]
         lost += [
             f"what {t.name} holds" if _is_table(body, r) else "what the body loads"
@@ -218,7 +216,7 @@ def unstored(
         ]
         parts.append(_nowhere(kernel, body, visit, told, other, spaces, shared, single, certain))
     tables = {table.name for table in every_table(kernel)}
-    at = environment(body, spaces, {"values": shared}, keys)
+    at = environment(body, spaces, {"values": shared})
 
     def told_point(point: Point, on: Numbers) -> Counterexample:
         seen = point if shown is None else shown(point, on)
@@ -267,7 +265,7 @@ class _Told:
     ends: tuple[tuple[Loop, Term], ...]
 
 
-def _told(kernel: Kernel, body: Body, store: Store, keys: Keys, other: Mapping[str, Term], element: set[str]) -> _Told:
+def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], element: set[str]) -> _Told:
     """Raises Undecided where the condition speaks of more than numbers."""
     counts = [Term("<", Term("name", loop.name), loop.count) for loop in store.loops if counted(loop)]
     open_ = [loop for loop in store.loops if loop.count is None]
@@ -275,7 +273,7 @@ def _told(kernel: Kernel, body: Body, store: Store, keys: Keys, other: Mapping[s
         raise Unsupported("a loop whose end is not known")
     terms = [all_of([store.condition, *counts]), *(body.goes_on[loop.name] for loop in open_)]
     terms = [replaced(_inlined(body, term), renaming(other)) for term in terms]
-    names, found, _, _ = closure(body, terms, keys)
+    names, found, _ = closure(body, terms)
     stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
     stray -= {term.args[0] for term in other.values()} | set(kernel.runtime)
     if stray:
@@ -309,7 +307,6 @@ def _nowhere(
     certain: bool,
 ) -> Formula:
     """No program of the visit, in no iteration, stores the element."""
-    keys = shared.keys
     grid = dict(zip(kernel.grid_names, fixed(kernel.grid), strict=True))
     alike = [replaced(term, renaming(other)) for term in visit.alike]
     free = [n for n in other if n in _other(told, other) or any(n in names_in(term) for term in visit.alike)]
@@ -322,7 +319,7 @@ def _nowhere(
 
     def formula(inner: Mapping[str, Space], terms: Sequence[Term]) -> Formula:
         everything = {**spaces, **inner}
-        at: Environment = environment(body, everything, {"values": shared, "other values": single}, keys)
+        at: Environment = environment(body, everything, {"values": shared, "other values": single})
         return said(everything, at, terms)
 
     together = [Term("==", here, there) for here, there in zip(visit.alike, alike, strict=True)]
@@ -363,10 +360,5 @@ def _every_value(told: _Told, single: Values, more: Mapping[str, Space]) -> bool
         whole += names
     if len({id(table) for table in single.tables}) < len(single.tables):
         return False
-    texts = {single.keys.of(read) for read in single.reads}
-    bare = replaced(told.condition, lambda part: Term("int", 0) if _is(part, texts, single.keys) else None)
+    bare = replaced(told.condition, lambda part: ZERO if part in single.reads else None)
     return not set(whole) & set(names_in(bare))
-
-
-def _is(part: Term, wanted: set[int], keys: Keys) -> bool:
-    return part.op == "read" and keys.of(part) in wanted

@@ -143,7 +143,7 @@ class Symbolic:
         self.tables = tables
         self.loaded = loaded
         self.asked: set[Any] = set() if asked is None else asked
-        self._known: dict[int, tuple[Term, Any]] = {}
+        self._known: dict[Term, Any] = {}
         self._defined: dict[str, Any] = {}
         self.steps = 0
 
@@ -151,13 +151,13 @@ class Symbolic:
         """The value of a term: an int, a Sum, a bool, or an Open condition."""
         if term.op == "int":
             return term.args[0]
-        if id(term) in self._known:
-            return self._known[id(term)][1]
+        if term in self._known:
+            return self._known[term]
         for part in every(term):
-            if id(part) not in self._known:
+            if part not in self._known:
                 self.steps += 1
-                self._known[id(part)] = (part, self._value(part))
-        return self._known[id(term)][1]
+                self._known[part] = self._value(part)
+        return self._known[term]
 
     def _value(self, part: Term) -> Any:
         op = part.op
@@ -167,7 +167,7 @@ class Symbolic:
             return self._named(part.args[0])
         if op in ("leaf", "maybe"):
             raise Unsupported(f"{op} {part.args[0]}")
-        values = [self._known[id(a)][1] for a in part.args[op == "read" :]]
+        values = [self._known[a] for a in part.args[op == "read" :]]
         if op == "read":
             table = part.args[0].args[0]
             if table in self.loaded:

@@ -11,7 +11,7 @@ from typing import Any
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.term import LEAVES, NAMED, Term, apply, every, rebuilt
+from layoutproof.core.term import Term, apply, every, rebuilt
 
 PARTS = 32
 """Parts of a term that one step of a budget looks at."""
@@ -44,34 +44,10 @@ def renaming(values: Mapping[str, Term]) -> Callable[[Term], Term | None]:
     return lambda part: values.get(part.args[0]) if part.op == "name" else None
 
 
-class Keys:
-    """The same number for terms that read the same."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[Any, ...], int] = {}
-        self._known: dict[int, tuple[Term, int]] = {}
-
-    def of(self, term: Term) -> int:
-        """The number of a term."""
-        if id(term) in self._known:
-            return self._known[id(term)][1]
-        for part in every(term):
-            if id(part) in self._known:
-                continue
-            keep = part.op in NAMED
-            if part.op in LEAVES:
-                key: tuple[Any, ...] = (part.op, *part.args)
-            else:
-                table = tuple(str(a) for a in part.args[:keep])
-                key = (part.op, *table, *(self._known[id(a)][1] for a in part.args[keep:]))
-            self._known[id(part)] = (part, self._numbers.setdefault(key, len(self._numbers)))
-        return self._known[id(term)][1]
-
-
 class Evaluation:
     """Terms on one kind of number, each part computed once.
 
-    names: of what the points give.  definitions: names that are terms.  reads: values of reads, by `Keys` number.
+    names: of what the points give.  definitions: names that are terms.  reads: the values of reads.
     """
 
     def __init__(
@@ -79,15 +55,13 @@ class Evaluation:
         names: Mapping[str, Any],
         on: Numbers,
         definitions: Mapping[str, Term] | None = None,
-        reads: Mapping[int, Any] | None = None,
-        keys: Keys | None = None,
+        reads: Mapping[Term, Any] | None = None,
     ) -> None:
         self.names = names
         self.on = on
         self.definitions = definitions or {}
         self.reads = reads or {}
-        self.keys = keys
-        self._known: dict[int, tuple[Term, Any]] = {}
+        self._known: dict[Term, Any] = {}
         self._defined: dict[str, Any] = {}
 
     def __call__(self, term: Term) -> Any:
@@ -95,14 +69,14 @@ class Evaluation:
         parts = every(term)
         spend(1 + len(parts) // PARTS)
         for part in parts:
-            if id(part) not in self._known:
-                self._known[id(part)] = (part, self._value(part))
-        return self._known[id(term)][1]
+            if part not in self._known:
+                self._known[part] = self._value(part)
+        return self._known[term]
 
     def on_ints(self, term: Term) -> Any:
         """The value of a term on plain ints; what "and", "or" and "select" do not need is not computed."""
-        if id(term) in self._known:
-            return self._known[id(term)][1]
+        if term in self._known:
+            return self._known[term]
         op = term.op
         if op in ("and", "or"):
             value: Any = op == "and"
@@ -118,7 +92,7 @@ class Evaluation:
             value = self(term)
         else:
             value = apply(op, self.on, [self.on_ints(part) for part in term.args])
-        self._known[id(term)] = (term, value)
+        self._known[term] = value
         return value
 
     def _value(self, part: Term) -> Any:
@@ -127,13 +101,12 @@ class Evaluation:
         if part.op == "name":
             return self._named(part.args[0])
         if part.op == "read":
-            key = self.keys.of(part) if self.keys is not None else -1
-            if key not in self.reads:
+            if part not in self.reads:
                 raise Unsupported(f"{part} has no value: what {part.args[0]} holds is not known")
-            return self.reads[key]
+            return self.reads[part]
         if part.op in ("leaf", "maybe"):
             raise Unsupported(f"{part.op} {part.args[0]} has no value of its own")
-        return apply(part.op, self.on, [self._known[id(a)][1] for a in part.args])
+        return apply(part.op, self.on, [self._known[a] for a in part.args])
 
     def _named(self, name: str) -> Any:
         if name in self.names:

@@ -56,8 +56,7 @@ class Value:
         self.dtype = dtype
         self._number = number
         self._undefined = undefined
-        # the indices are kept beside the answers: the identity of a term means nothing once it is gone
-        self._known: dict[tuple[bool, tuple[int, ...]], tuple[Index, Any]] = {}
+        self._known: dict[tuple[bool, Index], Any] = {}
 
     def number(self, index: Index = ()) -> Term:
         """The element as a term. Raises Lost."""
@@ -75,7 +74,7 @@ class Value:
         return self._once(False, index, self._undefined)  # type: ignore[no-any-return]
 
     def _once(self, which: bool, index: Index, function: Callable[[Index], Any]) -> Any:
-        key = (which, tuple(map(id, index)))
+        key = (which, index)
         if key not in self._known:
             spend(PER_ELEMENT)
             try:
@@ -84,8 +83,8 @@ class Value:
                 found = lost
             except UnsupportedOp as lost:
                 found = Lost(str(lost))
-            self._known[key] = (index, found)
-        return self._known[key][1]
+            self._known[key] = found
+        return self._known[key]
 
     @property
     def defined(self) -> bool:

@@ -495,12 +495,12 @@ class Walk:
                 todo += reversed(part.args)
             else:
                 parts.append(part)
-        free = {id(part): self._free(part, bound) for part in parts}
+        free = {part: self._free(part, bound) for part in parts}
         answer: Answer = True
         origin = None
         rest = []
         for part in parts:
-            if free[id(part)]:
+            if free[part]:
                 rest.append(part)
                 continue
             held, found = self._search(part, program, within, bound)
@@ -510,14 +510,14 @@ class Walk:
             origin = origin or found
         while rest:
             # parts that share a name are searched together
-            group, names = [rest[0]], set(free[id(rest[0])])
+            group, names = [rest[0]], set(free[rest[0]])
             while True:
-                more = [p for p in rest if all(p is not g for g in group) and names & set(free[id(p)])]
+                more = [p for p in rest if p not in group and names & set(free[p])]
                 if not more:
                     break
                 group += more
-                names |= {n for p in more for n in free[id(p)]}
-            rest = [p for p in rest if all(p is not g for g in group)]
+                names |= {n for p in more for n in free[p]}
+            rest = [p for p in rest if p not in group]
             held, found = self._search_group(group, sorted(names), program, within, bound)
             if held is False:
                 return False, None
@@ -551,11 +551,11 @@ class Walk:
         program: Place,
         within: Iterations,
         bound: Mapping[str, int],
-        known: dict[int, tuple[Any, Origin | None]],
+        known: dict[Term, tuple[Any, Origin | None]],
     ) -> tuple[Any, Origin | None]:
         """A number or truth value, None where it is not known, and where something undefined comes from."""
-        if id(term) in known:
-            return known[id(term)]
+        if term in known:
+            return known[term]
         self._step()
         op, origin = term.op, None
         value: Any = None
@@ -595,7 +595,7 @@ class Walk:
                     value = self.tables(str(term.args[0].args[0]), tuple(map(int, values)))
                 elif not (op in ("//", "%") and values[1] == 0):
                     value = apply(op, INTS, values)
-        known[id(term)] = value, origin
+        known[term] = value, origin
         return value, origin
 
     def _named(self, name: str, program: Place, within: Iterations, bound: Mapping[str, int]) -> int | None:

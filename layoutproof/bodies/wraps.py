@@ -63,7 +63,7 @@ def bounds(
     is read of tables, None where nothing is known of it.
     """
     on = IntervalNumbers()
-    found: dict[int, tuple[Term, Any]] = {}
+    found: dict[Term, Any] = {}
     grid = dict(zip(kernel.grid_names, kernel.grid, strict=True))
     named: dict[str, Any] = {}
 
@@ -93,14 +93,14 @@ def bounds(
         if part.op in ("leaf", "maybe"):
             return None
         try:
-            return apply(part.op, on, [found[id(a)][1] for a in part.args])
+            return apply(part.op, on, [found[a] for a in part.args])
         except (Undecided, TypeError, AttributeError, ValueError, OverflowError, ZeroDivisionError):
             return None if part.op in CONDITIONS else ANY
 
     def of(term: Term) -> Any:
         for part in every(term):
-            if id(part) not in found:
-                found[id(part)] = (part, value(part))
-        return found[id(term)][1]
+            if part not in found:
+                found[part] = value(part)
+        return found[term]
 
     return of

@@ -123,7 +123,7 @@ def check_box(extents: Sequence[Extent], what: str) -> None:
 
 def check_terms(terms: Iterable[Term], text: str) -> None:
     """LayoutError for expressions that are too long, too deep, or whose values can grow beyond what is worth asking."""
-    known: dict[int, _Weight] = {}
+    known: dict[Term, _Weight] = {}
     for term in terms:
         weight = _weigh(term, known)
         if weight.nodes > MOST_NODES:
@@ -146,18 +146,18 @@ class _Weight(NamedTuple):
     terms: int
 
 
-def _weigh(root: Term, known: dict[int, _Weight]) -> _Weight:
+def _weigh(root: Term, known: dict[Term, _Weight]) -> _Weight:
     # without recursion, each shared part once: what is weighed may be too deep, and too large as a tree
     todo = [root]
     while todo:
         term = todo[-1]
         parts = [part for part in term.args if isinstance(part, Term)]
-        open_ = [part for part in parts if id(part) not in known]
+        open_ = [part for part in parts if part not in known]
         if open_:
             todo += open_
             continue
-        known[id(todo.pop())] = _weight(term, [known[id(part)] for part in parts])
-    return known[id(root)]
+        known[todo.pop()] = _weight(term, [known[part] for part in parts])
+    return known[root]
 
 
 def _weight(term: Term, parts: Sequence[_Weight]) -> _Weight:

@@ -211,6 +211,22 @@ class Term:
     def __truediv__(self, other: Any) -> NoReturn:
         raise LayoutError(f"{self} / {other} is not an integer operation; write //")
 
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        raise LayoutError(f"an index map may not ask for the {what} of {self}: it has no value yet; use {instead}")
+
+    def __lt__(self, other: object) -> bool:
+        self._refuse(f"truth of < {other}", "layoutproof.minimum, layoutproof.maximum or layoutproof.select")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __int__(self) -> NoReturn:
+        self._refuse("int()", "plain + - * // %")
+
+    __index__ = __float__ = __int__
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("entries", "one name per index")
+
 
 class Traced(Term):
     """A term that a callable of the user computes with: it refuses whatever depends on a value that is not there yet.
@@ -221,10 +237,8 @@ class Traced(Term):
     __slots__ = ()
 
     def __new__(cls, op: str, *args: Any) -> Traced:
-        return _made(cls, op, args)
-
-    def _refuse(self, what: str, instead: str) -> NoReturn:
-        raise LayoutError(f"an index map may not ask for the {what} of {self}: it has no value yet; use {instead}")
+        made: Traced = _made(cls, op, args)
+        return made
 
     def __eq__(self, other: object) -> bool:
         self._refuse(f"truth of == {other}", "layoutproof.select(layoutproof.equal(a, b), x, y)")
@@ -232,21 +246,8 @@ class Traced(Term):
     def __ne__(self, other: object) -> bool:
         self._refuse(f"truth of != {other}", "layoutproof.select(layoutproof.equal(a, b), x, y)")
 
-    def __lt__(self, other: object) -> bool:
-        self._refuse(f"truth of < {other}", "layoutproof.minimum, layoutproof.maximum or layoutproof.select")
-
-    __le__ = __gt__ = __ge__ = __lt__
-
     def __bool__(self) -> NoReturn:
         self._refuse("truth value", "layoutproof.select(condition, x, y)")
-
-    def __int__(self) -> NoReturn:
-        self._refuse("int()", "plain + - * // %")
-
-    __index__ = __float__ = __int__
-
-    def __iter__(self) -> NoReturn:
-        self._refuse("entries", "one name per index")
 
     def __hash__(self) -> NoReturn:
         # membership in a set and a look-up in a dict ask for the hash before they ask for ==, and would quietly say no
@@ -268,7 +269,7 @@ _LOCK = threading.RLock()
 
 
 # a term refuses to be changed; its making goes past that, by the quickest way
-_put_op, _put_args, _put_weight = Term.op.__set__, Term.args.__set__, Term.weight.__set__  # type: ignore[attr-defined]
+_put_op, _put_args, _put_weight = (vars(Term)[name].__set__ for name in ("op", "args", "weight"))
 
 
 def _made(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:

@@ -104,13 +104,13 @@ def first_of(kernel: Kernel, axes: Sequence[int]) -> str:
 
 def guarded(kernel: Kernel, numbers: Sequence[int], before: Sequence[Term], after: Sequence[Term]) -> Kernel:
     """The kernel whose effects with these numbers happen under other conditions, where they happened under some."""
-    gone, chosen = {id(c) for c in before}, set(numbers)
+    gone, chosen = set(before), set(numbers)
 
     def edit(body: Body) -> Body:
         def path(effect: Effect) -> Effect:
             if effect.spot.number not in chosen:
                 return effect
-            kept = tuple(c for c in effect.spot.path if id(c) not in gone)
+            kept = tuple(c for c in effect.spot.path if c not in gone)
             return replace(effect, spot=replace(effect.spot, path=(*kept, *after)))
 
         return replace(body, effects=tuple(map(path, body.effects)))

@@ -22,7 +22,6 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
-from layoutproof.bodies.terms import Keys
 from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
@@ -130,9 +129,8 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
         for k, piece in enumerate(step.slices)
         if _outside(piece, step.dims[k]) is not FALSE
     ]
-    keys = Keys()
     # copies of an unrolled loop often slice one dimension alike
-    outside = any_of(list({keys.of(term): term for term in (_outside(p, n) for _, p, n in pieces)}.values()))
+    outside = any_of(list(dict.fromkeys(_outside(p, n) for _, p, n in pieces)))
     name = view.reference.name
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:

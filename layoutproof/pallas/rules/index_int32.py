@@ -26,7 +26,6 @@ from typing import Any
 
 from layoutproof.bodies.claims import asked, most, without_wraps
 from layoutproof.bodies.effects import Body, Spot, View, views_of
-from layoutproof.bodies.terms import Keys
 from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredicate
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
@@ -93,8 +92,7 @@ def _of_body(kernel: Kernel) -> Iterator[Obligation]:
     term says, decide it.
     """
     body: Body | None = kernel.body if kernel.body_reader is not None else None
-    keys = Keys()
-    seen: set[int] = set()
+    seen: set[Term] = set()
     for effect in () if body is None else body.effects:
         assert body is not None
         views = views_of(replace(body, effects=(effect,)))
@@ -102,9 +100,9 @@ def _of_body(kernel: Kernel) -> Iterator[Obligation]:
         spans = {loop.name: most(loop) for loop in effect.spot.loops}
         for whole in without_wraps(kernel, body, terms, spans)[0]:
             for part in wrapped_in(whole):
-                if keys.of(part) in seen or len(seen) >= MOST_WRAPS:
+                if part in seen or len(seen) >= MOST_WRAPS:
                     continue
-                seen.add(keys.of(part))
+                seen.add(part)
                 with suppress(Undecided):
                     yield from _wraps(kernel, body, effect.spot, part.args[0])
 
@@ -127,13 +125,13 @@ def _wraps(kernel: Kernel, body: Body, spot: Spot, term: Term) -> Iterator[Oblig
 def wrapped_in(whole: Term) -> list[Term]:
     """The parts that are numbers of 32 bits which may have wrapped, where more than their last bits is used."""
     found: list[Term] = []
-    visited: set[tuple[int, bool]] = set()
+    visited: set[tuple[Term, bool]] = set()
     todo = [(whole, False)]
     while todo:
         term, rest = todo.pop()
-        if term.op in ("int", "name", "maybe", "leaf") or (id(term), rest) in visited:
+        if term.op in ("int", "name", "maybe", "leaf") or (term, rest) in visited:
             continue
-        visited.add((id(term), rest))
+        visited.add((term, rest))
         if term.op == "int32" and not rest:
             found.append(term)
         if term.op == "%" and _width(term.args[1]):
@@ -168,15 +166,15 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
 def _parts(whole: Term) -> list[Term]:
     """The term and everything numeric inside of it that int32 has to hold, parts before wholes, each once."""
     found: list[Term] = []
-    seen: set[tuple[int, bool]] = set()
+    seen: set[tuple[Term, bool]] = set()
     todo: list[tuple[Term, bool, bool]] = [(whole, False, False)]
     while todo:
         # wraps: what is asked of the term is its rest by a power of two, which is the same after int32 wrapped
         term, wraps, done = todo.pop()
         if done:
             found.append(term)
-        elif term.op not in ("int", "name") and (id(term), wraps) not in seen:
-            seen.add((id(term), wraps))
+        elif term.op not in ("int", "name") and (term, wraps) not in seen:
+            seen.add((term, wraps))
             if term.op == "%" and _width(term.args[1]):
                 # how machine integers are written: narrow or unsigned ones, and what a conversion leaves of a number
                 todo.append((term.args[0], True, False))

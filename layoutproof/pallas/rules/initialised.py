@@ -212,8 +212,8 @@ def _confined(body: Body, states: States, stores: Sequence[Access]) -> bool:
     """Whether nothing that is unwritten is stored by some stores, nor decides whether and where something happens."""
     # what decides whether and where something happens is used, too
     seen = ((e.spot, e.view if isinstance(e, Access) else None) for e in body.effects)
-    used = {id(term): term for spot, view in seen for term in conditions_of(spot, view)}
-    for doubt in states.doubts(used.values()):
+    used = dict.fromkeys(term for spot, view in seen for term in conditions_of(spot, view))
+    for doubt in states.doubts(used):
         if not states.impossible(lambda doubt=doubt: [states.resolved(doubt)], {})[1]:  # type: ignore[misc]
             return False
     for store in stores:

@@ -45,7 +45,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return ()
     lines: dict[tuple[Any, ...], list[tuple[Term, Spot]]] = {}
     for number, by, spot in body.multiples:
-        key = (spot.source or id(spot), by, tuple(map(id, spot.path)), spot.loops)
+        key = (spot.source or id(spot), by, spot.path, spot.loops)
         lines.setdefault(key, []).append((number, spot))
     found = [
         _divisible(kernel, body, members[k : k + MOST_COPIES], by)
