@@ -128,7 +128,8 @@ def record(options: argparse.Namespace) -> int:
                         said = ask()
                     except Exception as error:
                         said = f"{type(error).__name__}: {error}"
-                    out.write(json.dumps([f"{section}/{name}", said], default=str) + "\n")
+                    text = json.dumps([f"{section}/{name}", said], default=str)
+                    out.write(text.replace(f"{options.tree.resolve()}/", "").replace(f"{ROOT}/", "") + "\n")
                     out.flush()
     return 0
 

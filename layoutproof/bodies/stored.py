@@ -278,7 +278,7 @@ def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], e
     stray -= {term.args[0] for term in other.values()} | set(kernel.runtime)
     if stray:
         raise Unsupported(f"speaks of {', '.join(sorted(stray))}, a loop's counter outside of the loop")
-    unknowns = tuple(body.unknowns[name] for name in names if name in body.unknowns)
+    unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)
     loops = tuple(loop for loop in store.loops if loop.name in names)
     return _Told(terms[0], loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))
 
