@@ -10,13 +10,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 import layoutproof.core.forks  # noqa: F401  from the first import on, or a fork during the first question hangs
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False
+"""`typing` itself takes most of the time in which Ctrl-C would meet nobody who says one line: it is left to later."""
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from layoutproof import algebra as algebra
     from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit

@@ -2,13 +2,81 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.attacks.room import claims, hostile, layoutproof, ran
+from benchmarks.attacks.room import ROOT, claims, environment, git, hostile, layoutproof, ran
+
+DUMP = ROOT / "tests" / "cases" / "hlo"
 
 
-def check(room: Path) -> str:
-    """A pull request brings a `re.py` and others, and `check --no-trace` runs in its folder."""
+def _checkout(room: Path) -> Path:
+    """A clone whose head is the stranger's: claims, and modules with the names of libraries."""
+    upstream = claims(room / "upstream")
+    git(upstream, "init", "-q", "-b", "main")
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "one")
+    git(room, "clone", "-q", str(upstream), "work")
+    work = hostile(room / "work")
+    (work / "specs" / "b.yaml").write_text("source: x\nchecks:\n  - injective: f32[7]\n  - injective: f32[8]\n")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "two")
+    return work
+
+
+def _said(work: Path, done: Sequence[subprocess.CompletedProcess[str]], codes: tuple[int, ...] = (0,)) -> str:
+    wrong = [f"{one.args} exited {one.returncode}: {one.stderr[-1000:]}" for one in done if one.returncode not in codes]
+    return "\n".join(filter(None, [ran(work), *wrong]))
+
+
+def workers_of_check(room: Path) -> str:
+    """A pull request brings a `re.py`, and `check --no-trace --jobs 2` starts workers in its folder."""
     work = claims(hostile(room / "work"))
-    done = layoutproof(work, "check", "specs", "--no-trace")
-    return ran(work) or ("" if done.returncode == 0 else f"exit {done.returncode}: {done.stderr}")
+    return _said(work, [layoutproof(work, "check", "specs", "--no-trace", "--jobs", "2")])
+
+
+def workers_of_gate(room: Path) -> str:
+    """A pull request brings a `re.py`, and `gate --against --no-trace --jobs 0` starts workers in its folder."""
+    work = _checkout(room)
+    return _said(
+        work, [layoutproof(work, "gate", "specs", "--against", "origin/main", "--no-trace", "--jobs", "0")], (0, 1, 3)
+    )
+
+
+def workers_of_hlo(room: Path) -> str:
+    """A pull request brings a `re.py`, and `hlo FOLDER --jobs 2` starts workers in its folder."""
+    work = hostile(room / "work")
+    (work / "dumps").mkdir()
+    for k in (3, 4):
+        text = f"HloModule m{k}, is_scheduled=true\n\nENTRY %e (p: f32[{k},5]) -> f32[{k},5] {{\n"
+        text += f"  %p = f32[{k},5]{{1,0}} parameter(0)\n  ROOT %c = f32[{k},5]{{1,0}} copy(%p)\n}}\n"
+        (work / "dumps" / f"{k}.hlo").write_text(text)
+    return _said(work, [layoutproof(work, "hlo", "dumps", "--jobs", "2")], (0, 1, 3))
+
+
+def action_on_a_fork(room: Path) -> str:
+    """A fork brings a `re.py`, and the action runs with its own example `arguments: --jobs 0`."""
+    work = _checkout(room)
+    binaries = room / "bin"
+    binaries.mkdir()
+    (binaries / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (binaries / "python").chmod(0o755)
+    given = {"AGAINST": "origin/main", "BASE": "main", "DEFAULT": "main", "PATHS_TO_GATE": "specs", "FORK": "true"}
+    given |= {"PATHS_TO_CHECK": "specs", "MORE": "--jobs 0", "GITHUB_OUTPUT": str(room / "output")}
+    given |= {"GITHUB_STEP_SUMMARY": str(room / "summary.md"), "SARIF": "out.sarif", "HTML": "out.html"}
+    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(ROOT / "action" / "run")],
+        cwd=work,
+        env=environment({**given, "PATH": path}),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    return _said(work, [done], (0, 1, 3))
+
+
+NIGHT = ("workers_of_hlo", "action_on_a_fork")

@@ -1,7 +1,9 @@
 """Questions asked of a process of its own, for what can abort, hang or use up the memory: `ask(child, requests)`.
 
-The program that answers calls `serve.serve`. Whatever becomes of it is an answer: its own, or words that say why there
-is none, for that one request; the requests after it go to a new process. Nothing is lost and nothing is asked twice.
+Every Python process of ours is started here, workers too: none looks for libraries in the folder where it stands, which
+may be a stranger's, and each ends with the process that started it. The program that answers calls `serve.serve`.
+Whatever becomes of it is an answer: its own, or words that say why there is none, for that one request; the requests
+after it go to a new process. Nothing is lost and nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ class Child:
     as that of a virtual environment; `paths` are then the folders in which it looks for modules before its own.
     folder: in which it runs, "" for the current one.
 
-    It finds the modules that this process finds, but for those of the folder itself:
-    they must not shadow installed ones.
+    It finds the modules that this process finds, but those of the current folder after all others: they must not shadow
+    what is installed.
     """
 
     what: str
@@ -92,24 +94,30 @@ class Answer(Generic[A]):
     stderr: str = ""
 
 
+class Stopped(Exception):
+    """Nobody waits for the answer any more."""
+
+
 def ask(
     child: Child,
     requests: Iterable[Any],
     read: Callable[[Any], A],
     progress: Callable[[Any], None] = lambda value: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Answer[A], None, None]:
     """One answer for each request, in their order, each as soon as it is there.
 
     requests: plain data.  read: makes an answer of the plain data that came; what it raises makes the answer "garbled".
-    progress: is called with each message of progress.  Whoever stops in between ends the process.
-    Raises LayoutError where no process can be started.
+    progress: is called with each message of progress.  Whoever stops in between ends the process; so does `stop`, which
+    is asked again and again while an answer is waited for, for who waits in another thread.
+    Raises LayoutError where no process can be started, Stopped where `stop` says so.
     """
     process: _Process | None = None
     try:
         for request in requests:
             if process is None:
                 process = _Process(child)
-            answer, more = _one(process, child, request, read, progress)
+            answer, more = _one(process, child, request, read, progress, stop)
             if not more:
                 process.close()
                 process = None
@@ -123,13 +131,18 @@ def ask(
 
 
 def _one(
-    process: _Process, child: Child, request: Any, read: Callable[[Any], A], progress: Callable[[Any], None]
+    process: _Process,
+    child: Child,
+    request: Any,
+    read: Callable[[Any], A],
+    progress: Callable[[Any], None],
+    stop: Callable[[], bool],
 ) -> tuple[Answer[A], bool]:
     """(the answer to one request, whether the process may be asked again)."""
     until = time.monotonic() + child.seconds
     process.send({"request": request})
     while True:
-        line = process.receive(until)
+        line = process.receive(until, stop)
         if line is _LATE:
             told = process.end()[1]
             words = f"{child.what} did not come to an end within {child.seconds:g} s on it"
@@ -201,6 +214,13 @@ def last_words(stderr: str) -> str:
     return shorten((fatal[:1] or lines[-1:] or [""])[0], 300)
 
 
+def _libraries_first() -> list[str]:
+    """Where this process finds modules, the current folder last, unless layoutproof itself is run out of it."""
+    # "." of a folder that was deleted stays as it is
+    here, own = os.path.realpath("."), str(Path(__file__).resolve().parents[2])
+    return sorted(filter(None, sys.path), key=lambda path: os.path.realpath(path) == here != own)
+
+
 class _Sign:
     """Something else than a line."""
 
@@ -213,11 +233,13 @@ class _Process:
 
     def __init__(self, child: Child) -> None:
         run = ["-m", child.program] if isinstance(child.program, str) else [str(child.program)]
-        paths = os.pathsep.join(filter(None, sys.path if child.python is None else child.paths))
+        paths = os.pathsep.join(_libraries_first() if child.python is None else filter(None, child.paths))
+        # of what it starts in turn, a library's own processes included, none looks in its folder either
+        safe = {"PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
         try:
             self.popen = subprocess.Popen(
                 [child.python or sys.executable, "-P", *run],
-                env={**os.environ, **child.environment, "PYTHONPATH": paths},
+                env={**os.environ, **child.environment, **safe},
                 cwd=child.folder or None,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -241,14 +263,19 @@ class _Process:
         """Puts a message into the pipe, without waiting until it is read."""
         self.outgoing.put(f"{MARK}{json.dumps(message)}\n".encode("ascii"))
 
-    def receive(self, until: float) -> Any:
-        """The JSON text of its next message, or _LATE at a time of the monotonic clock, _ENDED, _TOO_LONG."""
+    def receive(self, until: float, stop: Callable[[], bool]) -> Any:
+        """The JSON text of its next message, or _LATE at a time of the monotonic clock, _ENDED, _TOO_LONG.
+
+        Raises Stopped.
+        """
         gone = False
         while True:
             left = until - time.monotonic()
             try:
                 return self.lines.get(timeout=max(0.0, min(left, _WAKE)))
             except queue.Empty:
+                if stop():
+                    raise Stopped from None
                 # a process that it has started may hold its pipe open for ever
                 if gone:
                     return _ENDED

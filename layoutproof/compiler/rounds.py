@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Answer, Child, Stopped, ask
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -55,9 +55,11 @@ def ask_in_rounds(
     def help_with(of: _Round[A]) -> None:
         taken: list[int] = []
         try:
-            for answer in ask(child, requests(of, taken), read, told(taken)):
+            for answer in ask(child, requests(of, taken), read, told(taken), lambda: bool(raised)):
                 of.answers[taken[-1]] = answer
                 told(taken)(None)
+        except Stopped:
+            return
         except BaseException as error:
             raised.append(error)
 
@@ -82,10 +84,15 @@ def ask_in_rounds(
                 return
 
     taken: list[int] = []
-    for answer in ask(child, led(taken), read, told(taken)):
-        # the round that was asked: the next one begins when its first request is taken
-        now.answers[taken[-1]] = answer
-        told(taken)(None)
+    try:
+        for answer in ask(child, led(taken), read, told(taken)):
+            # the round that was asked: the next one begins when its first request is taken
+            now.answers[taken[-1]] = answer
+            told(taken)(None)
+    except BaseException as error:
+        # Ctrl-C, say: the helpers stop too
+        raised.append(error)
+        raise
     return returned[0]
 
 

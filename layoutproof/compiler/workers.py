@@ -1,19 +1,24 @@
 """The same work on one core, on many, or on a cluster that is already there: results and their order are the same.
 
-All of it through joblib (https://joblib.readthedocs.io): its own processes, or its backends for Dask and for Ray.
+On this machine by child processes, which import nothing of the folder where they stand and end with the run; on a
+cluster by joblib (https://joblib.readthedocs.io) and its backends for Dask and for Ray.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
-import os
+import math
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.crew import Crew, crew
+from layoutproof.compiler.rounds import cores
 from layoutproof.compiler.tracing import carried
-from layoutproof.core.errors import LayoutError, unknown_name
+from layoutproof.core.errors import InternalError, LayoutError, unknown_name
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,18 +46,59 @@ def spread(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> 
     elif workers.jobs == 1 or len(items) < 2:
         yield from map(function, items)
     else:
-        # takes a quarter of a second to import, so only who asks for several processes pays
-        from joblib import Parallel, delayed
-
-        pool = Parallel(n_jobs=workers.jobs or -1, return_as="generator")
-        work = partial(_in, os.getcwd(), carried(function))
-        yield from pool(delayed(work)(item) for item in items)
+        yield from _in_children(carried(function), items, workers.jobs or cores())
 
 
-def _in(folder: str, function: Callable[[T], R], item: T) -> R:
-    """The work of one item in a folder: processes that joblib keeps stand where the run stood that started them."""
-    os.chdir(folder)
-    return function(item)
+def packed(value: object) -> str:
+    """A value as a text for another process of ours; functions by their names."""
+    return base64.b64encode(pickle.dumps(value)).decode("ascii")
+
+
+def unpacked(text: str) -> Any:
+    """What `packed` made a text of. Of a process of ours alone: reading it runs what it says."""
+    return pickle.loads(base64.b64decode(text))
+
+
+WORKER = Child("a worker", "layoutproof.compiler.working", seconds=math.inf)
+
+
+def _in_children(function: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
+    """The same by so many processes, each of which takes the next item as soon as it is done with one."""
+    left = iter(range(len(items)))
+    answers: dict[int, Answer[R]] = {}
+    does = packed(function)
+
+    def ask_one(all_of_them: Crew) -> None:
+        taken: list[int] = []
+
+        def requests() -> Iterator[Any]:
+            while not all_of_them.stop():
+                with all_of_them.changed:
+                    number = next(left, None)
+                if number is None:
+                    return
+                taken.append(number)
+                yield [does, packed(items[number])]
+
+        for answer in ask(WORKER, requests(), unpacked, stop=all_of_them.stop):
+            with all_of_them.changed:
+                answers[taken[-1]] = answer
+                all_of_them.changed.notify()
+
+    with crew(ask_one, min(jobs, len(items))) as workers:
+        for number in range(len(items)):
+            workers.wait(lambda at=number: at in answers)  # type: ignore[misc]
+            yield _value(answers.pop(number))
+
+
+def _value(answer: Answer[R]) -> R:
+    if answer.error is not None:
+        raise answer.error
+    if answer.cause == "ended":
+        raise LayoutError(f"{answer.problem}; with fewer --jobs each has more memory")
+    if answer.cause:
+        raise InternalError(answer.problem)
+    return answer.value  # type: ignore[return-value]
 
 
 def _on_cluster(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> Iterator[R]:

@@ -15,7 +15,10 @@ import importlib
 import os
 import sys
 from _thread import RLock, get_ident
-from typing import Any
+
+TYPE_CHECKING = False  # as in `layoutproof`, whose first import this is
+if TYPE_CHECKING:
+    from typing import Any
 
 NATIVE = RLock()
 """Held while native code that has locks of its own runs without Python's: no fork comes in between."""

@@ -99,6 +99,7 @@ def compiled(
     seconds: float = SECONDS,
     memory: int | None = None,
     progress: Callable[[str, str], None] = lambda title, what: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Compiled]:
     """What the compiler makes of each kernel, in their order, each as soon as it is there.
 
@@ -110,6 +111,7 @@ def compiled(
         seconds: That one kernel may take.
         memory: Bytes of address space of the compiler's process, None for no limit.
         progress: Called with a kernel's title and what is done now.
+        stop: Whether nobody waits any more, as of `compiler.child.ask`.
 
     Yields:
         One report for each; what the compiler does not answer is a `problem` in it.
@@ -139,8 +141,8 @@ def compiled(
             progress(current[0].title, str(what))
 
         with (
-            closing(ask(first, requests(), dict, tell)) as answers,
-            closing(ask(second, estimates_of(), dict)) as more,
+            closing(ask(first, requests(), dict, tell, stop)) as answers,
+            closing(ask(second, estimates_of(), dict, stop=stop)) as more,
         ):
             for answer in answers:
                 one = current[0]

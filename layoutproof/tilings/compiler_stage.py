@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from layoutproof.compiler import libtpu
+from layoutproof.compiler.crew import Crew, crew
 from layoutproof.compiler.rounds import cores
 from layoutproof.core.errors import Unsupported
 from layoutproof.mosaic.ask import Asked, compiled
@@ -173,11 +173,11 @@ def reports(
             return number, questions
 
     def ask_all(numbers: Iterator[int], enough: int) -> None:
-        def work(_: int) -> None:
+        def work(threads: Crew) -> None:
             own: list[tuple[int, Asked]] = []
 
             def asked() -> Iterator[Asked]:
-                while (following := next_of(numbers, enough)) is not None:
+                while not threads.stop() and (following := next_of(numbers, enough)) is not None:
                     number, questions = following
                     for question in questions:
                         if isinstance(question, Compiled):
@@ -189,15 +189,14 @@ def reports(
             def tell(title: str, what: str) -> None:
                 progress(f"candidate {own[0][0] + 1}, {taken()} of {enough} taken: {title}", what)
 
-            for report in compiled(asked(), progress=tell):
+            for report in compiled(asked(), progress=tell, stop=threads.stop):
                 number, question = own[0]
                 found[number].append(report)
                 with lock:
                     known.learn(question, report)
 
-        jobs = max(1, min(cores(), len(candidates)))
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(work, range(jobs)))
+        with crew(work, max(1, min(cores(), len(candidates)))) as threads:
+            threads.wait()
 
     ask_all(iter(range(len(candidates))), enough)
     if known.fell:

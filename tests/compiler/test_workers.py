@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ import pytest
 from layoutproof.changes.compare import compare
 from layoutproof.changes.states import pair
 from layoutproof.compiler.workers import Workers, spread
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.formats import render
 
 
@@ -155,8 +156,88 @@ def kill_when(worker: subprocess.Popen[bytes], log: Path, done: int) -> None:
     worker.kill()
 
 
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_the_run(sign: signal.Signals, tmp_path: Path) -> None:
+    """Whoever is killed takes its workers along, in the middle of an answer; who is interrupted says that alone."""
+    code = (
+        "from layoutproof.compiler.workers import Workers, spread\n"
+        "from tests.compiler.test_workers import busy\n"
+        "try:\n"
+        f"    list(spread(busy, [{str(tmp_path)!r}] * 2, Workers(2)))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    run = subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes)
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+    run.send_signal(sign)
+    said = run.communicate()
+    assert said == (("interrupted\n", "") if sign == signal.SIGINT else ("", ""))
+    wait_for(lambda: not any(running(int(path.name)) for path in tmp_path.iterdir()))
+
+
+def busy(folder: str) -> None:
+    """Never done; says who does it."""
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def running(process: int) -> bool:
+    """Whether it is there and has not ended; whoever adopts it may be slow to notice."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] in "ZX")
+
+
+def fails(what: str) -> str:
+    """Whatever is asked for."""
+    if what == "input":
+        raise LayoutError("no such dimension", text="f32[x]", column=5, file="a.yaml", line=3)
+    if what == "bug":
+        raise ZeroDivisionError("of ours")
+    if what == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return what
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        ("input", LayoutError, "no such dimension"),
+        ("bug", InternalError, "a worker failed on it: ZeroDivisionError: of ours"),
+        ("killed", LayoutError, "a worker ended by SIGKILL on it .* with fewer --jobs each has more memory"),
+    ],
+)
+def test_what_a_worker_cannot_do_is_said(what: str, kind: type[Exception], words: str) -> None:
+    """As one process says it, with the place; never as an answer, and never for ever waited for."""
+    with pytest.raises(kind, match=words) as raised:
+        list(spread(fails, ["fine", what, "fine"], Workers(2)))
+    if isinstance(raised.value, LayoutError) and what == "input":
+        assert (raised.value.file, raised.value.line, raised.value.column) == ("a.yaml", 3, 5)
+
+
 def where(_: int) -> str:
     return os.getcwd()
+
+
+def imported(name: str) -> str:
+    """Where a library is found, if not in the folder."""
+    return str(importlib.import_module(name).__file__)
+
+
+def test_workers_import_nothing_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it stands first where this process looks, as with `python -m`; what is nowhere else is found there."""
+    for name in ("colorsys", "mine"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    library, mine = spread(imported, ["colorsys", "mine"], Workers(2))
+    assert library != str(tmp_path / "colorsys.py")
+    assert mine == str(tmp_path / "mine.py")
 
 
 def test_workers_stand_where_the_run_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

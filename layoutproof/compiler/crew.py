@@ -1,0 +1,65 @@
+"""Threads that each wait for a child process: what one raises is heard, and whoever stops in between stops them all."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+from layoutproof.compiler.child import Stopped
+
+
+class Crew:
+    """Some threads that do the same. changed: to be notified and waited for when something is there to be taken."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.raised: list[BaseException] = []
+        self.running = 0
+        self.over = False
+
+    def stop(self) -> bool:
+        """Whether nobody waits for them any more."""
+        return self.over
+
+    def wait(self, ready: Callable[[], bool] = lambda: False) -> None:
+        """Until it is so or all have returned; raises what one of them has raised. `changed` guards `ready`."""
+        with self.changed:
+            while self.running and not self.raised and not ready():
+                self.changed.wait()
+        if self.raised:
+            raise self.raised[0]
+
+    def _one(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Stopped:
+            return
+        except BaseException as error:
+            self.raised.append(error)
+        finally:
+            with self.changed:
+                self.running -= 1
+                self.changed.notify_all()
+
+
+@contextlib.contextmanager
+def crew(work: Callable[[Crew], None], many: int) -> Iterator[Crew]:
+    """So many threads that call `work`. At the end they are told to stop and waited for, Ctrl-C or not.
+
+    work: asks `stop` again and again, or hands it to `child.ask`.
+    """
+    found = Crew()
+    found.running = many
+    # daemons: where the run ends without a word, nothing waits for them, and their processes end with this one
+    threads = [threading.Thread(target=found._one, args=(lambda: work(found),), daemon=True) for _ in range(many)]
+    started: list[threading.Thread] = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+        yield found
+    finally:
+        found.over = True
+        for thread in started:
+            thread.join()
