@@ -79,7 +79,7 @@ def test_nobody_is_asked_once_enough_are_taken(jobs: int, monkeypatch: pytest.Mo
     seen: list[str] = []
     lock = threading.Lock()
 
-    def compiled(given: Sequence[str], progress: object) -> Iterator[Compiled]:
+    def compiled(given: Sequence[str], progress: object, stop: object) -> Iterator[Compiled]:
         for name in given:
             with lock:
                 seen.append(name)
