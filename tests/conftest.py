@@ -9,6 +9,8 @@ import hypothesis
 import pytest
 
 os.environ.setdefault("LAYOUTPROOF_CACHE", "off")
+# a test that keeps answers makes no key among the developer's own files
+os.environ.setdefault("LAYOUTPROOF_CACHE_KEY", "of the tests, in a folder of the test alone")
 # shapes are traced on the CPU; without this libtpu looks for TPUs and writes to the terminal
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # what commands print is compared with plain text

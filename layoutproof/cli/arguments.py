@@ -23,6 +23,28 @@ no_trace_flag = click.option(
 )
 
 
+def _caching(context: click.Context, parameter: click.Parameter, off: bool) -> None:
+    """Turns the cache off for one command, or says why it is of no use."""
+    if context.resilient_parsing:
+        return
+    # most commands keep nothing and need not load it
+    from layoutproof.compiler import cache
+
+    if off:
+        context.with_resource(cache.unused())
+    elif why := cache.refused():
+        say(why, err=True)
+
+
+no_cache_flag = click.option(
+    "--no-cache",
+    is_flag=True,
+    expose_value=False,
+    callback=_caching,
+    help="Believe no answer of an earlier run, and keep none.",
+)
+
+
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """For completion in shells: the targets that are built in."""
     from layoutproof.pallas.judge import kernel_targets

@@ -2,67 +2,110 @@
 
 A key holds everything an answer depends on: the question with its layouts as text, and `tool()`: version, the files of
 this package, Python, and the solvers. Nothing written by another tool is ever found, let alone trusted. A file is
-written beside its place and renamed, so that runs at the same time and a kill at any moment leave whole files only; it
-starts with a checksum, and one that does not fit is ignored. Losing the folder loses time, never a verdict.
+written beside its place and renamed, so that runs at the same time and a kill at any moment leave whole files only.
+Losing the folder loses time, never a verdict.
 
-LAYOUTPROOF_CACHE moves it, or turns it off with `off`.
+An entry is believed because of who wrote it. It starts with a message authentication code (HMAC-SHA256, RFC 2104) over
+tool, key and value, by a secret that lies outside of the folder in a file of the user's own: whoever edits, moves or
+adds a file makes a miss. The folder is the user's alone, or it is not used at all and `refused` says why. Whatever else
+lies where an entry would, a pipe, a link, a file without end, is a miss.
+
+LAYOUTPROOF_CACHE moves the folder, or turns it off with `off`; LAYOUTPROOF_CACHE_KEY is the secret where a run has to
+believe what a run on another machine has kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import importlib.util
 import json
 import os
 import re
+import stat
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
+from layoutproof.core.files import MAX_YAML, MIB, YAML_ENDS, files_in, not_own, read
 from layoutproof.core.plugins import GROUP
 
+FOLDER = "LAYOUTPROOF_CACHE"
+SECRET = "LAYOUTPROOF_CACHE_KEY"
 UNUSED_DAYS = 30
+MOST_ENTRY = 64 * MIB
+"""Bytes of one entry."""
+MOST_SOURCE = 16 * MIB
+"""Bytes of one file of this package, or of a plugin's."""
+LEAST_SECRET = 32
+"""Characters of a secret that is given: 128 bits as hexadecimal digits."""
 _OFF = ("off", "0", "none")
+_BYTES = 32
 
 
 def folder() -> Path | None:
     """Where answers are kept, by the platform's convention; None when they are not."""
-    given = os.environ.get("LAYOUTPROOF_CACHE", "")
+    given = os.environ.get(FOLDER, "")
     if given.lower() in _OFF:
         return None
-    if given:
-        return Path(given)
+    return Path(given) if given else _ours("XDG_CACHE_HOME", ".cache", "Caches", "LOCALAPPDATA", "Local")
+
+
+def _ours(variable: str, linux: str, macos: str, windows: str, under: str) -> Path | None:
+    """Our folder of one kind, by the platform's convention; None where this user has no home."""
     try:
         home = Path.home()
     except RuntimeError:
         return None
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        base = Path(os.environ.get(windows) or home / "AppData" / under)
     elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
+        base = home / "Library" / macos
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+        base = Path(os.environ.get(variable) or home / linux)
     return base / "layoutproof"
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """Within it nothing is kept and nothing that was kept is believed, here and in processes that are started."""
+    before = os.environ.get(FOLDER)
+    os.environ[FOLDER] = _OFF[0]
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[FOLDER]
+        else:
+            os.environ[FOLDER] = before
+
+
+def refused() -> str:
+    """Why answers are not kept, because somebody else could have a hand in them; "" for no such reason."""
+    try:
+        where = folder()
+        if where is not None and _is_there(where):
+            _secret(where, make=False)
+    except LayoutError as error:
+        return f"no answer is kept or believed: {error}"
+    return ""
 
 
 @lru_cache(maxsize=1)
 def tool() -> str:
-    """What answers: a digest of this package's version and files, Python, and the solvers' versions."""
+    """What answers: a digest of this package's version and files, Python, and the versions of what decides."""
     import layoutproof
 
     root = Path(layoutproof.__file__).parent
     parts = [layoutproof.__version__, sys.version, sys.platform]
     for path in sorted(root.rglob("*.py")):
-        seen = path.stat()
-        parts.append(f"{path.relative_to(root)} {seen.st_size} {seen.st_mtime_ns}")
-    installed = {"islpy", "z3_solver", "sympy", "numpy", "pyyaml", "pydantic", "jax", "jaxlib"}
+        parts.append(_as_it_is(path, root))
+    installed = {"islpy", "z3_solver", "sympy", "numpy", "pyyaml", "pydantic", "jax", "jaxlib", "libtpu"}
     for entry in dict.fromkeys(sys.path):
         # the folders' names say name and version; importlib.metadata takes four times as long to import
         if entry and os.path.isdir(entry):
@@ -76,8 +119,8 @@ def tool() -> str:
 def _files_of_plugins(entry_points: Path) -> list[str]:
     """The package, and its files as they are, that adds languages, properties, targets or forms behind entry points."""
     try:
-        text = entry_points.read_text("utf-8")
-    except OSError:
+        text = read(entry_points, MOST_SOURCE).decode(errors="replace")
+    except LayoutError:
         return []
     if f"[{GROUP}" not in text:
         return []
@@ -85,51 +128,68 @@ def _files_of_plugins(entry_points: Path) -> list[str]:
     for top in sorted(set(re.findall(r"=\s*(\w+)", text))):
         found = importlib.util.find_spec(top)
         for folder in (found.submodule_search_locations or ()) if found is not None else ():
-            parts += _as_they_are(Path(folder))
+            parts += [_as_it_is(path, Path(folder)) for path in sorted(Path(folder).rglob("*.py"))]
         if found is not None and found.origin is not None:
-            parts += _as_they_are(Path(found.origin))
+            parts.append(_as_it_is(Path(found.origin), Path(found.origin).parent))
     return parts
 
 
-def _as_they_are(path: Path) -> list[str]:
-    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
+def _as_it_is(path: Path, root: Path) -> str:
+    """The name and contents of one file. Its time says too little: an edit can keep it, and every install sets it."""
+    try:
+        return f"{path.relative_to(root)} {hashlib.sha256(read(path, MOST_SOURCE)).hexdigest()}"
+    except LayoutError as error:
+        return f"{path} {error}"
 
 
 def get(key: object) -> Any:
     """What is kept under a key (anything that JSON can hold), or None."""
-    path = _path(key)
-    if path is None:
-        return None
     try:
-        data = path.read_bytes()
-        digest, _, body = data.partition(b"\n")
-        if hashlib.sha256(body).hexdigest().encode() != digest:
+        where = folder()
+        secret = None if where is None or not _is_there(where) else _secret(where, make=False)
+        if where is None or secret is None:
+            return None
+        text = _text(key)
+        code, _, body = read(_path(where, text), MOST_ENTRY, own=True).partition(b"\n")
+        # before it is read: nothing that somebody else wrote is parsed
+        if not hmac.compare_digest(_code(secret, body), code):
             return None
         kept = json.loads(body)
-        return kept["value"] if kept["key"] == _text(key) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        return kept["value"] if kept["key"] == text else None
+    except (LayoutError, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def put(key: object, value: object) -> None:
-    """Keeps a value (anything that JSON can hold); quietly nothing where the folder cannot be written."""
-    path = _path(key)
-    if path is None:
+    """Keeps a value (anything that JSON can hold); quietly nothing where the folder is refused or cannot be written."""
+    import tempfile
+
+    where = folder()
+    if where is None:
         return
-    body = json.dumps({"key": _text(key), "value": value}).encode()
     try:
-        if not path.parent.is_dir():
-            new = not path.parent.parent.is_dir()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if new:
-                _forget_unused(path.parent.parent)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new.")
-    except OSError:
+        if not _is_there(where):
+            where.mkdir(0o700, parents=True, exist_ok=True)
+        secret = _secret(where, make=True)
+        text = _text(key)
+        path, body = _path(where, text), json.dumps({"key": text, "value": value}).encode()
+        if secret is None or len(body) > MOST_ENTRY // 2:
+            return
+        mine, part = path.parent.parent, path.parent
+        new = not mine.is_dir()
+        for each in (mine, part):
+            with contextlib.suppress(FileExistsError):
+                each.mkdir(0o700)
+            if not _is_there(each):
+                return
+        if new:
+            _forget_unused(mine)
+        descriptor, temporary = tempfile.mkstemp(dir=part, prefix=".new.")
+    except (LayoutError, OSError, RecursionError):
         return
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            stream.write(_code(secret, body) + b"\n" + body)
         os.replace(temporary, path)
     except OSError:
         _unlink(temporary)
@@ -156,8 +216,11 @@ def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] |
 
 
 def speaks_of_code(data: bytes) -> bool:
-    """Whether a spec file may depend on more than itself: on Python code (`trace:`), or on programs and their dumps."""
-    return any(word in data for word in (b"kernels", b"trace", b"programs"))
+    """Whether a spec file may depend on more than itself: on Python code (`trace:`), or on programs and their dumps.
+
+    One with a backslash may: escapes in YAML's quotes, or UTF-16, spell these words otherwise.
+    """
+    return any(word in data for word in (b"kernels", b"trace", b"programs", b"\\", b"\0"))
 
 
 def remembered(key: list[object] | None, make: Callable[[], tuple[str, int]]) -> tuple[str, int]:
@@ -180,15 +243,82 @@ def key_of_files(what: Sequence[object], files: Mapping[str, bytes]) -> list[obj
 
 
 def _text(key: object) -> str:
-    return json.dumps(key, sort_keys=True)
+    return json.dumps([tool(), key], sort_keys=True)
 
 
-def _path(key: object) -> Path | None:
-    where = folder()
-    if where is None:
-        return None
-    name = hashlib.sha256(_text(key).encode()).hexdigest()
+def _path(where: Path, text: str) -> Path:
+    name = hashlib.sha256(text.encode()).hexdigest()
     return where / tool() / name[:2] / f"{name[2:]}.json"
+
+
+def _code(secret: bytes, body: bytes) -> bytes:
+    """The authentication code of an entry. The first word keeps it apart from other uses of the secret."""
+    return hmac.new(secret, b"layoutproof answer\n" + body, hashlib.sha256).hexdigest().encode()
+
+
+def _is_there(where: Path) -> bool:
+    """Whether a folder of ours is there. LayoutError where it is not this user's alone, or no folder."""
+    try:
+        found = os.lstat(where)
+    except (OSError, ValueError):
+        return False
+    kinds = stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
+    if problem := not_own(found) if kinds else "it is no folder":
+        raise LayoutError(f"{problem}; or name another folder by {FOLDER}", file=str(where))
+    return True
+
+
+def _secret(where: Path, make: bool) -> bytes | None:
+    """The secret of a folder of answers; None where there is none. make: one is made where there is none yet.
+
+    Raises LayoutError where it is none to rely on: too short, or in a file that is not this user's alone.
+    """
+    given = os.environ.get(SECRET, "")
+    if given:
+        if len(given) < LEAST_SECRET:
+            why = f"{SECRET} has {len(given)} characters, and a secret needs {LEAST_SECRET}"
+            raise LayoutError(f"{why}: make one by `openssl rand -hex 32`")
+        return hashlib.sha256(given.encode(errors="surrogateescape")).digest()
+    kept = _ours("XDG_STATE_HOME", ".local/state", "Application Support", "APPDATA", "Roaming")
+    if kept is None:
+        return None
+    path = kept / "cache.key"
+    if path.resolve().is_relative_to(where.resolve()):
+        raise LayoutError(
+            f"the key of its entries lies in the folder itself; name another folder by {FOLDER}", file=str(path)
+        )
+    if not os.path.lexists(path):
+        if not make:
+            return None
+        _make_secret(path)
+    return _secret_in(path)
+
+
+@lru_cache(maxsize=4)
+def _secret_in(path: Path) -> bytes:
+    _is_there(path.parent)
+    data = read(path, 1024, own=True)
+    if len(data) != _BYTES:
+        raise LayoutError(f"not a key of {_BYTES} bytes: remove it, and a new one is made", file=str(path))
+    return data
+
+
+def _make_secret(path: Path) -> None:
+    """Puts a new secret there, whole or not at all. Of two processes that do so the later one's stays."""
+    import secrets
+    import tempfile
+
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    _is_there(path.parent)
+    # mkstemp makes files that nobody else may read
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(_BYTES))
+        os.replace(temporary, path)
+    except BaseException:
+        _unlink(temporary)
+        raise
 
 
 def _forget_unused(mine: Path) -> None:

@@ -51,13 +51,14 @@ _KINDS = (
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def read(path: str | Path, most: int) -> bytes:
+def read(path: str | Path, most: int, own: bool = False) -> bytes:
     """The contents of a regular file of at most `most` bytes.
 
+    own: only of a file that is this user's alone, and no link; `not_own` says what that is.
     Raises LayoutError, with the file, for everything else: no file, a pipe, a device, a larger file, one that the
     system does not let us read.
     """
-    with _opened(path, most) as stream:
+    with _opened(path, most, own) as stream:
         try:
             # what /proc calls an empty file may go on for ever
             data = stream.read(most + 1)
@@ -68,6 +69,24 @@ def read(path: str | Path, most: int) -> bytes:
     if len(data) > most:
         raise _refused(path, _too_large(most))
     return data
+
+
+def not_own(found: os.stat_result) -> str:
+    """Why what `os.lstat` found, which follows no link, is not this user's alone; "" where it is.
+
+    Whoever may write a link says where it leads, and whoever may write a folder says what lies in it. Where the system
+    has no users by number only a link is refused.
+    """
+    if stat.S_ISLNK(found.st_mode):
+        return "it is a link"
+    if not hasattr(os, "geteuid"):
+        return ""
+    if found.st_uid != os.geteuid():
+        return f"it belongs to another user, number {found.st_uid}"
+    if found.st_mode & 0o077:
+        mode = "700" if stat.S_ISDIR(found.st_mode) else "600"
+        return f"others may read or write it, by its mode {stat.S_IMODE(found.st_mode):o}: `chmod {mode}` it"
+    return ""
 
 
 def read_json(path: str | Path, most: int) -> Any:
@@ -140,22 +159,23 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
     return data
 
 
-def _opened(path: str | Path, most: int) -> BinaryIO:
-    """A regular file of at most `most` bytes, open. LayoutError for anything else."""
-    flags = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+def _opened(path: str | Path, most: int, own: bool = False) -> BinaryIO:
+    """A regular file of at most `most` bytes, open. LayoutError for anything else. own: no link, and nobody else's."""
+    names = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", *(["O_NOFOLLOW"] if own else []))
+    flags = sum(getattr(os, name, 0) for name in names)
     try:
-        found = os.stat(path)
+        found = os.lstat(path) if own else os.stat(path)
     except (OSError, ValueError) as error:
         raise _refused(path, _said(error)) from error
     # before it is opened: opening a device can do something
-    _regular(path, found, most)
+    _regular(path, found, most, own)
     try:
         stream = os.fdopen(os.open(path, os.O_RDONLY | flags), "rb")
     except (OSError, ValueError) as error:
         raise _refused(path, _said(error)) from error
     try:
         # it may have been exchanged in between
-        _regular(path, os.fstat(stream.fileno()), most)
+        _regular(path, os.fstat(stream.fileno()), most, own)
     except BaseException:
         stream.close()
         raise
@@ -172,7 +192,9 @@ def _stdin() -> BinaryIO:
         return io.BytesIO(sys.stdin.buffer.read(MAX_TEXT))
 
 
-def _regular(path: str | Path, found: os.stat_result, most: int) -> None:
+def _regular(path: str | Path, found: os.stat_result, most: int, own: bool) -> None:
+    if own and (problem := not_own(found)):
+        raise _refused(path, problem)
     if not stat.S_ISREG(found.st_mode):
         kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "nothing that holds text")
         raise _refused(path, f"{kind}, not a file")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import hmac
 import json
 import os
+import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from layoutproof.cli.main import cli, run
 from layoutproof.compiler import cache
 from layoutproof.core.result import Verdict
 from layoutproof.questions import cached
@@ -25,6 +33,9 @@ KEY = ["ask", "injective", ["f32[3,5]{1,0}"], {}]
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is kept, and in a folder of the test."""
     monkeypatch.setenv("LAYOUTPROOF_CACHE", str(tmp_path / "cache"))
+    for variable in ("HOME", "XDG_STATE_HOME", "APPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    monkeypatch.delenv("LAYOUTPROOF_CACHE_KEY")
     monkeypatch.setattr(cached, "MIN_SECONDS_TO_CACHE", 0.0)
 
 
@@ -79,11 +90,14 @@ def test_another_tool_is_never_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_tool_is_its_files_and_its_solvers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for the same files and libraries; another one when a file, the version or a solver is another one."""
+    """The same for the same files and libraries, another one for others; an edit may keep a file's size and time."""
     package, library = tmp_path / "package", tmp_path / "library"
     (package / "core").mkdir(parents=True)
     (package / "core" / "a.py").write_text("x = 1")
-    (library / "islpy-2026.1.dist-info").mkdir(parents=True)
+    for name in ("islpy-2026.1", "libtpu-0.0.51"):
+        (library / f"{name}.dist-info").mkdir(parents=True)
+    # a pipe that nobody writes to is no list of plugins
+    os.mkfifo(library / "libtpu-0.0.51.dist-info" / "entry_points.txt")
     monkeypatch.setattr("layoutproof.__file__", str(package / "__init__.py"))
     monkeypatch.setattr(sys, "path", [str(library), *sys.path])
 
@@ -94,14 +108,17 @@ def test_the_tool_is_its_files_and_its_solvers(tmp_path: Path, monkeypatch: pyte
     first = tool()
     seen = {first}
     assert tool() == first
-    (package / "core" / "a.py").write_text("x = 12")
+    time_of = (package / "core" / "a.py").stat()
+    (package / "core" / "a.py").write_text("x = 2")
+    os.utime(package / "core" / "a.py", ns=(time_of.st_atime_ns, time_of.st_mtime_ns))
     seen.add(tool())
-    (library / "islpy-2026.1.dist-info").rename(library / "islpy-2026.2.dist-info")
-    seen.add(tool())
+    for before, after in (("islpy-2026.1", "islpy-2026.2"), ("libtpu-0.0.51", "libtpu-0.0.52")):
+        (library / f"{before}.dist-info").rename(library / f"{after}.dist-info")
+        seen.add(tool())
     monkeypatch.setattr("layoutproof.__version__", "0.0.1")
     seen.add(tool())
     cache.tool.cache_clear()
-    assert len(seen) == 4
+    assert len(seen) == 5
     assert all(len(digest) == 32 and set(digest) <= set("0123456789abcdef") for digest in seen)
 
 
@@ -109,6 +126,12 @@ def flipped(data: bytes) -> bytes:
     """One bit of the middle changed."""
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def signed(data: bytes, code: Callable[[bytes], str]) -> bytes:
+    """An entry edited, with a code that can be made without the secret."""
+    body = data.partition(b"\n")[2].replace(b'"proved"', b'"refuted"')
+    return code(body).encode() + b"\n" + body
 
 
 @pytest.mark.parametrize(
@@ -120,10 +143,13 @@ def flipped(data: bytes) -> bytes:
         lambda d: b"\xff" * 50,
         lambda d: d.replace(b"proved", b"proven"),
         lambda d: d.replace(b'"proved"', b'"refuted"'),
+        lambda d: signed(d, lambda body: hashlib.sha256(body).hexdigest()),
+        lambda d: signed(d, lambda body: hmac.new(b"", body, "sha256").hexdigest()),
+        lambda d: signed(d, lambda body: ""),
     ],
 )
 def test_a_broken_file_is_ignored(breakage: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """Cut, flipped, empty, edited: the question is asked again, and the answer is right."""
+    """Cut, flipped, empty, edited, also with a code made anew: it is asked again, and the answer is right."""
     cached.ask("injective", "f32[3,5]{1,0}")
     (path,) = files(tmp_path)
     path.write_bytes(breakage(path.read_bytes()))
@@ -207,6 +233,7 @@ def test_what_others_left_is_forgotten_after_a_month(tmp_path: Path) -> None:
     old, young, theirs = (tmp_path / "cache" / name for name in ("a" * 32, "b" * 32, "their things"))
     for folder in (old, young, theirs):
         folder.mkdir(parents=True)
+    (tmp_path / "cache").chmod(0o700)
     long_ago = time.time() - 40 * 86400
     os.utime(old, (long_ago, long_ago))
     os.utime(theirs, (long_ago, long_ago))
@@ -235,3 +262,187 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert cache.key_of_paths(["check"], [str(spec)]) is None
     assert cache.key_of_paths(["check"], [str(tmp_path / "none.yaml")]) is None
     assert run(0) != run(0)
+
+
+def plants(entry: Path, elsewhere: Path) -> dict[str, Callable[[], object]]:
+    """What may lie where an entry would. elsewhere: the entry itself."""
+
+    def bound() -> None:
+        with contextlib.chdir(entry.parent), socket.socket(socket.AF_UNIX) as made:
+            made.bind("s")
+        (entry.parent / "s").rename(entry)
+
+    def endless() -> None:
+        with entry.open("wb") as stream:
+            stream.truncate(1 << 40)
+
+    def owned() -> None:
+        shutil.copyfile(elsewhere, entry)
+        entry.chmod(0o666)
+
+    return {
+        "pipe": lambda: os.mkfifo(entry),
+        "socket": bound,
+        "device": lambda: entry.symlink_to("/dev/zero"),
+        "link": lambda: entry.symlink_to(elsewhere),
+        "folder": entry.mkdir,
+        "huge": endless,
+        "of others": owned,
+        "nested": lambda: entry.write_bytes(b"0" * 64 + b"\n" + b"[" * 1_000_000),
+    }
+
+
+@pytest.mark.parametrize("what", list(plants(Path(), Path())))
+def test_what_is_no_file_of_ours_is_no_entry(what: str, tmp_path: Path) -> None:
+    """A miss at once; where it can be replaced the next answer is kept there."""
+    cache.put(KEY, 1)
+    (entry,) = files(tmp_path)
+    entry.rename(tmp_path / "entry")
+    plants(entry, tmp_path / "entry")[what]()
+    assert cache.get(KEY) is None
+    cache.put(KEY, 2)
+    assert cache.get(KEY) == (None if what == "folder" else 2)
+
+
+def nested(deep: int) -> object:
+    """A list in a list, so often."""
+    value: object = 0
+    for _ in range(deep):
+        value = [value]
+    return value
+
+
+def test_what_is_too_deep_to_be_kept_is_not_kept() -> None:
+    """Neither as a key nor as a value; nothing is raised."""
+    cache.put(KEY, nested(100_000))
+    cache.put(nested(100_000), 1)
+    assert (cache.get(KEY), cache.get(nested(100_000))) == (None, None)
+
+
+def test_everything_kept_is_of_the_user_alone(tmp_path: Path) -> None:
+    """Folders 0700, files 0600, the key with them, whatever the umask; the key is no part of the folder."""
+    before = os.umask(0)
+    try:
+        cache.put(KEY, 1)
+    finally:
+        os.umask(before)
+    (entry,) = files(tmp_path)
+    key = next((tmp_path / "home").rglob("cache.key"))
+    assert len(key.read_bytes()) == 32
+    made = [tmp_path / "cache", entry.parent.parent, entry.parent, entry, key.parent, key]
+    assert [oct(stat.S_IMODE(path.stat().st_mode)) for path in made] == [*["0o700"] * 3, "0o600", "0o700", "0o600"]
+    assert cache.refused() == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda kept, key: kept.chmod(0o777), "cache: others may read or write it, by its mode 777: `chmod 700` it"),
+        (lambda kept, key: kept.chmod(0o750), "by its mode 750"),
+        (lambda kept, key: (kept.rename(key.parent / "x"), kept.symlink_to(key.parent / "x")), "cache: it is a link"),
+        (lambda kept, key: (shutil.rmtree(kept), kept.write_text("")), "cache: it is no folder"),
+        (lambda kept, key: (key.unlink(), key.symlink_to("/dev/zero")), "cache.key: it is a link"),
+        (lambda kept, key: (key.unlink(), os.mkfifo(key, 0o600)), "cache.key: a pipe, not a file"),
+        (lambda kept, key: key.write_bytes(b"short"), "cache.key: not a key of 32 bytes"),
+        (lambda kept, key: key.chmod(0o640), "cache.key: others may read or write it, by its mode 640: `chmod 600`"),
+        (lambda kept, key: key.parent.chmod(0o777), "by its mode 777"),
+    ],
+)
+def test_what_others_have_a_hand_in_is_refused(
+    change: Callable[[Path, Path], object], why: str, tmp_path: Path
+) -> None:
+    """One reason, in words; nothing is believed and nothing is kept."""
+    cache.put(KEY, 1)
+    kept, key = tmp_path / "cache", next((tmp_path / "home").rglob("cache.key"))
+    kept.chmod(0o700)
+    change(kept, key)
+    cache._secret_in.cache_clear()
+    assert why in cache.refused()
+    assert "\n" not in cache.refused()
+    seen = files(tmp_path)
+    assert cache.get(KEY) is None
+    cache.put(["more"], 2)
+    assert files(tmp_path) == seen
+
+
+def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is closed to everybody else."""
+    cache.put(KEY, 1)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert "it belongs to another user, number" in cache.refused()
+    assert cache.get(KEY) is None
+
+
+def test_the_key_is_not_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write the entries would have it too."""
+    cache.put(KEY, 1)
+    monkeypatch.setenv("LAYOUTPROOF_CACHE", str(next((tmp_path / "home").rglob("cache.key")).parent))
+    assert "lies in the folder itself" in cache.refused()
+    assert cache.get(KEY) is None
+
+
+def test_a_restored_folder_is_believed_by_who_has_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has another one, or none, as a fork, can neither use nor add to what is kept."""
+    monkeypatch.setenv("LAYOUTPROOF_CACHE_KEY", "a" * 64)
+    cache.put(KEY, 1)
+    assert cache.get(KEY) == 1
+    for other in ("b" * 64, ""):
+        monkeypatch.setenv("LAYOUTPROOF_CACHE_KEY", other)
+        assert cache.get(KEY) is None
+    cache.put(KEY, 2)
+    monkeypatch.setenv("LAYOUTPROOF_CACHE_KEY", "a" * 64)
+    assert cache.get(KEY) is None
+    monkeypatch.setenv("LAYOUTPROOF_CACHE_KEY", "secret")
+    assert "has 6 characters, and a secret needs 32" in cache.refused()
+    assert cache.get(KEY) is None
+
+
+def test_an_entry_of_another_tool_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when somebody moves it to where this tool looks: its own secret is in it, and the other tool."""
+    now = cache.tool()
+    monkeypatch.setattr(cache, "tool", lambda: "0" * 32)
+    cache.put(KEY, "wrong")
+    (old,) = files(tmp_path)
+    monkeypatch.setattr(cache, "tool", lambda: now)
+    cache.put(KEY, "right")
+    (new,) = [path for path in files(tmp_path) if path != old]
+    shutil.copyfile(old, new)
+    assert cache.get(KEY) is None
+
+
+@pytest.mark.parametrize("text", ['"tr\\x61ce": [a.py]', '"tr\\\n  ace": [a.py]', '"ker\\u006eels": [a.py]'])
+def test_words_spelled_by_escapes(text: str) -> None:
+    """YAML's quotes know more than one spelling of a word that names code."""
+    assert cache.speaks_of_code(text.encode())
+    assert cache.speaks_of_code("checks: []".encode("utf-16"))
+    assert not cache.speaks_of_code(b"checks: []")
+
+
+def test_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """For one command: nothing is kept, and nothing that was kept is believed; the next one keeps again."""
+    (tmp_path / "a.yaml").write_text("source: x\nchecks:\n  - injective: f32[3]{0}\n")
+    words = ["check", str(tmp_path / "a.yaml")]
+    assert [run([*words, "--no-cache"]), files(tmp_path)] == [0, []]
+    assert run(words) == 0
+    kept = files(tmp_path)
+    assert kept
+    capsys.readouterr()
+    for options, said in (([], True), (["--no-cache"], False), ([], True)):
+        assert run([*words, *options]) == 0
+        assert ("nothing changed since" in capsys.readouterr().out) is said
+    (tmp_path / "cache").chmod(0o777)
+    assert run(words) == 0
+    shown = capsys.readouterr()
+    assert "nothing changed" not in shown.out
+    assert len(shown.err.splitlines()) == 1
+    assert f"no answer is kept or believed: {tmp_path / 'cache'}: others may" in shown.err
+    assert run([*words, "--no-cache"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_each_command_that_keeps_answers_can_do_without() -> None:
+    """Those whose work reaches `questions.cached` or a compiler's answers."""
+    for name in ("check", "compile", "gate", "hlo", "kernels", "migrate", "search", "why"):
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        assert any("--no-cache" in parameter.opts for parameter in command.params), name

@@ -16,6 +16,7 @@ from layoutproof.cli.arguments import (
     complete_file,
     form_option,
     json_flag,
+    no_cache_flag,
     no_trace_flag,
     print_json,
     print_report,
@@ -40,6 +41,7 @@ from layoutproof.core.document import document
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
 @no_trace_flag
 @svg_option
+@no_cache_flag
 @json_flag
 def command(
     paths: tuple[str, ...],
@@ -55,7 +57,7 @@ def command(
 ) -> int:
     """Prove every claim in spec files (default: the folder specs).
 
-    A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
+    A run on files that have not changed since the last one repeats its answer; --no-cache proves anew.
     Functions that files name (trace:) are imported and traced, where pyproject.toml allows it; --no-trace imports none.
     Interrupted, it reports what is done by then and ends with 130.
 

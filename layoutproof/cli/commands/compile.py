@@ -17,6 +17,7 @@ from layoutproof.cli.arguments import (
     complete_file,
     complete_target,
     json_flag,
+    no_cache_flag,
     print_json,
     say,
     waiting,
@@ -58,6 +59,7 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A folder for records and compiled texts.")
 @click.option("--try", "try_", is_flag=True, help="Compile it again with each candidate for less, and say what helped.")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Lines of each list.")
+@no_cache_flag
 @json_flag
 def command(
     program: str,

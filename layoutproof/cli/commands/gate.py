@@ -17,6 +17,7 @@ from layoutproof.cli.arguments import (
     complete_file,
     form_option,
     json_flag,
+    no_cache_flag,
     no_trace_flag,
     print_json,
     print_report,
@@ -68,6 +69,7 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
 @no_trace_flag
 @svg_option
+@no_cache_flag
 @json_flag
 def command(
     paths: tuple[str, ...],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import VERDICTS, complete_target, json_flag, print_json, say, waiting
+from layoutproof.cli.arguments import VERDICTS, complete_target, json_flag, no_cache_flag, print_json, say, waiting
 
 if TYPE_CHECKING:
     from layoutproof.hlo.found import Audit
@@ -40,6 +40,7 @@ _STYLES = (
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Lines of each table.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--try", "try_", is_flag=True, help="Compile text from before optimization with each candidate for less.")
+@no_cache_flag
 @json_flag
 def command(path: Path, target: str | None, top: int, jobs: int, try_: bool, as_json: bool) -> int:
     """Audit an HLO dump (a file, packed by gzip or not; - for standard input; or all dumps in a folder).

@@ -14,6 +14,7 @@ from layoutproof.cli.arguments import (
     complete_file,
     complete_target,
     json_flag,
+    no_cache_flag,
     no_trace_flag,
     print_json,
     say,
@@ -79,6 +80,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @no_trace_flag
 @svg_option
+@no_cache_flag
 @json_flag
 def command(
     place: str,

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import complete_file, json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.cli.arguments import (
+    complete_file,
+    json_flag,
+    no_cache_flag,
+    no_trace_flag,
+    print_json,
+    say,
+    write_whole,
+)
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.document import document, error_entry
 
@@ -21,6 +29,7 @@ from layoutproof.core.document import document, error_entry
 @click.argument("paths", nargs=-1, shell_complete=complete_file)
 @click.option("--dry-run", is_flag=True, help="Write nothing; print what would change, as a diff.")
 @no_trace_flag
+@no_cache_flag
 @json_flag
 def command(paths: tuple[str, ...], dry_run: bool, no_trace: bool, as_json: bool) -> int:
     """Make what earlier versions wrote into what this version reads: layoutproof.lock, approvals, and the spec files.

@@ -15,6 +15,7 @@ from layoutproof.cli.arguments import (
     complete_file,
     complete_target,
     json_flag,
+    no_cache_flag,
     no_trace_flag,
     print_json,
     say,
@@ -81,6 +82,7 @@ class _Sizes(click.Command):
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
 @no_trace_flag
+@no_cache_flag
 @json_flag
 def command(
     problem: str | None,

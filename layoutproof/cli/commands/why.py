@@ -9,7 +9,7 @@ import os
 
 import click
 
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say
 
 _STYLES = (
     (r"(?m)^line [0-9]+: .*$", "bold"),
@@ -28,6 +28,7 @@ _STYLES = (
     shell_complete=complete_target,
     help="The TPU generation that fixes are for; default v4 and later.",
 )
+@no_cache_flag
 @json_flag
 def command(given: str, target: str | None, as_json: bool) -> int:
     """Explain a message: the text itself, a file with a log, or - for standard input.
