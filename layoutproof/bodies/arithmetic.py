@@ -118,6 +118,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operands = [_either(on, equation, *operands), *operands[1:]]
     (result,) = _elementwise(on, equation, operands)
     which, *cases = operands
     if result.defined:
@@ -146,6 +147,24 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         ]
 
     return [Value(result.dims, result.dtype, result.number, undefined, passed, result.span)]
+
+
+def _either(on: Any, equation: Any, which: Value, *cases: Value) -> Value:
+    """What chooses between single integers: a number that is not known where data say it, so that it is one of them."""
+    if dims_of(equation.outvars[0].aval) or equation.outvars[0].aval.dtype.kind not in "iu" or which.dims:
+        return which
+    try:
+        for case in cases:
+            case.number()
+    except Lost:
+        # then nothing is known of what is chosen
+        return which
+    try:
+        which.number()
+    except Lost:
+        said = on.scalar(which)
+        return Value((), which.dtype, lambda index: said, None if which.defined else which.undefined, which.passed)
+    return which
 
 
 def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -23,6 +23,7 @@ from layoutproof.bodies.values import (
 )
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.term import ZERO, Term
+from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
 
@@ -110,7 +111,7 @@ def _term(on: Any, value: Any) -> Term:
 def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
     """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
     reference, name = view.reference, f"load{access.spot.number}"
-    filled = next((t.dtype for t in every_table(on.kernel) if t.name == reference.name), "")
+    filled = next((t for t in every_table(on.kernel) if t.name == reference.name), None)
     kind = getattr(dtype, "kind", "")
     integral = kind in ("i", "u", "b")
 
@@ -130,9 +131,11 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
             raise Lost(f"what {reference.name} holds")
         if name in on.loads:
             return Term("read", Term("name", name), *(index or (ZERO,)))
-        read = Term("read", Term("name", reference.name), *(entry(index) or (ZERO,)))
+        at = entry(index) or (ZERO,)
+        read = None if filled is None else known_entry(filled, at)
+        read = Term("read", Term("name", reference.name), *at) if read is None else read
         # a module's numbers have no sign, and a view may give another one
-        other = {"u": "i", "s": "u"}.get(filled[:1]) == kind
+        other = {"u": "i", "s": "u"}.get("" if filled is None else filled.dtype[:1]) == kind
         return wrapped(read, ELEMENT_BITS[reference.dtype], kind == "i") if other else read
 
     if reference.name in on.whole:

@@ -94,7 +94,9 @@ class Table:
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
     first: of a table that is onto, among how many of the first entries every value occurs, None = all.
-    place: whether it is where a device is on its mesh: there is a device at each of the values.
+    place: whether it is where a device is on its mesh, or which program of the grid around a pipeline runs it: there is
+    one at each of the values.
+    contents: all entries in row-major order, where the code says them; None = not known.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Table:
     dtype: str = ""
     first: Amount | None = None
     place: bool = False
+    contents: tuple[int, ...] | None = None
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.
@@ -116,6 +119,9 @@ class Table:
         >>> Table("t", (8,), low=0, high=4, monotone=True).assumptions()
         ('0 <= t < 4', 't is monotone')
         """
+        if self.contents is not None:
+            # it is known, and nothing is assumed
+            return ()
         bounds = [] if self.low is None or self.high is None else [f"{self.low} <= {self.name} < {self.high}"]
         said = {w: self.name for w in ("monotone", "injective", "onto") if getattr(self, w)}
         if self.first is not None and self.onto:

@@ -38,7 +38,8 @@ def assuming(kernel: Kernel, tables: Sequence[Table]) -> Kernel:
     """The kernel with these in the place of those of its tables that have their names."""
     new = {table.name: table for table in tables}
     own = tuple(new.pop(table.name, table) for table in kernel.tables)
-    told = {table.name: table for table in (*kernel.scalars, *new.values()) if table.assumptions()}
+    told = {table.name: table for table in (*kernel.scalars, *new.values())}
+    told = {name: table for name, table in told.items() if table.assumptions() or table.contents is not None}
     return replace(kernel, tables=own, scalars=tuple(told.values()))
 
 

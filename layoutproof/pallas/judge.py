@@ -17,6 +17,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed, reads
 from layoutproof.kernel import relations
+from layoutproof.kernel.contents import contradicted, with_entries_written_out
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
@@ -86,12 +87,16 @@ def judge(
     if only == GRID:
         # what is not asked about is not read either
         kernel = replace(kernel, body_reader=None, unread="")
-    kernel = stored_tables.seen_by_maps(kernel)
+    reading = stored_tables.seen_by_maps(kernel)
+    kernel = with_entries_written_out(reading)
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
-    nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, every_table(kernel)) if why), "")
-    nothing = nothing or unfounded(kernel, where, symbols, effort)
+    for against in (contradicted, impossible):
+        nothing = nothing or next((f"vacuous: {why}" for why in map(against, every_table(kernel)) if why), "")
+    open_tables = "" if nothing else unfounded(kernel, where, symbols, effort)
+    if open_tables.startswith("vacuous"):
+        nothing = open_tables
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
@@ -113,7 +118,7 @@ def judge(
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             asked_for.append(Obligation(kernel.name, undecided("")))
             continue
-        here = bound if about_body(name) else kernel
+        here = bound if about_body(name) else reading if getattr(module, "READS", False) else kernel
         with budget(STEPS, effort) as steps:
             dues = _obligations(module, here, chip)
             if len(dues) > MANY:
@@ -121,13 +126,19 @@ def judge(
             obligations = [_made(due, here) for due in dues]
             if nothing:
                 obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
+            elif open_tables:
+                # what reads no table holds whatever tables hold
+                obligations = [
+                    replace(asked, claim=undecided(open_tables)) if _may_read(here, name, asked) else asked
+                    for asked in obligations
+                ]
             answers_ = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
         told = [finding for finding, _ in answers_]
         if steps.left < 0:
             over.add(name)
         for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
-            if about_it or sized or whole:
+            if (about_it or sized or whole) and not (here is reading is not kernel):
 
                 def posed(
                     assumed: Kernel,
@@ -174,7 +185,7 @@ def judge(
         }
     for position, finding in answers.items():
         found[position] = finding
-    if not strict_tables:
+    if not strict_tables or any(table.contents is not None for table in every_table(kernel)):
         pairs = zip(found, asked_for, strict=True)
         found = [refuted_if(kernel, finding, asked, how) for finding, asked in pairs]
     if fixes and not nothing and any(f.verdict is Verdict.REFUTED for f in found):
@@ -602,10 +613,17 @@ def _rests_on(
     return (_tables(kernel, asked) if asked.reads else ()), sized, False
 
 
+def _may_read(kernel: Kernel, name: str, asked: Obligation) -> bool:
+    """Whether an answer may rest on what tables hold: of the body's, all that neither a claim nor a rule settles."""
+    if isinstance(asked.claim, Settled) and about_body(name):
+        return asked.claim.by != "rule"
+    return asked.reads and bool(_tables(kernel, asked))
+
+
 def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:
     """The tables on which an answer may depend; of where devices are there is nothing to assume."""
     if asked.tables:
         named = [table for table in every_table(kernel) if table.name in asked.tables]
     else:
         named = list(tables_of(kernel, about(kernel, asked.subject)))
-    return tuple(table for table in named if not table.place)
+    return tuple(table for table in named if not table.place and table.contents is None)

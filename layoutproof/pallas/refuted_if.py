@@ -17,6 +17,8 @@ from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term
+from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.scalar_memory import every_table
@@ -61,14 +63,22 @@ def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:
     """What a counterexample reads of tables that may hold other numbers, by the name of the table, each entry once."""
     found: dict[str, dict[str, int]] = {}
     tables = [table for table in every_table(kernel) if not _fixed(table)]
+    by_name = {table.name: table for table in tables}
     for label, values in (finding.counterexample or {}).items():
         if not label.endswith(READS) or not isinstance(values, Mapping):
             continue
         for entry, value in values.items():
             of = max((t.name for t in tables if entry == t.name or entry.startswith(f"{t.name}[")), key=len, default="")
-            if of:
+            if of and not _is_there(by_name[of], entry, int(value)):
                 found.setdefault(of, {})[entry] = int(value)
     return {name: [of[entry] for entry in sorted(of, key=_place)] for name, of in found.items()}
+
+
+def _is_there(table: Table, entry: str, value: int) -> bool:
+    """Whether the code itself says that an entry holds a value."""
+    at = tuple(Term("int", k) for k in _place(entry))
+    held = known_entry(table, at) if table.contents is not None else None
+    return held is not None and held.op == "int" and held.args[0] == value
 
 
 def _place(entry: str) -> tuple[int, ...]:

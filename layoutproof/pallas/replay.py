@@ -188,6 +188,8 @@ def _entries(table: Table, value: int | None) -> list[int]:
 
     The even ones never decrease, name no value twice where there are enough, and leave none out where there are not.
     """
+    if table.contents is not None:
+        return list(table.contents)
     low, high = (int(end) for end in range_of(table))
     if table.low is None and table.high is None:
         # nothing is assumed: small numbers rather than the ends of the type

@@ -248,10 +248,15 @@ def fill(*refs):
     refs[-1][...] = jnp.zeros_like(refs[-1])
 
 
+def unknown(table):
+    # what the code says of a table is read: nobody knows what a chip makes of floats
+    return table.astype(jnp.float32).astype(jnp.int32)
+
+
 def call(tables, specs, out=ROWS, shape=SMALL, **more):
     many = len(tables)
     grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=many, grid=(8,), in_specs=specs, out_specs=out)
-    return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **more)(*tables, *[X] * len(specs))
+    return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **more)(*map(unknown, tables), *[X] * len(specs))
 
 
 def scattered():
@@ -288,7 +293,8 @@ def masked():
     scratch = [pltpu.VMEM((8, 128), jnp.float32)]
     specs = {"in_specs": [ROWS], "out_specs": ROWS, "scratch_shapes": scratch}
     grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), **specs)
-    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32))(FEW, X[:28])
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=shape)(unknown(FEW), X[:28])
 
 
 def grown(tables, sizes, spec, out):
@@ -297,7 +303,7 @@ def grown(tables, sizes, spec, out):
         count = len(tables)
         grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=count, grid=sizes, in_specs=[spec], out_specs=out)
         shape = jax.ShapeDtypeStruct((8, 128) if out is FIRST else X.shape, jnp.float32)
-        return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **ALIAS[out is FIRST])(*tables, X)
+        return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **ALIAS[out is FIRST])(*map(unknown, tables), X)
 
     return jax.jit(many)(*sizes)
 

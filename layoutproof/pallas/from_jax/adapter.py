@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -90,6 +90,31 @@ def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, entry
 
 
+def scan_parts(equation: Any) -> tuple[int, int]:
+    """Of a scan: how many constants, how many carried values."""
+    params = equation.params
+    if "num_consts" in params:
+        return int(params["num_consts"]), int(params["num_carry"])
+    # jax 0.12
+    consts, carry, _ = params["ft_in"].update(list(equation.invars)).unpack()
+    return len(list(consts)), len(list(carry))
+
+
+def evaluated(
+    jaxpr: Any, equations: Sequence[Any], variables: Sequence[Any], values: Sequence[Any], result: Any
+) -> Any:
+    """What some equations of a jaxpr compute on this machine's processor. values: of the variables they start from."""
+    jax = need_jax()
+    eval_jaxpr = importlib.import_module("jax._src.core").eval_jaxpr
+    names = jaxpr.debug_info.with_unknown_names()
+    part = jaxpr.replace(
+        eqns=list(equations), constvars=[], invars=list(variables), outvars=[result], effects=set(), debug_info=names
+    )
+    with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
+        (found,) = jax.jit(lambda *given: eval_jaxpr(part, (), *given))(*values)
+    return found
+
+
 def axes_around() -> dict[str, int]:
     """While something is traced: the axes of meshes, and of named grids, around it, with their extents."""
     sizes = importlib.import_module("jax._src.core").get_axis_env().axis_sizes
@@ -100,6 +125,24 @@ def axes_of(equation: Any) -> dict[str, int]:
     """The axes of the mesh that an equation runs its jaxprs on, with their extents; none of what is no shard_map."""
     mesh = equation.params.get("mesh") if equation.primitive.name == "shard_map" else None
     return {str(name): int(extent) for name, extent in dict(getattr(mesh, "shape", None) or {}).items()}
+
+
+def enclosing_id(value: Any) -> str:
+    """What a traced value is called that is an id of the grid or of a mesh around it; "" for anything else."""
+    made = getattr(value, "parent", None)
+    primitive = str(getattr(made, "primitive", ""))
+    if made is None or enclosing_extent(value) is None:
+        return ""
+    if primitive == "axis_index":
+        return f"outer_axis_{made.params['axis_name']}"
+    return f"outer_program_id{int(made.params['axis'])}"
+
+
+def runs_whatever(value: Any) -> bool:
+    """Whether what is traced now runs as often as what made a value: no branch and no loop is between the two."""
+    context = getattr(importlib.import_module("jax._src.core"), "trace_ctx", None)
+    now, then = getattr(context, "trace", None), getattr(value, "_trace", None)
+    return now is not None and now is then
 
 
 def enclosing_extent(value: Any) -> int | None:

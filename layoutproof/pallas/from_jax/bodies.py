@@ -14,7 +14,14 @@ from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.from_jax.adapter import is_jaxs_own, memory_word, opened, place_of, scope_of
+from layoutproof.pallas.from_jax.adapter import (
+    is_jaxs_own,
+    memory_word,
+    opened,
+    place_of,
+    scan_parts,
+    scope_of,
+)
 
 
 class JaxReader:
@@ -36,12 +43,7 @@ class JaxReader:
 
     def scan_parts(self, equation: Any) -> tuple[int, int]:
         """Of a scan: how many constants, how many carried values."""
-        params = equation.params
-        if "num_consts" in params:
-            return int(params["num_consts"]), int(params["num_carry"])
-        # jax 0.12
-        consts, carry, _ = params["ft_in"].update(list(equation.invars)).unpack()
-        return len(list(consts)), len(list(carry))
+        return scan_parts(equation)
 
     def element_type(self, dtype: Any) -> str:
         """XLA's name of an element type."""

@@ -16,7 +16,9 @@ from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
-from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
+from layoutproof.kernel.contents import containing
+from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.pallas.from_jax.adapter import (
     axes_around,
     inner_jaxprs,
@@ -31,7 +33,7 @@ from layoutproof.pallas.from_jax.adapter import (
 )
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
-from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
+from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, taken, with_pipeline_body
 from layoutproof.pallas.from_jax.work import work_of
 
 Found = Kernel | Unmodelled
@@ -44,11 +46,12 @@ def kernel_of(
     given: Sequence[Any] = (),
     platform: str = "",
     axes: Mapping[str, int] = MappingProxyType({}),
+    known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None,
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
-    axes: of the meshes of devices around it.
+    axes: of the meshes of devices around it.  known: the integers of what it is given, where the code says them.
     """
     mapping = params["grid_mapping"]
     vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
@@ -62,6 +65,15 @@ def kernel_of(
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
         tables.append(table_of(f"prefetch{k}", aval))
+    skipped = mapping.num_index_operands
+    shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
+    # the dynamic bounds of the grid come first
+    own = given[len(runtime) :]
+    given_tables, given_inputs = own[:skipped], own[skipped:]
+    tables = [
+        t if k in shared else _known(t, atom, known)
+        for k, (t, atom) in enumerate(zip(tables, [*given_tables, *[None] * skipped], strict=False))
+    ]
     arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
     blocks = list(mapping.block_mappings)
     # of a batched call the index maps take the batch's index too, and count their axes without it
@@ -77,7 +89,6 @@ def kernel_of(
         rest = iter(semantics)
         semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
     # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
-    skipped = mapping.num_index_operands
     aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
     moved = pipelined(params["jaxpr"])
     operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
@@ -102,6 +113,7 @@ def kernel_of(
         source=source,
         work=work_of(opened(params["jaxpr"])[0]),
     )
+    kernel = _with_known_inputs(kernel, given_inputs, known)
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
@@ -109,6 +121,19 @@ def kernel_of(
     if kernel.platform != "tpu":
         return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
     return with_body(params["jaxpr"], placed(kernel, axes))
+
+
+def _known(table: Table, atom: Any, known: Callable[[Any], tuple[int, ...] | None]) -> Table:
+    """The table, with its entries where the code says what the call is given."""
+    values = None if atom is None else known(atom)
+    return table if values is None else containing(table, values)
+
+
+def _with_known_inputs(kernel: Kernel, given: Sequence[Any], known: Callable[[Any], tuple[int, ...] | None]) -> Kernel:
+    """The kernel, with the entries of those inputs that programs see as tables, where the code says them."""
+    atoms = {operand.name: atom for operand, atom in zip(kernel.inputs, given, strict=False)}
+    told = [_known(t, atoms[t.name], known) for t in every_table(kernel) if t.name in atoms]
+    return assuming(kernel, [table for table in told if table.contents is not None])
 
 
 def _says_no_platform(params: Mapping[str, Any]) -> bool:
@@ -201,7 +226,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     grid_given = tuple(options["grid"])
     names = tuple(f"g{k}" for k in range(len(grid_given)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
-    captured: dict[int, tuple[str, Any]] = {}
+    captured: dict[int | str, tuple[str, Any]] = {}
     operands = []
     for role, name, spec, ref in pairs:
         dims = tuple(int(n) for n in ref.shape)
@@ -263,7 +288,7 @@ def _pipeline_index(
     block: Sequence[Block],
     names: Sequence[str],
     grid: Sequence[Any],
-    captured: dict[int, Any],
+    captured: dict[int | str, Any],
     jax: Any,
 ) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
     """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables."""
@@ -291,7 +316,7 @@ def _pipeline_index(
         if not whole and not isinstance(constant, jax.core.Tracer):
             arguments.append(literal(constant))
             continue
-        known = captured.setdefault(id(constant), (f"captured{len(captured)}", constant))
+        known = captured.setdefault(*taken(constant, len(captured)))
         # one number that only the running kernel has is a table of one entry
         number = Term("read", Term("name", known[0]), ZERO)
         arguments.append(Reference(known[0]) if whole else number)

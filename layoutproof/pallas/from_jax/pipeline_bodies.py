@@ -20,11 +20,11 @@ from layoutproof.bodies.values import settled
 from layoutproof.core.errors import shorten
 from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel, Table
-from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, opened
+from layoutproof.pallas.from_jax.adapter import enclosing_extent, enclosing_id, is_literal, opened, runs_whatever
 from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
 from layoutproof.pallas.from_jax.jaxpr_terms import table_of
 
-Captured = dict[int, tuple[str, Any]]
+Captured = dict[int | str, tuple[str, Any]]
 
 
 def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any], captured: Captured) -> Kernel:
@@ -115,7 +115,7 @@ def _around(
     tables: dict[str, Table] = {}
 
     def table(value: Any) -> str:
-        name, _ = captured.setdefault(id(value), (f"captured{len(captured)}", value))
+        name, _ = captured.setdefault(*taken(value, len(captured)))
         tables[name] = captured_table(name, value)
         return name
 
@@ -138,8 +138,17 @@ def _around(
     return [of(v.aval, value) for v, value in zip(jaxpr.constvars, constants, strict=True)], [*tables.values()]
 
 
+def taken(value: Any, number: int) -> tuple[int | str, tuple[str, Any]]:
+    """What is taken from around a pipeline, and its name: an id of the enclosing grid is one, however often."""
+    name = enclosing_id(value)
+    return name or id(value), (name or f"captured{number}", value)
+
+
 def captured_table(name: str, value: Any) -> Table:
-    """What stands for what a pipeline takes from around it; an id of the enclosing grid is below its extent."""
+    """What stands for what a pipeline takes from around it; an id of the enclosing grid is below its extent.
+
+    Where the pipeline runs in every program around it, some program has each of these ids.
+    """
     extent = enclosing_extent(value)
     table = table_of(name, value)
-    return table if extent is None else replace(table, low=0, high=extent)
+    return table if extent is None else replace(table, low=0, high=extent, place=runs_whatever(value))

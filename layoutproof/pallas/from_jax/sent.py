@@ -75,6 +75,7 @@ def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Site]:
 @cache
 def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Site]]:
     """Every call of the function that a text holds, and where it stands: traced once for all requests."""
+    from layoutproof.pallas.from_jax.adapter import opened
     from layoutproof.pallas.from_jax.trace import sites, traced, walk
     from layoutproof.pallas.from_jax.user import argument, device, named_function
 
@@ -85,7 +86,7 @@ def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Site]]:
             function = stack.enter_context(named_function(function))
             args = [argument(value) if isinstance(value, str) else value for value in args]
         jaxpr, _ = traced(function, args, kwargs, **device(target))
-    live = [True] * len(jaxpr.outvars)
+    live = [True] * len(opened(jaxpr)[0].outvars)
     kernels: list[Kernel | Unmodelled] = []
     walk(jaxpr, live, kernels)
     return list(zip(kernels, sites(jaxpr, live), strict=True))

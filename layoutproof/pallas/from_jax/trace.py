@@ -26,6 +26,7 @@ from layoutproof.pallas.from_jax.adapter import (
 )
 from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
+from layoutproof.pallas.from_jax.constants import Constants
 from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 
@@ -47,7 +48,7 @@ def kernels_of(
     """
     jaxpr, pipelines = traced(function, args, kwargs, target=target)
     found: list[Found] = []
-    walk(jaxpr, [True] * len(jaxpr.outvars), found)
+    walk(jaxpr, [True] * len(opened(jaxpr)[0].outvars), found)
     every = [*found, *pipelines.take()]
     return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
 
@@ -70,7 +71,10 @@ def traced(
     *,
     target: str = "v5e",
 ) -> tuple[Any, Pipelines]:
-    """The jaxpr of `function(*args, **kwargs)`, and the pipelines in it. Arguments and errors as of `kernels_of`."""
+    """The jaxpr of `function(*args, **kwargs)` with its constants, and the pipelines in it.
+
+    Arguments and errors as of `kernels_of`.
+    """
     jax = need_jax()
     pipelines = Pipelines()
     kept = dict(kwargs or {})
@@ -94,7 +98,7 @@ def traced(
         except Exception as error:
             text = shorten(" ".join(str(error).split()), 300)
             raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{raised_at(error)}") from None
-    return opened(jaxpr)[0], pipelines
+    return jaxpr, pipelines
 
 
 def walk(
@@ -105,7 +109,7 @@ def walk(
     live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
-    alone = _alone(jaxpr)
+    alone = _alone(opened(jaxpr)[0])
     for site in sites(jaxpr, live, assumed):
         equation, needed = site.equation, site.needed
         place = place_of(equation.source_info)
@@ -113,7 +117,7 @@ def walk(
             if not place and handed:
                 place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
             call = attempt(
-                partial(kernel_of, equation.params, place, needed, equation.invars, axes=site.axes),
+                partial(kernel_of, equation.params, place, needed, equation.invars, axes=site.axes, known=site.known),
                 "pallas_call",
                 place,
             )
@@ -131,6 +135,7 @@ class Site:
     """An equation that runs a kernel. needed: which of its results are used.  assumed: what is assumed there.
 
     axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
+    known: the integers of one of its operands, where constants of the program alone decide them.
     """
 
     equation: Any
@@ -138,31 +143,40 @@ class Site:
     assumed: tuple[str, ...]
     axes: Mapping[str, int]
     beside: Sequence[Any]
+    known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None
 
 
 def sites(
-    jaxpr: Any, live: Sequence[bool], assumed: Sequence[str] = (), axes: Mapping[str, int] = MappingProxyType({})
+    jaxpr: Any,
+    live: Sequence[bool],
+    assumed: Sequence[str] = (),
+    axes: Mapping[str, int] = MappingProxyType({}),
+    constants: Constants | None = None,
 ) -> Iterator[Site]:
     """Each equation that runs a kernel; arguments as of `walk`. axes: of the meshes around the jaxpr.
 
     Pipelines inside are seen where they are traced; loops and calls in a kernel's body hold no further call.
+    constants: what is known of the jaxpr's values; None = of its constants alone.
     """
+    constants = Constants(jaxpr) if constants is None else constants
+    jaxpr, _ = opened(jaxpr)
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
     used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
     for equation in jaxpr.eqns:
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
-            yield Site(equation, needed, said, axes, jaxpr.eqns)
+            yield Site(equation, needed, said, axes, jaxpr.eqns, constants.integers)
             continue
         for _, closed in inner_jaxprs(equation.params):
             inner, _ = opened(closed)
             same = len(inner.outvars) == len(needed)
             yield from sites(
-                inner,
+                closed,
                 needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
                 said,
                 {**axes, **axes_of(equation)},
+                constants.inside(equation, closed),
             )
 
 

@@ -27,6 +27,7 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each
 from layoutproof.kernel.windows import consistent, terms_map
 
 TARGET = False
+READS = True
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:

@@ -1,0 +1,147 @@
+"""Integers of a program that its constants alone decide: tables that a function closes over, or makes of such.
+
+What is computed is what JAX itself would, on this machine, of integers and truth values alone: what a chip rounds
+otherwise decides nothing here. Loops that a condition ends, and what asks the world outside, are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+from layoutproof.kernel.contents import MOST_ENTRIES
+from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, scan_parts
+
+MOST_EQUATIONS = 500
+"""Equations that are computed for one value, with those inside of them."""
+MOST_ELEMENTS = 4 * MOST_ENTRIES
+"""Elements of a value on the way."""
+MOST_TURNS = 1 << 12
+"""Iterations of a loop on the way."""
+_AS_THEY_ARE = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint"})
+"""What hands its operands on to its one jaxpr, each in its place."""
+
+
+class Constants:
+    """The values of one jaxpr that constants alone decide.
+
+    given: of an input, by its number, its value where the code around says it.
+    """
+
+    def __init__(self, jaxpr: Any, given: Callable[[int], Any] = lambda k: None) -> None:
+        self._inner, consts = opened(jaxpr)
+        self._given = given
+        self._held = dict(zip(map(id, self._inner.constvars), consts, strict=False))
+        self._inputs = {id(variable): k for k, variable in enumerate(self._inner.invars)}
+        self._made = {id(v): (k, e) for k, e in enumerate(self._inner.eqns) for v in e.outvars}
+
+    def integers(self, atom: Any) -> tuple[int, ...] | None:
+        """The entries of an atom of integers in row-major order; None where they are not known."""
+        aval = atom.aval
+        if getattr(getattr(aval, "dtype", None), "kind", "") not in ("i", "u", "b"):
+            return None
+        if prod(aval.shape) > MOST_ENTRIES:
+            return None
+        try:
+            value = self.value(atom)
+        except Exception:
+            # what JAX cannot compute here is not known
+            return None
+        return None if value is None else tuple(int(n) for n in value.ravel())
+
+    def inside(self, equation: Any, closed: Any) -> Constants:
+        """Those of a jaxpr that an equation of this one runs."""
+        inner, _ = opened(closed)
+        name, first = equation.primitive.name, 0
+        last = len(equation.invars)
+        if name == "cond":
+            first = 1
+        elif name == "scan":
+            # what it carries, and its rows, differ from one iteration to the next
+            last = scan_parts(equation)[0]
+        elif name not in _AS_THEY_ARE and not name.startswith("custom_"):
+            return Constants(closed)
+        if len(inner.invars) != len(equation.invars) - first:
+            return Constants(closed)
+        return Constants(closed, lambda k: self.value(equation.invars[k + first]) if k + first < last else None)
+
+    def value(self, atom: Any) -> Any:
+        """An array of NumPy, or None."""
+        import numpy
+
+        if is_literal(atom):
+            return numpy.asarray(atom.val)
+        if id(atom) in self._held:
+            held = self._held[id(atom)]
+            known = hasattr(held, "__array__") and not hasattr(held, "_trace") and prod(held.shape) <= MOST_ELEMENTS
+            return numpy.asarray(held) if known else None
+        if id(atom) in self._inputs:
+            return self._given(self._inputs[id(atom)])
+        needed = self._needed(atom)
+        if needed is None:
+            return None
+        equations, variables = needed
+        values = [self.value(variable) for variable in variables]
+        if any(value is None for value in values):
+            return None
+        self._held[id(atom)] = found = numpy.asarray(evaluated(self._inner, equations, variables, values, atom))
+        return found
+
+    def _needed(self, atom: Any) -> tuple[list[Any], list[Any]] | None:
+        """The equations that make a value, in order, and what they start from; None for what is not computed here."""
+        chosen: dict[int, Any] = {}
+        starts: dict[int, Any] = {}
+        todo = [atom]
+        while todo:
+            variable = todo.pop()
+            if is_literal(variable) or id(variable) in starts:
+                continue
+            if id(variable) not in self._made:
+                if id(variable) not in self._held and id(variable) not in self._inputs:
+                    return None
+                starts[id(variable)] = variable
+                continue
+            number, equation = self._made[id(variable)]
+            if number in chosen:
+                continue
+            if not _computed(equation):
+                return None
+            chosen[number] = equation
+            todo += equation.invars
+            if len(chosen) > MOST_EQUATIONS:
+                return None
+        return [chosen[k] for k in sorted(chosen)], list(starts.values())
+
+
+def _computed(equation: Any) -> bool:
+    """Whether an equation, with all that is inside of it, is one that is computed here."""
+    every = list(_every(equation))
+    return len(every) <= MOST_EQUATIONS and all(map(_harmless, every))
+
+
+def _every(equation: Any) -> Iterator[Any]:
+    yield equation
+    for _, closed in inner_jaxprs(equation.params):
+        for inner in opened(closed)[0].eqns:
+            yield from _every(inner)
+
+
+def _harmless(equation: Any) -> bool:
+    name = equation.primitive.name
+    if getattr(equation, "effects", None) or name == "while" or "call" in name.split("_") or "callback" in name:
+        return False
+    if name in ("scan",) and int(equation.params["length"]) > MOST_TURNS:
+        return False
+    if name in ("shard_map", "pallas_call", "core_map", "mpmd_map", "axis_index") or name.startswith("custom_"):
+        return False
+    return all(map(_whole, _avals(equation.outvars)))
+
+
+def _avals(variables: Sequence[Any]) -> Iterator[Any]:
+    yield from (variable.aval for variable in variables)
+
+
+def _whole(aval: Any) -> bool:
+    kind = getattr(getattr(aval, "dtype", None), "kind", "")
+    return kind in ("i", "u", "b") and prod(aval.shape) <= MOST_ELEMENTS
