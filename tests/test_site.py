@@ -207,3 +207,15 @@ def test_examples_of_docstrings_become_code() -> None:
     fenced = loaded("doctests").fenced
     assert fenced("Adds.\n\n>>> 1 + 1\n2\n\nMore.") == "Adds.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
     assert fenced("No example.") == "No example."
+
+
+def test_the_search_finds_words_inside_of_names() -> None:
+    """Names are cut where people would look for their parts; numbers of versions are whole."""
+    (separator,) = re.findall(r"^      separator: '(.*)'$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    separator = separator.replace("''", "'")
+    for text, words in (
+        ("outputs_covered", ["outputs", "covered"]),
+        ("tpu.ragged_dot, (ragged)", ["tpu", "ragged", "dot", "ragged", ""]),
+        ("f32[3,5]{1,0} libtpu 0.0.52.", ["f32", "3", "5", "1", "0", "libtpu", "0.0.52", ""]),
+    ):
+        assert re.split(separator, text) == words
