@@ -70,12 +70,12 @@ class Walk:
     likely: int = -1
     steps: int = 0
     over: bool = False
-    _limit: int = 0
-    _cut: int = 0
-    _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict)
-    _first: dict[str, int] = field(default_factory=dict)
-    _end: dict[str, int] = field(default_factory=dict)
-    _stores: dict[str, list[Access | Copy]] = field(default_factory=dict)
+    _limit: int = field(default=0, init=False)
+    _cut: int = field(default=0, init=False)
+    _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict, init=False)
+    _first: dict[str, int] = field(default_factory=dict, init=False)
+    _end: dict[str, int] = field(default_factory=dict, init=False)
+    _stores: dict[str, list[Access | Copy]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._limit = MOST_STEPS * effort()

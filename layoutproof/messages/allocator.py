@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from layoutproof.core.errors import shorten
 from layoutproof.messages.explanation import Explanation, human
@@ -51,12 +52,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
             first, count = found.get(said, (one, 0))
             found[said] = (first, count + 1)
     for one, count in found.values():
-        yield one if count == 1 else _repeated(one, count)
-
-
-def _repeated(one: Explanation, count: int) -> Explanation:
-    notes = (*one.notes, f"it is printed {count} times")
-    return Explanation(one.kind, one.line, one.said, one.cause, one.reason, one.arrays, one.fixes, notes, one.source)
+        yield one if count == 1 else replace(one, notes=(*one.notes, f"it is printed {count} times"))
 
 
 def _explained(lines: Sequence[Line], at: int) -> Explanation | None:

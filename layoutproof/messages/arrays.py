@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
@@ -13,12 +15,15 @@ from layoutproof.hlo.fixes import DEFAULT_TARGET, fix
 from layoutproof.hlo.shapes import read_array
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.messages.explanation import Array, human
-from layoutproof.messages.sizes_text import printed_as
+from layoutproof.messages.sizes_text import printed_as, size_of
 from layoutproof.questions.ask import ask
 from layoutproof.questions.cheapest import with_order
 
+MOST_ARRAYS = 8
+"""Shapes of a report that are explained; the largest come first."""
 WORTH = Fraction(5, 4)
 """Padded to this many times its elements or more, an array is worth advice."""
+T = TypeVar("T")
 
 
 def array(
@@ -80,11 +85,33 @@ _WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
 _COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
 
 
+def operation(metadata: str) -> tuple[str, str]:
+    """The `op_name` of an operation's metadata and its source as file:line; "" for what is not there."""
+    name, where = _NAME.search(metadata), _WHERE.search(metadata)
+    return name[1] if name else "", f"{where[1]}:{where[2]}" if where else ""
+
+
+def largest(entries: Iterable[tuple[str, str, T]]) -> tuple[list[tuple[str, str, list[T]]], int]:
+    """What a report lists, by shape and printed size, the largest sum first; and how many shapes were cut off.
+
+    entries: (shape, size as it is printed, the entry) of each.
+
+    >>> largest([("f32[8]", "32B", 0), ("f32[9]", "36B", 1), ("f32[8]", "32B", 2)])
+    ([('f32[8]', '32B', [0, 2]), ('f32[9]', '36B', [1])], 0)
+    """
+    groups: dict[tuple[str, str], list[T]] = {}
+    for shape, printed, entry in entries:
+        groups.setdefault((shape, printed), []).append(entry)
+    ordered = sorted(groups.items(), key=lambda item: -size_of(item[0][1]) * len(item[1]))
+    found = [(shape, printed, same) for (shape, printed), same in ordered[:MOST_ARRAYS]]
+    return found, max(0, len(ordered) - MOST_ARRAYS)
+
+
 def made_by(operator: str, label: str) -> str:
     """The operation that makes an array: its name and source line, from the fields `Operator` and `XLA label`."""
-    name, where = _NAME.search(operator), _WHERE.search(operator)
-    by = [shorten(name[1], 120)] if name else []
-    by += [f"{where[1]}:{where[2]}"] if where else []
+    name, where = operation(operator)
+    by = [shorten(name, 120)] if name else []
+    by += [where] if where else []
     by += [shorten(label.split(", metadata=")[0], 120)] if label and not name else []
     if copied := _COPY.search(label):
         by.append(f"a copy of {copied[1]}: the compiler turns it for the operation that comes next")

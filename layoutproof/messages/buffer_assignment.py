@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from layoutproof.core.errors import shorten
-from layoutproof.messages.arrays import array, made_by
+from layoutproof.messages.arrays import array, largest, made_by
 from layoutproof.messages.explanation import Array, Explanation, human, made_of
 from layoutproof.messages.pasted import Line
 from layoutproof.messages.sizes_text import SIZE, size_of
@@ -20,8 +20,6 @@ _STAT = re.compile(rf"\s*(parameter|constant|maybe_live_out|preallocated temp|to
 _ENTRY = re.compile(r"\s*Buffer \d+:\s*$")
 _FIELD = re.compile(r"\s*(Size|Operator|XLA Label|Shape|Entry Parameter Subshape): ?(.*)")
 _ASKED = re.compile(r"[Oo]ut of memory while trying to allocate (\d+) bytes")
-MOST_ARRAYS = 8
-"""Shapes that are explained; the largest come first."""
 SOURCE = "openxla/xla, xla/service/buffer_assignment.cc"
 
 
@@ -72,15 +70,11 @@ def _explained(line: Line, asked: int, parts: dict[str, int], buffers: list[dict
 
 def _arrays(buffers: Sequence[dict[str, str]]) -> tuple[tuple[Array, ...], int]:
     """The shapes of the buffers, the largest sum first, each once with how many there are; and how many were cut."""
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for each in buffers:
-        shape = each.get("Shape") or each.get("Entry Parameter Subshape")
-        if shape:
-            groups.setdefault((shape, each.get("Size", "")), []).append(each)
-    ordered = sorted(groups.items(), key=lambda item: -size_of(item[0][1]) * len(item[1]))
+    shapes = [(each.get("Shape") or each.get("Entry Parameter Subshape", ""), each) for each in buffers]
+    listed, cut = largest((shape, each.get("Size", ""), each) for shape, each in shapes if shape)
     found = []
-    for (shape, printed), same in ordered[:MOST_ARRAYS]:
+    for shape, printed, same in listed:
         kind = "" if "Shape" in same[0] else "parameter"
         by = made_by(same[0].get("Operator", ""), same[0].get("XLA Label", ""))
         found.append(array(shape, printed, made_by=by, kind=kind, count=len(same), tiled=False))
-    return tuple(found), max(0, len(ordered) - MOST_ARRAYS)
+    return tuple(found), cut

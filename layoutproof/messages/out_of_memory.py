@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.messages.arrays import array, made_by
+from layoutproof.messages.arrays import array, largest, made_by
 from layoutproof.messages.explanation import Array, Explanation, human, joined, made_of
 from layoutproof.messages.pasted import Line, search
 from layoutproof.messages.sizes_text import SIZE, size_of
@@ -47,8 +47,6 @@ _SMEM_STEPS = (
     "part that a program needs, or split the call",
     "or leave the table in HBM (memory_space=pl.ANY) and copy rows of it into a small scratch of SMEM",
 )
-MOST_ARRAYS = 8
-"""Shapes of a report that are explained; the largest come first."""
 
 
 @dataclass(slots=True)
@@ -300,18 +298,15 @@ def _chips_of(limit: int) -> list[str]:
 
 def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tuple[Array, ...], int]:
     """The shapes of a list, the largest sum first, each once with how many there are; and how many were cut off."""
-    groups: dict[tuple[str, str], list[_Allocation]] = {}
-    for each in allocations:
-        if "Shape" in each.fields:
-            groups.setdefault((each.fields["Shape"].strip(), each.printed), []).append(each)
-    ordered = sorted(groups.items(), key=lambda item: -sum(each.size for each in item[1]))
+    shaped = [(each.fields["Shape"].strip(), each.printed, each) for each in allocations if "Shape" in each.fields]
+    listed, cut = largest(shaped)
     found = []
-    for (shape, printed), same in ordered[:MOST_ARRAYS]:
+    for shape, printed, same in listed:
         fields = same[0].fields
         by = made_by(fields.get("Operator", ""), fields.get("XLA label", ""))
         kind = re.sub(r"[^\w ].*", "", fields.get("Allocation type", "")).strip()
         found.append(array(shape, printed, target, made_by=by, kind=kind, count=len(same)))
-    return tuple(found), max(0, len(ordered) - MOST_ARRAYS)
+    return tuple(found), cut
 
 
 def _exceeded(line: Line, asked: int, there: int, block: str) -> Explanation:

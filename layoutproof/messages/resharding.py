@@ -15,6 +15,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo.reshards import between
 from layoutproof.layouts import sharding
+from layoutproof.messages.arrays import operation
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import Line, search
 from layoutproof.registry.read import map_of
@@ -24,8 +25,6 @@ _WARNING = re.compile(
     r"(\{.*?\}) (?:without doing|efficiently)"
 )
 _OPERATION = re.compile(r"HLO operation: (%?[\w.\-]+) = (\w+\[[\d,]*\](?:\{[^}]*\})?) ([\w\-]+)\(")
-_SOURCE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
-_NAME = re.compile(r'op_name="([^"]*)"')
 SOURCE = "openxla/xla, xla/service/spmd/spmd_partitioner.cc"
 
 
@@ -37,7 +36,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
     found: dict[tuple[str, str, str], tuple[Line, int]] = {}
     for at, line in enumerate(lines):
         if match := search(_WARNING, lines, at):
-            shape = operation[2] if (operation := _OPERATION.search(line.text)) else ""
+            shape = of[2] if (of := _OPERATION.search(line.text)) else ""
             first, count = found.get((match[1], match[2], shape), (line, 0))
             found[match[1], match[2], shape] = (first, count + 1)
     for (before, after, shape), (line, count) in found.items():
@@ -48,13 +47,13 @@ def _explained(line: Line, before: str, after: str, shape: str, count: int) -> E
     text = line.text
     cause = f"no collective of the partitioner's goes from {before} to {after}, so each device gathers the whole array"
     notes = [f"it is printed {count} times"] * (count > 1)
-    operation, source, name = _OPERATION.search(text), _SOURCE.search(text), _NAME.search(text)
-    if operation:
-        notes.append(f"at {operation[1]}, a {operation[3]} of {operation[2]}")
+    of, (name, source) = _OPERATION.search(text), operation(text)
+    if of:
+        notes.append(f"at {of[1]}, a {of[3]} of {of[2]}")
     if name:
-        notes.append(f"op_name {name[1]}")
+        notes.append(f"op_name {name}")
     if source:
-        notes.append(f"at {source[1]}:{source[2]}")
+        notes.append(f"at {source}")
     try:
         notes.append(_amount(before, after, shape))
     except LayoutError as error:

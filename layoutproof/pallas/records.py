@@ -14,6 +14,8 @@ Variables are numbered as they are made: the arguments, the constants, then the 
 {"jaxpr": k} is a nested jaxpr, {"type": k} an element type, {"tree": ..} what JAX's tree of operands makes, with
 {"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list. Of a pipeline's body,
 "around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for one that cannot be traced.
+Of the kernel, {"term": ..} is an expression: a number, a name, [operation, ..], or of a long one {"parts": [..]}, of
+which the last is the whole and {"part": k} stands for the k-th.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
 from layoutproof.core.size import Size
-from layoutproof.core.term import Term
+from layoutproof.core.term import LONG, Term, every
 from layoutproof.kernel.kernel import (
     MEMORIES,
     SEMANTICS,
@@ -159,13 +161,29 @@ def plain(value: Any) -> Any:
 
 
 def _of_term(term: Term) -> Any:
-    if term.op in ("int", "name"):
-        return term.args[0]
-    return [term.op, *map(_of_term, term.args)]
+    """A tree; of a long term its parts, each once and after those that stand in it, with {"part": k} for the k-th."""
+    if term.weight <= LONG:
+        return term.args[0] if term.op in ("int", "name") else [term.op, *map(_of_term, term.args)]
+    parts = every(term)
+    number = {id(part): {"part": k} for k, part in enumerate(parts)}
+    short = ("int", "name")
+    return {
+        "parts": [
+            part.args[0] if part.op in short else [part.op, *(number.get(id(a)) or _of_term(a) for a in part.args)]
+            for part in parts
+        ]
+    }
 
 
-def _term_of(data: Any) -> Term:
+def _term_of(data: Any, parts: Sequence[Term] = ()) -> Term:
     match data:
+        case {"parts": [_, *_] as each, **other} if not other and not parts:
+            made: list[Term] = []
+            for one in each:
+                made.append(_term_of(one, made))
+            return made[-1]
+        case {"part": int(k), **other} if not other and 0 <= k < len(parts):
+            return parts[k]
         case bool():
             pass
         case int():
@@ -173,7 +191,7 @@ def _term_of(data: Any) -> Term:
         case str():
             return Term("name", data)
         case [str() as op, *args]:
-            return Term(op, *map(_term_of, args))
+            return Term(op, *(_term_of(each, parts) for each in args))
     raise ValueError(f"{shorten(str(data), 40)} is no term")
 
 

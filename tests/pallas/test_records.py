@@ -13,9 +13,11 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import judge
-from layoutproof.pallas.records import read_records
+from layoutproof.pallas.records import _field, plain, read_records
 
 KERNEL = """\
 import jax, jax.numpy as jnp
@@ -206,3 +208,46 @@ def test_a_broken_record_is_an_error_or_an_answer_and_no_traceback(tmp_path: Pat
         if isinstance(call, Kernel):
             judge(call)
     assert outcomes == {"refused", "judged"}
+
+
+def doubled(steps: int) -> Term:
+    """An index that uses the one before it twice, so often."""
+    v = Term("name", "i")
+    for _ in range(steps):
+        v = (v * 3 + v // 2) % 4
+    return v
+
+
+def test_what_stands_in_a_term_twice_is_written_once() -> None:
+    """40 steps were a tree of 2 ** 40 parts: twice the steps are twice the text, and the same index."""
+    sizes = {steps: len(json.dumps(plain(doubled(steps)))) for steps in (20, 40, 80)}
+    assert sizes[80] - sizes[40] <= 3 * (sizes[40] - sizes[20])
+    for steps in (2, 40):
+        again = _field("", json.loads(json.dumps(plain(doubled(steps)))))
+        assert [again.evaluate({"i": i}, Numbers({})) for i in range(9)] == [
+            doubled(steps).evaluate({"i": i}, Numbers({})) for i in range(9)
+        ]
+    # what is short stays as it was written: a tree
+    assert plain(doubled(1)) == {"term": ["%", ["+", ["*", "i", 3], ["//", "i", 2]], 4]}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[], ["i", ["+", {"part": 1}, 1]], ["i", {"part": -1}], [{"part": 0}], {"part": 0}, ["i", {"part": True}, {}]],
+)
+def test_a_part_that_is_none_is_no_term(parts: Any) -> None:
+    """A record of another writer's: a part is one that stands before it."""
+    with pytest.raises(ValueError, match="is no term"):
+        _field("", {"term": {"parts": parts}})
+
+
+def test_a_call_with_a_long_index_is_recorded(tmp_path: Path) -> None:
+    """By the command, which never ended; and it is judged as the function was."""
+    pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
+    place = "lambda i, k: (__import__('functools').reduce(lambda v, _: (v * 3 + v // 2) % 4, range(40), i), 0)"
+    source = KERNEL.replace("START", "0").replace("lambda i, k: (i * 4 + k, 0)", place)
+    (tmp_path / "k.py").write_text(source)
+    traced = run(tmp_path, "k.py:call", "--arg", "f32[64,128]", "--record", "calls.jsonl", "--only", "grid")
+    assert (tmp_path / "calls.jsonl").stat().st_size < 20_000
+    recorded = run(tmp_path, "calls.jsonl", "--only", "grid")
+    assert (traced.returncode, recorded.returncode) == (0, 0), traced.stdout + traced.stderr + recorded.stdout

@@ -173,7 +173,7 @@ def _first(kernel: Kernel, found: Origin, ask: Callable[[Walk], tuple[Answer, Or
     begins = found.element[axis] - (place - extent) if type(extent) is int and place >= extent else 0
     if not 0 <= begins < found.element[axis]:
         return found
-    again = replayed(ask, [replace(walk, likely=begins, steps=0, _known={})])
+    again = replayed(ask, [replace(walk, likely=begins, steps=0)])
     same = again is not None and again.reference is found.reference and again.program == found.program
     return again if same and again is not None and again.element[axis] == begins else found
 
