@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import DUMP_ENDS, lines
+from layoutproof.core.files import DUMP_ENDS, lines, listed
 from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.core.finding import text as finding_text
 from layoutproof.core.result import Verdict
@@ -179,9 +180,9 @@ def _audited(file: Path, target: str | None, alone: bool) -> Audit:
 
 def dumps_of(path: Path) -> tuple[list[Path], list[str]]:
     """The dumps that a path means, and the texts beside them that are none. LayoutError when there is no dump."""
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [path], []
-    texts = sorted(each for each in path.iterdir() if each.name.endswith(DUMP_ENDS) and not each.is_dir())
+    texts = [each for each in listed(path) if each.name.endswith(DUMP_ENDS) and not each.is_dir()]
     dumps = [each for each in texts if _is_dump(each)]
     if not dumps:
         raise LayoutError(f"{path}: no HLO dump here: no .txt or .hlo file has a line that starts with HloModule")

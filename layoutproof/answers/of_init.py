@@ -14,7 +14,7 @@ from typing import Any
 
 from layoutproof.answers.proposed_call import arguments_of
 from layoutproof.core.document import document
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, MIB, lines, read, write_whole
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.visible import json_text
@@ -159,8 +159,10 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
     >>> init(tempfile.mkdtemp()).written[:2]
     ('specs/layouts.yaml', '.layoutproof/spec.schema.json')
     """
+    if not isinstance(folder, str | PathLike):
+        raise LayoutError(f"a folder is named by its path, not {shorten(repr(folder), 60)}")
     root = Path(folder)
-    if not root.is_dir():
+    if not os.path.isdir(root):
         raise LayoutError(f"{root}: there is no such folder")
     git = (root / ".git").exists()
     if not git:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.document import document
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.messages.explanation import Array, Explanation, human
@@ -57,6 +58,8 @@ def why(text: str, *, target: str | None = None) -> Why:
       cause    the blocks of one program take 4194304 bytes of a GPU's shared memory, which has 101376
       fix      blocks of at most 101376 bytes together: 42 times smaller
     """
+    if not isinstance(text, str):
+        raise LayoutError(f"a message is pasted as text, not {shorten(repr(text), 60)}")
     return Why(read(text, None if target is None else generation(target)))
 
 

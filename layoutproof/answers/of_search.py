@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -210,7 +211,7 @@ def _number(name: str, value: object, least: int = 1) -> int:
 
 def _word(problem: object) -> str:
     """A problem that is one word, a ready kernel's name or a function; "" for a file, a text and a mapping."""
-    return problem if isinstance(problem, str) and "\n" not in problem and not Path(problem).is_file() else ""
+    return problem if isinstance(problem, str) and "\n" not in problem and not os.path.isfile(problem) else ""
 
 
 @contextmanager

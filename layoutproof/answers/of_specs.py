@@ -9,6 +9,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import Workers
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, Report
 from layoutproof.specs import report
 from layoutproof.specs.check import Outcome, check_paths, exit_code, unasked_in
@@ -89,7 +90,9 @@ def check(
     >>> check(folder, trace=False).exit_code
     0
     """
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    if not isinstance(given, Iterable):
+        raise LayoutError(f"spec files are named by paths, not {shorten(repr(paths), 60)}")
     names = tuple(str(path) for path in given)
     with only(here(trace)):
         outcomes = check_paths(names, workers or Workers(jobs), progress)

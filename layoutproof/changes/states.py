@@ -94,7 +94,7 @@ class State:
 def on_disk(given: str) -> State:
     """The state that a file or a folder holds. LayoutError where there is none."""
     path = Path(given)
-    if path.is_dir():
+    if os.path.isdir(path):
         # a link that leads nowhere is none, as it is in a revision
         found = [p for p in files_in(path, _ENDS) if p.exists()]
         files = [_read(p.relative_to(path).as_posix(), p) for p in found]
@@ -118,7 +118,7 @@ def pair(old: str, new: str) -> tuple[State, State]:
     """Two states on disk; of two single files, relpath is the new one's name. LayoutError where one is a file and the
     other a folder, or one a record and the other a dump.
     """
-    if Path(old).is_dir() != Path(new).is_dir() and Path(old).exists() and Path(new).exists():
+    if os.path.isdir(old) != os.path.isdir(new) and os.path.lexists(old) and os.path.lexists(new):
         raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
     before, after = on_disk(old), on_disk(new)
     if len(after.files) == 1 and not after.files[0].relpath:

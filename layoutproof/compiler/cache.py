@@ -205,7 +205,7 @@ def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] |
     """
     files: dict[str, bytes] = {}
     for given in map(Path, paths):
-        for path in files_in(given, YAML_ENDS) if given.is_dir() else [given]:
+        for path in files_in(given, YAML_ENDS) if os.path.isdir(given) else [given]:
             try:
                 files[str(path)] = read(path, MAX_YAML)
             except LayoutError:

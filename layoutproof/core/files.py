@@ -125,6 +125,14 @@ def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
     return sorted([*found, *unlisted])
 
 
+def listed(folder: Path) -> list[Path]:
+    """What lies in a folder, sorted. LayoutError where it cannot be listed."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise _refused(folder, _said(error)) from None
+
+
 @contextmanager
 def lines(path: str | Path) -> Iterator[Iterator[str]]:
     """The lines of a program's text, one at a time, line ends as `\\n`: a file's, or standard input's for `-`.

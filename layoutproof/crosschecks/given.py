@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
+from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines, listed
 from layoutproof.crosschecks.case import Call, Case, layout_case
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Instruction
@@ -42,10 +43,10 @@ def given_cases(
 
 def _cases(given: object, args: Sequence[str], kwargs: Mapping[str, str]) -> Iterator[Case]:
     path = Path(str(given)) if isinstance(given, str | Path) else None
-    if path is not None and (path.name.endswith(YAML_ENDS) or path.is_dir()):
+    if path is not None and (path.name.endswith(YAML_ENDS) or os.path.isdir(path)):
         files = [path]
-        if path.is_dir():
-            files = sorted(p for p in path.iterdir() if p.name.endswith((*YAML_ENDS, *DUMP_ENDS)))
+        if os.path.isdir(path):
+            files = [p for p in listed(path) if p.name.endswith((*YAML_ENDS, *DUMP_ENDS))]
         for file in files:
             yield from _of_dump(file) if file.name.endswith(DUMP_ENDS) else _of_specs(file)
     elif path is not None and path.name.endswith(DUMP_ENDS):

@@ -120,7 +120,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for given in map(Path, paths):
-        if given.is_dir():
+        if os.path.isdir(given):
             inside = files_in(given, YAML_ENDS)
             if not inside:
                 raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")

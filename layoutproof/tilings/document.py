@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ def beside(value: str, file: str) -> str:
     if not where or not name.isidentifier():
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(value, 80)!r}")
     path = Path(file).parent / where
-    return f"{path}:{name}" if where.endswith(".py") and path.is_file() else value
+    return f"{path}:{name}" if where.endswith(".py") and os.path.isfile(path) else value
 
 
 def at_key(node: Node, key: str, file: str, problem: str) -> LayoutError:

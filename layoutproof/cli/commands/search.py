@@ -5,6 +5,7 @@ In the list: kernels and programs: Find the best tilings or layouts and prove th
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -178,7 +179,7 @@ def _init(path: Path, as_json: bool) -> int:
     from layoutproof.core.errors import LayoutError
     from layoutproof.tilings.ready import INIT
 
-    if path.exists():
+    if os.path.lexists(path):
         raise LayoutError(f"{path} is there already; --init writes no file over another")
     write_whole(path, INIT.format(name=path).encode())
     if as_json:

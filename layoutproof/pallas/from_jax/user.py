@@ -131,7 +131,10 @@ def _literal(text: str, rule: str) -> Any:
 @contextlib.contextmanager
 def _paths(where: str) -> Iterator[None]:
     """Modules are found as `python -m` finds them: from the current folder first; beside a file, as `python file`."""
-    folder = str(Path(where).resolve().parent) if where.endswith(".py") else os.getcwd()
+    try:
+        folder = str(Path(where).resolve().parent) if where.endswith(".py") else os.getcwd()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LayoutError(f"{shorten(ascii(where), 80)} names no file: {shorten(str(error), 120)}") from None
     sys.path.insert(0, folder)
     try:
         yield
