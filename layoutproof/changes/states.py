@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from layoutproof.changes.git import (
+    LINK,
+    MODULE,
+    author,
+    commit_of,
+    contents_of,
+    has_commit,
+    led_to,
+    listed,
+    top_here,
+    write_tree,
+)
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import (
     DUMP_ENDS,
@@ -148,14 +159,8 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     are neither written nor locked. Submodules are read at the commits that both states name; what changed and is not
     here is named as unread, and so is a file that a link brings in from outside the repository.
     """
-    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-    if reference.startswith("-"):
-        raise LayoutError(f"{shorten(reference, 40)!r} is not a git revision")
-    try:
-        commit = _git([], "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}").decode().strip()
-    except LayoutError:
-        hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
-        raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
+    top = top_here()
+    commit = commit_of(top, reference)
     here = Path.cwd()
     relpaths = [_unit(given, top, here) for given in paths]
     now = []
@@ -178,48 +183,47 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
 
 @contextmanager
 def work_tree_of(reference: str) -> Iterator[str]:
-    """A git revision checked out in a folder of its own while it is needed: the folder there that is the current one.
+    """A git revision written into a folder of its own while it is needed: the folder there that is the current one.
 
-    No hook is run, and the work tree that is here is left alone. LayoutError in git's words where that fails.
+    The repository that is here is left alone. LayoutError where it cannot be written.
     """
-    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    top = top_here()
     with tempfile.TemporaryDirectory(prefix="layoutproof-") as name:
         there = Path(name).resolve() / top.name
-        _git(
-            ["-C", str(top), "-c", f"core.hooksPath={os.devnull}"], "worktree", "add", "--detach", str(there), reference
-        )
-        try:
-            yield str(there / Path.cwd().resolve().relative_to(top.resolve()))
-        finally:
-            _git(["-C", str(top)], "worktree", "remove", "--force", str(there))
+        there.mkdir()
+        write_tree(top, commit_of(top, reference), there)
+        # the top of a repository is known by it, and git takes an empty one for none
+        (there / ".git").mkdir()
+        yield str(there / Path.cwd().resolve().relative_to(top.resolve()))
 
 
 def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
-    """(path, contents) of the nearest file of a name that a git revision has, from the current folder upwards."""
-    here = Path.cwd()
-    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    """(path, contents) of the nearest file of a name that a git revision has, from the current folder upwards.
+
+    LayoutError where there is one and git cannot say what is in it.
+    """
+    here, top = Path.cwd(), top_here()
+    commit = commit_of(top, reference)
     for folder in (here, *here.parents):
-        try:
-            relpath = _unit(str(folder / name), top, here)
-            return relpath, _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{relpath}")
-        except LayoutError:
-            if folder.resolve() == top.resolve():
-                break
+        relpath = _unit(str(folder / name), top, here)
+        for mode, identity, found in listed(top, "ls-tree", commit, [relpath], deep=False):
+            (data,) = contents_of(top, [f"{commit}:{found}" if mode == LINK and "\n" not in found else identity])
+            if data is None:
+                raise LayoutError(f"{found} at {shorten(reference, 60)} is a link that leads to no file of it")
+            return relpath, data
+        if folder.resolve() == top.resolve():
+            break
     return None
 
 
 def is_here(relpath: str) -> bool:
     """Whether the work tree has a file of the repository, by its path from the top."""
-    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-    return (top / relpath).is_file()
+    return (top_here() / relpath).is_file()
 
 
 def whoami() -> str:
     """The name that git signs commits with here, "" where it has none or there is no git."""
-    try:
-        return " ".join(_git([], "config", "user.name").decode(errors="replace").split())
-    except LayoutError:
-        return ""
+    return author(Path.cwd())
 
 
 def _tree(
@@ -231,24 +235,24 @@ def _tree(
     """
     blobs: list[tuple[str, str]] = []
     modules: dict[str, str] = {}
-    listed = [*_listed(top, "ls-tree", commit, relpaths)]
-    there = {name for mode, _, name in listed if mode != "120000"}
+    entries = [*listed(top, "ls-tree", commit, relpaths)]
+    there = {name for mode, _, name in entries if mode != LINK}
     for relpath in relpaths:
         if relpath and not any(name == relpath or name.startswith(f"{relpath}/") for name in there):
-            listed += _behind_a_link(top, commit, relpath)
-    for mode, identity, name in listed:
-        if mode == "160000":
+            entries += _behind_a_link(top, commit, relpath)
+    for mode, identity, name in entries:
+        if mode == MODULE:
             modules[name] = identity
         elif not (name.endswith(_ENDS) or name in relpaths):
             continue
         elif mode.startswith("100"):
             blobs.append((name, identity))
-        elif mode == "120000" and "\n" not in name:
+        elif mode == LINK and "\n" not in name:
             # what is here now is read through its links, so what was there is too
             blobs.append((name, f"{commit}:{name}"))
     names = [PurePosixPath(above, name).as_posix() for name, _ in blobs]
     shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
-    data = _blobs(top, [identity for _, identity in blobs])
+    data = contents_of(top, [identity for _, identity in blobs])
     found = [_kept(name, path, each) for name, path, each in zip(names, shown, data, strict=True) if each is not None]
     unread: list[tuple[str, str]] = []
     modules |= {name: identity for name, identity in (_inside(relpath, top, commit) for relpath in relpaths) if name}
@@ -256,17 +260,20 @@ def _tree(
     for module in sorted({*now, *modules}):
         parts = [str(PurePosixPath(u).relative_to(module)) for u in relpaths if PurePosixPath(u).is_relative_to(module)]
         name = PurePosixPath(above, module).as_posix()
-        more, closed = _module(top / module, here, (modules.get(module), now.get(module)), parts, name)
+        more, closed = _module(top, module, here, (modules.get(module), now.get(module)), parts, name)
         found += more
         unread += closed
     return found, unread
 
 
 def _module(
-    place: Path, here: Path, commits: tuple[str | None, str | None], parts: Sequence[str], name: str
+    top: Path, module: str, here: Path, commits: tuple[str | None, str | None], parts: Sequence[str], name: str
 ) -> tuple[list[File], list[tuple[str, str]]]:
     """As `_tree`, of one submodule. commits: in the old state and in the index, None where there is none."""
+    place = top / module
     old, now = commits
+    if not place.resolve().is_relative_to(top.resolve()):
+        return [], [(name, "the submodule lies behind a link that leads out of the repository")]
     if not (place / ".git").exists():
         if old == now:
             return [], []  # its files are in neither state, and both name the same commit
@@ -274,54 +281,32 @@ def _module(
         return [], [(name, f"the submodule changed and is not here: {hint}")]
     if old is None:
         return [], []
-    try:
-        _git(["-C", str(place)], "cat-file", "-e", f"{old}^{{commit}}")
-    except LayoutError:
+    if not has_commit(place, old):
         return [], [(name, f"the submodule does not have its old commit {old[:10]}: fetch it there first")]
     return _tree(place, here, old, ["" if part == "." else part for part in parts] or [""], name)
 
 
 def _modules_now(top: Path, relpaths: Sequence[str]) -> dict[str, str]:
     """The submodules that the index has below some paths, each with its commit."""
-    return {
-        name: identity for mode, identity, name in _listed(top, "ls-files", "--stage", relpaths) if mode == "160000"
-    }
+    return {name: identity for mode, identity, name in listed(top, "ls-files", "--stage", relpaths) if mode == MODULE}
 
 
 def _inside(relpath: str, top: Path, commit: str) -> tuple[str, str]:
     """The submodule of a commit in which a path lies, with its own commit; ("", "") for none."""
     for folder in [*PurePosixPath(relpath).parents][:-1]:
-        for mode, identity, name in _listed(top, "ls-tree", commit, [folder.as_posix()], deep=False):
-            if mode == "160000":
+        for mode, identity, name in listed(top, "ls-tree", commit, [folder.as_posix()], deep=False):
+            if mode == MODULE:
                 return name, identity
     return "", ""
 
 
 def _behind_a_link(top: Path, commit: str, relpath: str) -> list[tuple[str, str, str]]:
     """What a path leads to that is a link to a folder of the commit, or lies behind one, as `_listed` gives it."""
-    if "\n" in relpath:
-        return []
-    asked = f"{commit}:{relpath}\n".encode(errors="surrogateescape")
-    found = _git(["-C", str(top)], "cat-file", "--batch-check", "--follow-symlinks", given=asked).split()
-    if found[1:2] == [b"blob"]:
-        return [("120000", "", relpath)]
-    if found[1:2] != [b"tree"]:
-        return []
-    inside = _listed(top, "ls-tree", found[0].decode(), [""])
+    kind, identity = led_to(top, commit, relpath)
+    if kind != "tree":
+        return [(LINK, "", relpath)] if kind else []
+    inside = listed(top, "ls-tree", identity, [""])
     return [(mode, identity, f"{relpath}/{name}") for mode, identity, name in inside]
-
-
-def _listed(
-    top: Path, command: str, what: str, relpaths: Sequence[str], deep: bool = True
-) -> Iterator[tuple[str, str, str]]:
-    """(mode, identity, path) of what a commit or the index has at some paths."""
-    flags = ["-r"] if command == "ls-tree" and deep else []
-    before = ["-C", str(top), "--literal-pathspecs"]
-    listing = _git(before, command, *flags, "-z", what, "--", *(u or "." for u in relpaths))
-    for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
-        about, _, name = line.partition("\t")
-        parts = about.split()
-        yield parts[0], parts[2] if command == "ls-tree" else parts[1], name
 
 
 def _kept(name: str, path: str, data: bytes) -> File:
@@ -329,44 +314,6 @@ def _kept(name: str, path: str, data: bytes) -> File:
         return File(name, path, data if name.endswith(YAML_ENDS) else unpacked(data, MAX_DUMP))
     except LayoutError as error:
         return File(name, path, b"", error.problem)
-
-
-def _blobs(top: Path, identities: Sequence[str]) -> list[bytes | None]:
-    """The contents of many blobs from one process; None for a link that leads to no file of the revision."""
-    if not identities:
-        return []
-    given = "".join(f"{i}\n" for i in identities).encode(errors="surrogateescape")
-    out = _git(["-C", str(top)], "cat-file", "--batch", "--follow-symlinks", given=given)
-    found: list[bytes | None] = []
-    at = 0
-    for identity in identities:
-        end = out.index(b"\n", at)
-        head = out[at:end].split()
-        is_link = ":" in identity
-        if head[1:2] != [b"blob"] and not is_link:
-            raise LayoutError(f"git does not have the contents of {identity}: a partial clone? fetch it first")
-        if head[-1:] == [b"missing"]:
-            found.append(None)
-            at = end + 1
-            continue
-        size = int(head[-1])
-        found.append(out[end + 1 : end + 1 + size] if head[1:2] == [b"blob"] else None)
-        at = end + size + 2
-    return found
-
-
-def _git(before: Sequence[str], *arguments: str, given: bytes | None = None) -> bytes:
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            ["git", *before, *arguments], input=given, capture_output=True, env=environment, check=False
-        )
-    except FileNotFoundError:
-        raise LayoutError("--against needs git, which is not installed") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise LayoutError(f"git: {shorten(said[0]) if said else f'{arguments[0]} failed'}")
-    return done.stdout
 
 
 def _unit(given: str, top: Path, here: Path) -> str:
