@@ -21,13 +21,12 @@ from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
 from layoutproof.changes.specs import PROGRAM, Named, Spec, read
 from layoutproof.changes.states import File
-from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.programs.compile import CPU, Asked, Made, made
 from layoutproof.programs.record import Record
-from layoutproof.specs.compiled import asked_of
+from layoutproof.specs.compiled import asked_of, permitted
 
 _OF_RECORDS = frozenset(
     ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
@@ -68,9 +67,7 @@ def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> l
     for entry in entries:
         program = _program(entry)
         try:
-            if program.get("function"):
-                permit(program["function"])
-            one = asked_of(program)
+            one = asked_of(program, permitted(program))
             one = replace(
                 one, folder=folder, name=entry.name, libtpu=library if library and one.target != CPU else one.libtpu
             )

@@ -1,18 +1,23 @@
 """Which user code a file may run: spec and search files name functions, and to trace one is to import and to run it.
 
-Asked in one place, `permit`, before anything is imported. What a person names on a command line is asked for; what a
-file names may come from somebody else:
+Asked in one place: `permit`, before anything is imported, and `function_named`, of what was. What a person names on a
+command line is asked for; what a file names may come from somebody else:
 
     --no-trace      nothing that a file names is imported; what needs it is unknown
     trace = [..]    in [tool.layoutproof] of pyproject.toml: only modules with these prefixes. A file counts as the
                     module that it would be, pkg/kernels/mm.py as pkg.kernels.mm. Against a git revision, its list holds
-    always          a file outside of the repository is refused, as an absolute path, with `..`, or through a link
+    always          a file outside of the repository is refused, as an absolute path, with `..`, or through a link.
+                    A function is a plain name of its module, or a method of one of its classes, and is defined in what
+                    may be imported: what a module imported itself, from Python's library or another, is not the file's
+                    to call
 
 The rule is that of the run and not of a question, so it goes along with the work into other threads and processes.
 """
 
 from __future__ import annotations
 
+import inspect
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,13 +25,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
-from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, closest, shorten
 from layoutproof.core.files import read
 
 T = TypeVar("T")
 R = TypeVar("R")
+_MOST_WRAPPED = 100
 
 PYPROJECT = "pyproject.toml"
 MAX_CONFIG = 1 << 24
@@ -41,6 +48,15 @@ class Tracing:
     on: bool = True
     prefixes: tuple[str, ...] | None = None
     source: str = ""
+
+    def lists(self, module: str) -> bool:
+        """Whether a module, by its name, is among what may be imported."""
+        return self.prefixes is None or any(f"{module}.".startswith(f"{prefix}.") for prefix in self.prefixes)
+
+    @property
+    def allowed(self) -> str:
+        """Who allows what."""
+        return f"{self.source} allows: {', '.join(self.prefixes or ()) or 'nothing'}"
 
 
 _NOW: ContextVar[Tracing] = ContextVar("tracing", default=Tracing())  # noqa: B039
@@ -103,16 +119,17 @@ def stated(data: bytes, place: str) -> Tracing:
     return Tracing(True, tuple(prefixes), place)
 
 
-def permit(place: str, near: Path | None = None) -> None:
-    """Nothing where a function that a file names, `module:function` or `file.py:function`, may be traced.
+def permit(place: str, near: Path | None = None) -> Tracing:
+    """The rule for a function that a file names, `module:function` or `file.py:function`, where it may be traced.
 
     near: the folder that the naming file stands for, the current one by default.
-    Raises Undecided where it is not allowed, LayoutError where it lies outside of the repository.
+    Raises Undecided where it is not allowed, LayoutError where it lies outside of the repository, or its name is none.
     """
-    tracing = _NOW.get()
-    if not tracing.on:
-        raise Unsupported(NOT_TRACED + tracing.source)
-    where = place.rpartition(":")[0]
+    tracing = running()
+    where, _, name = place.rpartition(":")
+    if any(not part.isidentifier() or part.startswith("__") for part in name.split(".")):
+        what = "a function is named by its plain name, or as a method of a class of its module"
+        raise LayoutError(f"{what}, not {shorten(name, 80)!r}")
     names = {where}
     if where.endswith(".py"):
         folder = (Path.cwd() if near is None else near).resolve()
@@ -122,13 +139,82 @@ def permit(place: str, near: Path | None = None) -> None:
                 f"{shorten(where, 120)} lies outside of the repository {root}, and what a file names is run from inside"
             )
             raise LayoutError(f"{why} only; to trace it, name it on the command line: layoutproof kernels {place}")
-        parts = [path.relative_to(base).with_suffix("").parts for base in (root, folder) if path.is_relative_to(base)]
+        # of what the run is about: the folder of the naming file is whoever wrote it to choose
+        bases = {repository_of(Path.cwd()), Path.cwd().resolve()}
+        parts = [path.relative_to(base).with_suffix("").parts for base in bases if path.is_relative_to(base)]
         names = {".".join(names) for names in parts}
-    if tracing.prefixes is None:
+    if not any(map(tracing.lists, names)):
+        raise Unsupported(f"{NOT_TRACED}{shorten(where, 120)} is not among what {tracing.allowed}")
+    return tracing
+
+
+def running() -> Tracing:
+    """The rule of this run. Raises Undecided where nothing that a file names is run."""
+    tracing = _NOW.get()
+    if not tracing.on:
+        raise Unsupported(NOT_TRACED + tracing.source)
+    return tracing
+
+
+def function_named(module: ModuleType, where: str, name: str, rule: Tracing | None) -> object:
+    """What a module has under a name, a method of a class as `Class.method`.
+
+    rule: that of the file that names it, as `permit` gave it; None where a person did, who may name what there is.
+    Raises LayoutError for a name that is not there or leads on through something else than classes, Undecided for what
+    is defined in a module that may not be imported.
+    """
+    found: object = module
+    for k, part in enumerate(parts := name.split(".")):
+        if rule is not None and k and not (isinstance(found, type) and _is_of(module, found.__module__, rule)):
+            what = f"{where}:{'.'.join(parts[:k])} is no class of that module"
+            raise LayoutError(f"{what}; a file names a function by its plain name, or as a method of a class")
+        if not hasattr(found, part):
+            raise LayoutError(f"{where} has no {name!r}{closest(part, dir(found))}")
+        found = getattr(found, part)
+    if rule is not None:
+        _must_be_its_own(found, module, f"{where}:{name}", rule)
+    return found
+
+
+def _must_be_its_own(found: object, module: ModuleType, place: str, rule: Tracing) -> None:
+    code = _code(found)
+    # by the dictionary and not by the name: a file pkg/kernels/os.py is a module called os
+    if code is not None and code.__globals__ is vars(module):
         return
-    if not any(f"{name}.".startswith(f"{prefix}.") for name in names for prefix in tracing.prefixes):
-        listed = ", ".join(tracing.prefixes) or "nothing"
-        raise Unsupported(f"{NOT_TRACED}{shorten(where, 120)} is not among what {tracing.source} allows: {listed}")
+    home = str(getattr(found, "__module__", "") if code is None else code.__globals__.get("__name__", "")) or "nowhere"
+    why = f"{shorten(place, 120)} is defined in {shorten(home, 80)}"
+    if rule.prefixes is None and _is_pythons(home):
+        raise LayoutError(f"{why}, Python's own library: a file names functions of yours")
+    if rule.prefixes is not None and (code is None or not rule.lists(home)):
+        raise Unsupported(f"{NOT_TRACED}{why}, which is not among what {rule.allowed}")
+
+
+def _is_of(module: ModuleType, home: str, rule: Tracing) -> bool:
+    """Whether a class of a module called `home` may be named in a module that was allowed."""
+    return home == module.__name__ or (rule.lists(home) and not (rule.prefixes is None and _is_pythons(home)))
+
+
+def _is_pythons(home: str) -> bool:
+    return home.partition(".")[0] in sys.stdlib_module_names
+
+
+def _code(found: Any) -> FunctionType | None:
+    """The function that is called in the end: behind decorators, partial applications, methods and callable objects."""
+    for _ in range(_MOST_WRAPPED):
+        inner = getattr(found, "__wrapped__", None)
+        if inner is not None:
+            found = inner
+        elif isinstance(found, partial):
+            found = found.func
+        elif isinstance(found, MethodType):
+            found = found.__func__
+        elif isinstance(found, FunctionType):
+            return found
+        elif isinstance(call := inspect.getattr_static(type(found), "__call__", None), FunctionType):
+            found = call
+        else:
+            return None
+    return None
 
 
 def repository_of(folder: Path) -> Path:

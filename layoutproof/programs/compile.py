@@ -18,7 +18,7 @@ from typing import Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Answer, Child, ask
-from layoutproof.compiler.tracing import repository_of
+from layoutproof.compiler.tracing import Tracing, repository_of
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
@@ -43,7 +43,7 @@ class Asked:
     result.  donate: arguments by number.  flags: options of the compiler.
     libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
     folder: in which the program is imported and runs, one of another checkout of the repository that the current folder
-    is in; "" for the current folder.
+    is in; "" for the current folder.  rule: of the file that names it, None where a person did.
     """
 
     program: str
@@ -59,6 +59,7 @@ class Asked:
     libtpu: str = ""
     name: str = ""
     folder: str = ""
+    rule: Tracing | None = None
 
     @property
     def title(self) -> str:
@@ -239,6 +240,7 @@ def request_of(asked: Asked) -> dict[str, Any]:
         "donate": list(asked.donate),
         "flags": dict(asked.flags),
         "libtpu": library and (libtpu.number(library) or library),
+        "rule": None if asked.rule is None else [asked.rule.prefixes, asked.rule.source],
         "elsewhere": str(repository_of(Path.cwd())) if asked.folder else "",
     }
 

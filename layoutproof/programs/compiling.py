@@ -19,6 +19,7 @@ from typing import Any
 import layoutproof
 from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import lines
 from layoutproof.hardware.tpu_chips import CHIPS
@@ -165,10 +166,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
         if request["exported"]:
             function, args, kwargs = _exported(Path(place), mesh)
         else:
-            function = stack.enter_context(user.named_function(place))
-            given = [_tree(value) for value in request["args"]]
-            kwargs = {name: _tree(value) for name, value in request["kwargs"].items()}
-            user._check_arity(function, place, given, kwargs)
+            function, given, kwargs = called(request, stack)
             args = _placed(given, request, mesh)
         options: dict[str, Any] = {}
         if request["donate"]:
@@ -185,10 +183,32 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
         if mesh.axis_names:
             # bare partition specs in the function mean this mesh
             stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
-        lowered = jitted.lower(*args, **kwargs)
+        traced = jitted.trace(*args, **kwargs)
+        _must_give_arrays(traced.jaxpr.jaxpr.outvars, place)
+        lowered = traced.lower()
         if request.get("elsewhere"):
             _refuse_modules_of(Path(request["elsewhere"]))
         return lowered, _names(jax, lowered)
+
+
+def called(request: Mapping[str, Any], stack: contextlib.ExitStack) -> tuple[Any, list[Any], dict[str, Any]]:
+    """(the function that a request names, its arguments, those by name). stack: within it user code runs."""
+    place, said = request["program"], request.get("rule")
+    given = [_tree(value) for value in request["args"]]
+    kwargs = {name: _tree(value) for name, value in request["kwargs"].items()}
+    rule = None if said is None else Tracing(True, None if said[0] is None else tuple(said[0]), said[1])
+    if rule is not None:
+        user.check_stated([*given, *kwargs.values()], place)
+    function = stack.enter_context(user.named_function(place, rule))
+    user._check_arity(function, place, given, kwargs)
+    return function, given, kwargs
+
+
+def _must_give_arrays(results: Sequence[Any], place: str) -> None:
+    """LayoutError where a function gives back no array: of a program of nothing every claim holds."""
+    if all(type(result).__name__ == "Literal" for result in results):
+        what = "only numbers that are known when it is traced" if results else "nothing"
+        raise LayoutError(f"{place} gives back no array, {what}: it is no program")
 
 
 def _refuse_modules_of(checkout: Path) -> None:

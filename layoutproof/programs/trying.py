@@ -18,7 +18,6 @@ from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
 from layoutproof.programs import compiling
 
@@ -70,10 +69,7 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
     if request["exported"]:
         function, args, kwargs = compiling._exported(Path(place), mesh)
     else:
-        function = stack.enter_context(user.named_function(place))
-        given = [compiling._tree(value) for value in request["args"]]
-        kwargs = {name: compiling._tree(value) for name, value in request["kwargs"].items()}
-        user._check_arity(function, place, given, kwargs)
+        function, given, kwargs = compiling.called(request, stack)
         args = compiling._placed(given, request, mesh)
     paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
     leaves = [leaf for _, leaf in paths]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError
+from layoutproof.compiler.tracing import NOT_TRACED, Tracing, permit, running
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import MAX_TEXT, lines, read_json
 from layoutproof.core.finding import Finding
 from layoutproof.programs.claims import judge
 from layoutproof.programs.compile import Asked, Made, made
 from layoutproof.programs.reading import record_of
 from layoutproof.programs.record import Compiled, Record, read_record
+
+_OF_FILES = re.compile(r"(?:^|_)(?:dump|dir|directory|file|path|log|output|cache|extra|to)(?:_|$)")
+"""Options of compilers that say where to read or write, or hand on others: xla_dump_to, xla_gpu_llvm_ir_file."""
 
 
 def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Finding:
@@ -25,12 +29,10 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
     about one that cannot be compiled here unknown. Raises LayoutError for wrong input, Undecided where it may not be
     imported.
     """
-    if program.get("function"):
-        permit(program["function"])
     if program.get("dump") or program.get("record"):
         record, text = _read(json.dumps(program, sort_keys=True))
         return judge(kind, record, options, text, name)
-    found = _compiled(json.dumps(program, sort_keys=True))
+    found = _compiled(json.dumps(program, sort_keys=True), permitted(program))
     problem = found.problem
     if found.record is not None:
         return judge(kind, found.record, options, found.text, name)
@@ -40,16 +42,34 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
     return Finding(kind, name, problem.reason, verdict=problem.verdict)
 
 
+def permitted(program: Mapping[str, Any]) -> Tracing:
+    """The rule for what an entry of the section `programs` names that would be run to compile it.
+
+    Raises Undecided where it may not be, LayoutError for an option of the compiler that names a file: a compiler reads
+    and writes where it is told, as whoever runs it.
+    """
+    rule = permit(program["function"]) if program.get("function") else running()
+    if program.get("libtpu") and rule.prefixes is not None:
+        what = f"the libtpu at {shorten(program['libtpu'], 120)} is code that a file names"
+        raise Unsupported(f"{NOT_TRACED}{what}, and {rule.allowed}; name it on the command line, by --libtpu")
+    for name, value in program.get("flags", {}).items():
+        if _OF_FILES.search(name) or "/" in value or "\\" in value:
+            what = f"{shorten(name, 80)}={shorten(value, 80)}"
+            why = f"an option of the compiler in a file names no other file: {what}"
+            raise LayoutError(f"{why}; give it on the command line, layoutproof compile --flag")
+    return rule
+
+
 @lru_cache(maxsize=32)
-def _compiled(text: str) -> Made:
+def _compiled(text: str, rule: Tracing) -> Made:
     """What comes of a program, once for all claims about it."""
     given = json.loads(text)
-    (found,) = made([asked_of(given)], float(given.get("seconds", 600)))
+    (found,) = made([asked_of(given, rule)], float(given.get("seconds", 600)))
     return found
 
 
-def asked_of(given: Mapping[str, Any]) -> Asked:
-    """What is to be compiled, by an entry of the section `programs` with a function or an export."""
+def asked_of(given: Mapping[str, Any], rule: Tracing) -> Asked:
+    """What is to be compiled, by an entry of the section `programs` with a function or an export, and its rule."""
     return Asked(
         given.get("function") or given["export"],
         given.get("args", ()),
@@ -62,6 +82,7 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
         given.get("donate", ()),
         given.get("flags", {}),
         given.get("libtpu", ""),
+        rule=rule,
     )
 
 

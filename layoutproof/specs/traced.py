@@ -189,9 +189,9 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
 
     wanted = _wanted(layout)
     place = wanted["trace"]
-    permit(place)
-    given, target = wanted.get("args") or (), wanted.get("target")
-    found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume") or ())
+    rule = permit(place)
+    given, kwargs, assume = wanted.get("args") or (), wanted.get("kwargs"), wanted.get("assume") or ()
+    found = calls_of(place, given, kwargs, target=wanted.get("target"), assume=assume, rule=rule)
     if not found:
         raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
     call = wanted.get("call")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from layoutproof.compiler.tracing import permit
+from layoutproof.compiler.tracing import Tracing, permit
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.kernel.kernel import CompilerAnswer, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
@@ -87,9 +87,8 @@ def asked(
     said = {tuple(one.values.values()): one for one in known}
     new = [one.values for one in found if tuple(one.values.values()) not in said]
     try:
-        if problem.body is not None:
-            permit(problem.body, Path(problem.source).parent)
-        questions = [partial(_questions, problem, values, estimate) for values in new]
+        rule = None if problem.body is None else permit(problem.body, Path(problem.source).parent)
+        questions = [partial(_questions, problem, values, estimate, rule) for values in new]
         told = reports(questions, len(new), progress, learned)
     except Undecided as undecided:
         return tuple(Told(one.values, unasked=str(undecided)) for one in found)
@@ -98,7 +97,9 @@ def asked(
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
-def _questions(problem: Problem, values: Mapping[str, int], estimate: bool) -> list[Asked | Compiled]:
+def _questions(
+    problem: Problem, values: Mapping[str, int], estimate: bool, rule: Tracing | None
+) -> list[Asked | Compiled]:
     """What to ask about one candidate; where its body refuses these block sizes, that answer."""
     from layoutproof.pallas.from_jax.user import calls_of
     from layoutproof.tilings.declared_call import array_text
@@ -109,7 +110,7 @@ def _questions(problem: Problem, values: Mapping[str, int], estimate: bool) -> l
         args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]
         args += [array_text(operand.dtype, operand.dims) for operand in kernel.inputs]
         named = {**shape.sizes, **values}
-        kwargs = {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named}
+        kwargs = {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
         try:
             (call,) = calls_of(CALL, args, kwargs, target=problem.target)
         except LayoutError as error:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.term import Term, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
@@ -14,11 +15,14 @@ from layoutproof.pallas.from_jax import user
 from layoutproof.solvers.arrays import ArrayNumbers
 
 
-def call(*arrays: Any, mapping: Mapping[str, Any], body: str, named: Mapping[str, int]) -> Any:
+def call(
+    *arrays: Any, mapping: Mapping[str, Any], body: str, named: Mapping[str, int], rule: Tracing | None = None
+) -> Any:
     """The results of the kernel that `mapping` describes, for tables and inputs in its order.
 
     body: `module:function` or `file.py:function`, called with the refs of tables, inputs, outputs and scratch, and with
     those of `named` (sizes and tile variables) that it takes by name; "" = one that writes zeros.
+    rule: of the file that names it, as `tracing.permit` gave it.
     """
     import jax
     from jax.experimental import pallas as pl
@@ -37,7 +41,7 @@ def call(*arrays: Any, mapping: Mapping[str, Any], body: str, named: Mapping[str
     )
     shapes = [user.argument(array_text(operand.dtype, operand.dims)) for operand in kernel.outputs]
     made = pl.pallas_call(
-        _body(body, named, [len(kernel.inputs) + tables, len(kernel.outputs)]),
+        _body(body, named, rule, [len(kernel.inputs) + tables, len(kernel.outputs)]),
         grid_spec=grid_spec,
         out_shape=[jax.ShapeDtypeStruct(shape.shape, shape.dtype) for shape in shapes],
         input_output_aliases={first + tables: second for first, second in kernel.aliases},
@@ -58,7 +62,7 @@ def array_text(dtype: str, dims: Sequence[Any]) -> str:
     return f"{dtype}[{','.join(map(str, dims))}]"
 
 
-def _body(place: str, named: Mapping[str, int], counts: Sequence[int]) -> Callable[..., None]:
+def _body(place: str, named: Mapping[str, int], rule: Tracing | None, counts: Sequence[int]) -> Callable[..., None]:
     inputs, outputs = counts
     if not place:
 
@@ -71,7 +75,7 @@ def _body(place: str, named: Mapping[str, int], counts: Sequence[int]) -> Callab
         return zeros
     where, _, name = place.rpartition(":")
     with user._paths(where):
-        function = user._function(user._module(where), where, name)
+        function = user._function(user._module(where), where, name, rule)
     own = inspect.signature(function).parameters.values()
     given = {p.name: named[p.name] for p in own if p.kind is p.KEYWORD_ONLY and p.name in named}
     return lambda *refs: function(*refs, **given)

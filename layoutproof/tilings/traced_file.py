@@ -109,7 +109,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     given = {**kwargs, **{name: name for name in said.tune if name not in spoken}}
     with at(root.value["trace"], file):
         place = beside(said.trace, file)
-        permit(place, Path(file).parent)
+        rule = permit(place, Path(file).parent)
 
     def named(values: Mapping[str, int]) -> dict[str, object]:
         return {name: _with_names(value, {**sizes, **values}) for name, value in given.items()}
@@ -120,7 +120,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         told = [
             _with_names(text, {**sizes, **{name: plain(value) for name, value in values.items()}}) for text in assume
         ]
-        return calls_of(place, args, filled, target=said.target, assume=told)
+        return calls_of(place, args, filled, target=said.target, assume=told, rule=rule)
 
     def compiles(candidates: Sequence[Traced], enough: int, **asking: Any) -> Sequence[Report]:
         return reports([partial(questions, one) for one in candidates], enough, **asking)

@@ -15,15 +15,19 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+from layoutproof.compiler.tracing import Tracing, function_named
 from layoutproof.core.element_types import element_bits
-from layoutproof.core.errors import InternalError, LayoutError, Undecided, closest, shorten
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.core.recorded import Recorded
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables
 from layoutproof.pallas.judge import kernel_target
 
 MAX_MODULE = 16 * MIB
+MOST_VALUES = 100_000
+"""That a file may give one function, those in lists counted one by one."""
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
 _NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
 _WIDE = {"s": "int", "u": "uint", "f": "float"}
@@ -37,17 +41,22 @@ def calls_of(
     *,
     target: str | None = None,
     assume: Sequence[str] = (),
+    rule: Tracing | None = None,
 ) -> tuple[Kernel | Unmodelled, ...]:
     """Every Pallas call that a function of the user makes, traced with shapes only.
 
     place: `package.module:function` or `file.py:function`.  args: texts as of `argument`; any other value stands for
     itself.  kwargs: values.  target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.
-    Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises.
+    rule: of the file that names it, as `tracing.permit` gave it; None where a person did.
+    Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises;
+    Undecided for what the rule does not allow.
     """
     chip = "" if target is None else kernel_target(target).name
     values = [argument(value) if isinstance(value, str) else value for value in args]
     named = dict(kwargs or {})
-    with named_function(place) as function:
+    if rule is not None:
+        check_stated([*values, *named.values()], place)
+    with named_function(place, rule) as function:
         _check_arity(function, place, values, named)
         found = _traced(function, values, named, chip, assume)
     check_tables(found, assume)
@@ -55,14 +64,14 @@ def calls_of(
 
 
 @contextlib.contextmanager
-def named_function(place: str) -> Iterator[Callable[..., Any]]:
-    """The function of a place as `calls_of` takes it. Within it user code runs: what it prints is no result of ours,
-    and what it raises is told with its line."""
+def named_function(place: str, rule: Tracing | None = None) -> Iterator[Callable[..., Any]]:
+    """The function of a place, and its rule, as `calls_of` takes them. Within it user code runs: what it prints is no
+    result of ours, and what it raises is told with its line."""
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
     with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
-        yield _function(_module(where), where, name)
+        yield _function(_module(where), where, name, rule)
 
 
 def calls_in(
@@ -184,15 +193,33 @@ def _must_exist(name: str) -> None:
             raise LayoutError(f"there is no module {shorten(part, 80)!r}{whose}; modules are found from {os.getcwd()}")
 
 
-def _function(module: ModuleType, where: str, name: str) -> Callable[..., Any]:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise LayoutError(f"{where} has no {name!r}{closest(part, dir(found))}")
-        found = getattr(found, part)
+def _function(module: ModuleType, where: str, name: str, rule: Tracing | None = None) -> Callable[..., Any]:
+    found: Any = function_named(module, where, name, rule)
     if not callable(found):
         raise LayoutError(f"{where}:{name} is {shorten(repr(found), 60)}, which cannot be called")
     return found  # type: ignore[no-any-return]
+
+
+def check_stated(values: object, place: str) -> None:
+    """Raises LayoutError where a file gives a function something else than shapes, numbers, texts, and lists of them.
+
+    values: as `argument` gives them.
+    """
+    shape: Any = getattr(sys.modules.get("jax"), "ShapeDtypeStruct", ())
+    plain = (type(None), bool, int, float, str, Recorded)
+    todo: list[object] = [values]
+    seen = 0
+    while todo and (seen := seen + 1) <= MOST_VALUES:
+        value = todo.pop()
+        if isinstance(value, Mapping):
+            todo += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            todo += value
+        elif type(value) not in plain and not isinstance(value, shape):
+            said = "shapes, numbers, texts, and lists, tuples and dicts of them"
+            raise LayoutError(f"a file gives {place} {said}, no {type(value).__name__}")
+    if todo:
+        raise LayoutError(f"a file gives {place} more than {MOST_VALUES:,} values")
 
 
 def _check_arity(function: Callable[..., Any], place: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
