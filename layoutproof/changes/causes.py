@@ -30,7 +30,7 @@ _OWN = frozenset(
 """Classes that say that something else is computed, or by others: no layout is the cause of that."""
 _HANDS_ON = frozenset((*MOVERS, "bitcast", "get-tuple-element", "tuple", "parameter", "fusion", "opt-barrier", "while"))
 """Opcodes through which a change is seen although they did not change themselves."""
-_LAYOUT = re.compile(r"\{[^}]*\}")
+_LAYOUT = re.compile(r"\{[^{}]*+\}")
 _RESULT = re.compile(r"result (\d+)")
 MOST_STEPS = 50
 """Instructions that hand a change on without a difference of their own."""

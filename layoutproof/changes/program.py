@@ -48,7 +48,7 @@ MOST_VALUE = 200
 """Characters of a constant that are kept; of a longer one a digest is."""
 MOST_NESTED = 100
 """Computations within one another; programs have a handful."""
-_CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^}]*\}")
+_CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^{}]*+\}")
 _DIRECTION = re.compile(r"\bdirection=(\w+)")
 
 

@@ -1,12 +1,49 @@
-"""Brackets in a text: where one is closed, and what stands between commas outside of all of them."""
+"""Brackets and strings in a text: where one is closed, and what stands between commas outside of all of them.
+
+A string that nobody closes is looked for once: no quote behind it is closed either, so that what follows is read
+without strings. A reader that asked again at each of them would take a time that grows with the square of the text.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_MARK = {True: re.compile(rf"[(){{}}\[\]]|{_QUOTED}"), False: re.compile(rf"[()\[\]]|{_QUOTED}")}
-_MARK_OR_COMMA = {True: re.compile(rf"[(){{}}\[\],]|{_QUOTED}"), False: re.compile(rf"[()\[\],]|{_QUOTED}")}
+QUOTED = r'"(?:[^"\\]|\\.?)*+("?)'
+"""A string in double quotes, whose group is empty where nobody closes it: then it is the rest of the text."""
+_STRING = re.compile(QUOTED, re.DOTALL)
+_COMMENT = re.compile(r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\*/)?")
+_MARKS = {
+    signs: re.compile(rf"[{signs}]|{QUOTED}", re.DOTALL) for signs in (r"(){}\[\]", r"()\[\]", r"(){}\[\],", r"()\[\],")
+}
+_PLAIN = {signs: re.compile(rf"[{signs}]") for signs in _MARKS}
+
+
+def _marks(signs: str, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Where one of the signs, or a string, stands."""
+    for found in _MARKS[signs].finditer(text, start):
+        if found[1] == "":
+            yield from _PLAIN[signs].finditer(text, found.start() + 1)
+            return
+        yield found
+
+
+def without_strings(text: str) -> str:
+    """The text without what stands in double quotes; a string that nobody closes stays.
+
+    >>> without_strings('a="b, c" d="e')
+    'a= d="e'
+    """
+    return _STRING.sub(lambda found: "" if found[1] else found[0], text)
+
+
+def without_remarks(text: str) -> str:
+    """The text without `/* .. */`; one that nobody closes stays.
+
+    >>> without_remarks("a/*index=1*/ b /* c")
+    'a b /* c'
+    """
+    return _COMMENT.sub(lambda found: "" if found[1] else found[0], text) if "/*" in text else text
 
 
 def closing(text: str, start: int, curly: bool = True) -> int:
@@ -19,7 +56,7 @@ def closing(text: str, start: int, curly: bool = True) -> int:
     (15, -1)
     """
     depth = 0
-    for found in _MARK[curly].finditer(text, start):
+    for found in _marks(r"(){}\[\]" if curly else r"()\[\]", text, start):
         mark = found[0]
         if mark in "({[":
             depth += 1
@@ -39,7 +76,7 @@ def between_commas(text: str, curly: bool = True) -> list[str]:
     (['2', 'Element(8, (1, 0))', ''], [''])
     """
     found, depth, begin = [], 0, 0
-    for match in _MARK_OR_COMMA[curly].finditer(text):
+    for match in _marks(r"(){}\[\]," if curly else r"()\[\],", text):
         mark = match[0]
         if mark == ",":
             if depth == 0:

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any
 
-_COMMAND = re.compile(r"(?m)^(\s*):(?=:)")
+_COMMAND = re.compile(r"(?m)^([^\S\n]*+):(?=:)")
 _UNUSUAL = re.compile("[^\n -~]")
 
 

@@ -11,17 +11,17 @@ from layoutproof.hlotext.texts import balanced
 
 TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE = re.compile(r"HloModule ([^\s,]+)(?:, (.*))?")
-_COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+) (?:\(.*\) -> .* )?\{")
+_COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]++) ([({])")
 _ATTRIBUTE = re.compile(r'([A-Za-z_]\w*)=(?:(?=\{)|"(?:[^"\\]|\\.)*"|[^\s,{}"]+)')
 _INDEX = r"\{[\d,\s]*\}"
-_ALIAS = rf"{_INDEX}\s*:\s*\(\s*\d+\s*,\s*{_INDEX}\s*(?:,\s*(?:may|must)-alias\s*)?\)"
-_DONOR = rf"\(\s*\d+\s*,\s*{_INDEX}\s*\)"
+_ALIAS = rf"{_INDEX}\s*:\s*\(\s*\d+\s*,\s*{_INDEX}\s*(?:,\s*(?:may|must)-alias\s*)?\)\s*"
+_DONOR = rf"\(\s*\d+\s*,\s*{_INDEX}\s*\)\s*"
 _FORMS = {
-    "input_output_alias": re.compile(rf"\{{\s*(?:{_ALIAS}(?:\s*,\s*{_ALIAS})*)?\s*\}}"),
-    "buffer_donor": re.compile(rf"\{{\s*(?:{_DONOR}(?:\s*,\s*{_DONOR})*)?\s*\}}"),
+    "input_output_alias": re.compile(rf"\{{\s*(?:{_ALIAS}(?:,\s*{_ALIAS})*)?\}}"),
+    "buffer_donor": re.compile(rf"\{{\s*(?:{_DONOR}(?:,\s*{_DONOR})*)?\}}"),
 }
 _FILE = re.compile(r'(\d+) "(.*)"')
-_FIELD = re.compile(r"(\w+)=(\d+)")
+_FIELD = re.compile(r"(?<!\w)(\w++)=(\d+)")
 
 
 def module_line(line: str, number: int, file: str) -> Header:
@@ -69,8 +69,13 @@ def computation_line(line: str) -> tuple[str, bool] | None:
     >>> computation_line("ENTRY %main.1 (x: f32[2]) -> f32[2] {"), computation_line("add {"), computation_line("x")
     (('main.1', True), ('add', False), None)
     """
-    found = _COMPUTATION.fullmatch(line.strip()) if line.rstrip().endswith("{") else None
-    return None if found is None else (found[2], bool(found[1]))
+    text = line.strip()
+    found = _COMPUTATION.match(text) if text.endswith("{") else None
+    if found is None or (found[3] == "{" and found.end() < len(text)):
+        return None
+    if found[3] == "(" and not (text.endswith(" {") and text.find(") -> ", found.end(), -2) >= 0):
+        return None
+    return found[2], bool(found[1])
 
 
 def table_line(header: Header, table: str, line: str) -> bool:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from layoutproof.core.brackets import without_strings
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.hlotext import demands
@@ -23,13 +24,10 @@ from layoutproof.hlotext.module import Computation, Header, Instruction, Module
 from layoutproof.hlotext.opcodes import OPCODES
 from layoutproof.hlotext.statements import (
     MOST_LINES,
+    Gathered,
     Statement,
-    goes_on,
     header_of,
     inferred,
-    is_open,
-    is_quoted,
-    joined,
     nested,
     statements,
 )
@@ -37,9 +35,8 @@ from layoutproof.hlotext.texts import balanced, compatible, element_of, element_
 
 _SHAPE = r"(?:[a-z]\w*+\[[^\]]*+\](?:\{[^}]*+\})?|b?\(.*?\))"
 _INSTRUCTION = re.compile(rf"\s*+(ROOT )?%?([\w.\-]++) = ({_SHAPE}) ([a-z][\w\-]*+)\(")
-_ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(.*?):?\s*")
-_VALUE = re.compile(r"\s*value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d+),offset=(\d+)\): (.*?)\s*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ALLOCATION = re.compile(r"allocation (\d{1,18}+): size (\d{1,18}+)(.*)")
+_VALUE = re.compile(r"value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d{1,18}),offset=(\d{1,18})\): (.*)")
 MOST_TRIES = 20
 """How often a text is looked at as instructions, each time with a line more."""
 MOST_HEAD = 1000
@@ -48,10 +45,10 @@ _Plain = tuple[bool, str, str, str, str, str, int]
 """A statement, or the tuple that it would be: to make one takes a tenth of the time of its line."""
 STARTS = ("HloModule", "BufferAssignment")
 """What the first line of a module, or of a buffer assignment, starts with."""
-_SIGNATURE = re.compile(
-    r"\s*(ENTRY\s+)?%?([\w.\-]+)\s*(?:\((?:[^{}]|\{[^}]*\})*?\)\s*->(?:[^{}]|\{[^}]*\}(?=\s*[,){]))*)?\{"
-)
-_AFTER = re.compile(r"\A\s*\}(?:\s*,\s*\w+=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,]+))*")
+_SIGNATURE = re.compile(r"\s*+(ENTRY\s++)?%?([\w.\-]++)\s*+([({]?)")
+_SIGNATURE_MARK = re.compile(r"[{}]|\)(?=\s*->)")
+_AFTER_LAYOUT = re.compile(r"\s*[,){]")
+_AFTER = re.compile(r"\s*\}(?:\s*,\s*\w+=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,\"{][^\s,]*+))*+")
 _NO_ELEMENT = re.compile(r"#(?!\d)")
 _TOTAL = re.compile(r"\s*Total bytes used: \d+")
 
@@ -203,23 +200,20 @@ class _Reader:
         first, number = self.line, self.number
         # always past the first line: whoever reads on after an error looks for the next one like it
         self.step()
-        text, many, quoted = joined([first]), 1, False
-        open_still = goes_on(text)
-        while self.line and many < MOST_LINES and (open_still or self.line.startswith(",")):
+        text, many, table = Gathered(first), 1, "origin_recovery_table=" in first
+        while self.line and many < MOST_LINES and (text.goes_on or self.line.startswith(",")):
             if not self.line.strip():
                 # says nothing, however many there are
                 self.step()
                 continue
             # a string in this table is a module of its own
-            if not (quoted and "origin_recovery_table=" in text) and (
-                _starts(self.line) or computation_line(self.line)
-            ):
+            if not (table and text.is_quoted) and (_starts(self.line) or computation_line(self.line)):
                 break
-            text, many = joined([text, self.line]), many + 1
-            quoted, open_still = is_quoted(text), goes_on(text)
+            text.add(self.line)
+            many, table = many + 1, table or "origin_recovery_table=" in self.line
             self.step()
         try:
-            written, rest = header_of(text)
+            written, rest = header_of(text.text)
             if rest:
                 self.lines.back([self.line])
                 self.line, self.number = rest, self.number - 1
@@ -287,23 +281,25 @@ class _Reader:
 
     def _beginning(self) -> tuple[str, bool] | None:
         """As `computation_line`, of a line that people wrote: over several lines, or with instructions after it."""
-        text, more = joined([self.line]), list[str]()
-        head = _SIGNATURE.match(text)
-        while head is None and len(more) < MOST_HEAD:
+        text, more = Gathered(self.line), list[str]()
+        head = _Signature(text.text)
+        while head.may_come and len(more) < MOST_HEAD:
             line = next(self.lines, None)
             if line is None:
                 break
             more.append(line)
-            text = joined([text, line])
-            head = _SIGNATURE.match(text)
-        if head is None:
+            text.add(line)
+            if "{" in line or "}" in line:
+                head.read(text.text)
+        if head.end < 0:
             self.lines.back(more)
             return None
         self.number += len(more)
-        if text[head.end() :].strip():
-            self.lines.back([text[head.end() :]])
+        rest = text.text[head.end :]
+        if rest.strip():
+            self.lines.back([rest])
             self.number -= 1
-        return head[2], bool(head[1])
+        return head.name, head.entry
 
     def _computation(self, name: str, said: str) -> Generator[Event, None, bool]:
         """The instructions after the line that begins a computation, and its End; returns whether nothing is wrong.
@@ -412,7 +408,9 @@ class _Reader:
             return False
         self.roots[name] = result
         yield End(number)
-        rest = _AFTER.sub("", joined([self.line]))
+        text = Gathered(self.line).text
+        after = _AFTER.match(text)
+        rest = text[after.end() :] if after is not None else text
         if rest.strip():
             self.line = rest
         else:
@@ -425,10 +423,10 @@ class _Reader:
         Lines are added until what is open is closed. Nothing comes, and no line is lost, where what is added begins an
         instruction or a module of its own: then the first of them was cut short.
         """
-        taken, text, tries = [line], joined([line]), 0
+        taken, text, tries = [line], Gathered(line), 0
         while True:
-            if not is_open(text) and not self._goes_on():
-                found, rest, wrong = statements(text, number)
+            if not text.is_open and not self._goes_on():
+                found, rest, wrong = statements(text.text, number)
                 if not wrong:
                     return number + len(taken) - 1, found, rest
                 tries += 1
@@ -437,7 +435,7 @@ class _Reader:
                 self.lines.back([*taken[1:], *([] if more is None else [more])])
                 return number, [], ""
             taken.append(more)
-            text = joined([text, more]) if '"' in text or "*" in more else text + joined([more])
+            text.add(more)
 
     def _goes_on(self) -> bool:
         """Whether the next line begins with a comma, as people write attributes."""
@@ -478,11 +476,12 @@ class _Reader:
         allocation, size = -1, 0
         self.step()
         while self.line and not _starts(self.line):
-            found = _ALLOCATION.fullmatch(self.line)
-            value = _VALUE.fullmatch(self.line) if found is None else None
+            line = self.line.strip()
+            found = _ALLOCATION.match(line)
+            value = _VALUE.match(line) if found is None else None
             if found:
                 allocation, size = int(found[1]), int(found[2])
-                yield Allocation(allocation, size, found[3].strip(" ,"), self.number)
+                yield Allocation(allocation, size, found[3].removesuffix(":").strip(" ,"), self.number)
             elif value:
                 what = Value(value[2], int(value[4]), int(value[5]), value[6], allocation, self.number)
                 if allocation < 0 or what.offset + what.size > size:
@@ -497,6 +496,53 @@ class _Reader:
             self.step()
         if self.cut:
             yield self.wrong("the last line of the buffer assignment has no end: cut short?")
+
+
+class _Signature:
+    """The beginning of a computation in a text that may still grow: `name {`, `ENTRY name (..) -> .. {`.
+
+    end: where its bracket ends, -1 while that is not known.  may_come: whether more text may make it one.
+    """
+
+    __slots__ = ("_arrow", "_at", "end", "entry", "may_come", "name")
+
+    def __init__(self, text: str) -> None:
+        self.end, self.name, self.entry, self.may_come = -1, "", False, True
+        self._at, self._arrow = 0, False
+        self.read(text)
+
+    def read(self, text: str) -> None:
+        """Goes on in the text, which begins with what was read before."""
+        if not self._at:
+            head = _SIGNATURE.match(text)
+            if head is None or not head[3]:
+                self.may_come = not text.strip() or (head is not None and head.end() == len(text))
+                return
+            self.name, self.entry, self._at = head[2], bool(head[1]), head.end()
+            if head[3] == "{":
+                self.end, self.may_come = head.end(), False
+                return
+        for mark in _SIGNATURE_MARK.finditer(text, self._at):
+            if mark.start() < self._at:
+                # of a layout that was read as a whole
+                continue
+            if mark[0] == ")":
+                self._arrow = True
+            elif mark[0] == "}":
+                self.may_come = False
+                return
+            else:
+                close = text.find("}", mark.end())
+                layout = close >= 0 and (not self._arrow or _AFTER_LAYOUT.match(text, close + 1) is not None)
+                if self._arrow and not layout:
+                    self.end, self.may_come = mark.end(), False
+                    return
+                if close < 0:
+                    self._at = mark.start()
+                    return
+                self._at = close + 1
+                continue
+            self._at = mark.end()
 
 
 def _starts(line: str, words: str | tuple[str, ...] = STARTS) -> bool:
@@ -550,7 +596,7 @@ def _wrong_attributes(text: str) -> str:
     if not text.startswith(", "):
         return f"expected ', ' and attributes after the operands, found {shorten(text, 40)!r}"
     if text.count("{") == text.count("}"):
-        if text.count('"') % 2 and '"' in _STRING.sub("", text):
+        if text.count('"') % 2 and '"' in without_strings(text):
             return f"a string in the attributes does not end: {shorten(text[-60:], 60)!r}: is text missing?"
         return ""
     whole = "{" + text + "}"

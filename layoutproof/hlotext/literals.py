@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from math import isinf, ldexp
 
+from layoutproof.core.brackets import without_remarks
 from layoutproof.core.errors import shorten
 
 _SHAPE = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _PIECE = re.compile(r"[{}]|-?nan\([^()]*\)|\([^()]*\)|[^\s{},()]+|[^\s,]")
 _INTEGER = re.compile(r"[su](\d+)")
 _NUMBER = re.compile(
-    r"[+-]?(?:0x[\da-fA-F]+(?:\.[\da-fA-F]*)?(?:p[+-]?\d+)?|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
+    r"[+-]?(?:0x[\da-fA-F]+(?:\.[\da-fA-F]*)?(?:p[+-]?\d+)?|\d++(?:\.\d*+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
     r"|inf|nan(?:\(0x[\da-fA-F]+\))?)"
 )
 _MANTISSA = {"f16": (10, 15), "bf16": (7, 127), "f32": (23, 127), "f64": (52, 1023)}
 """Type -> (bits of the mantissa, largest exponent). Smaller types have more special values than these rules say."""
 _ONE_NAN = ("f8e4m3fn", "f8e4m3b11fnuz")
 """Types whose nan has no payload."""
-_COMMENT = re.compile(r"/\*.*?\*/")
 _COMPLEX = re.compile(r"\(.*\)")
 
 
@@ -38,7 +38,7 @@ def wrong_literal(shape: str, text: str) -> str:
     found = _SHAPE.match(shape)
     if found is None or "..." in text:
         return ""
-    text = _COMMENT.sub("", text)
+    text = without_remarks(text)
     kind, sizes = found[1], [int(size) for size in found[2].split(",") if size]
     whole = f"{kind}[{found[2]}]"
     if 0 in sizes:

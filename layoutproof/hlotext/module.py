@@ -15,7 +15,7 @@ from layoutproof.hlotext.texts import balanced, element_of, element_text, parts
 
 _CALLED = re.compile(
     r"\b(calls|to_apply|body|condition|true_computation|false_computation|branch_computations|called_computations"
-    r"|select|scatter)=(\{[^}]*\}|%?[\w.\-]+)"
+    r"|select|scatter)=(\{[^{}]*+\}|%?[\w.\-]+)"
 )
 _END_OF_CALLS = re.compile(r"(?:^|, )(?:sharding|frontend_attributes|metadata|backend_config)=")
 _NO_CALLS = ("metadata=", "index=", "sharding=")

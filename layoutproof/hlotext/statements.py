@@ -8,23 +8,24 @@ Source: `hlo_lexer.cc` and `ParseInstruction`, `ParseInstructionRhs` of `hlo_par
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from layoutproof.core.brackets import closing
+from layoutproof.core.brackets import QUOTED, closing, without_remarks
 from layoutproof.hlotext.texts import element_of, element_text, parts
 
-_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_MARK = re.compile(r'"|/[*/]')
+_TO_QUOTE = re.compile(QUOTED.removeprefix('"'), re.DOTALL)
 _BLANK = re.compile(r"\s+")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(QUOTED, re.DOTALL)
 _HEAD = re.compile(r"(ROOT\s+)?%?([\w.\-]+)\s*=\s*")
-_ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
+_ARRAY = re.compile(r"[a-z]\w*+\[[^\]]*+\](?:\{[^}]*+\})?")
 _OPCODE = re.compile(r"([a-z][\w\-]*)\s*(?=\()")
 _BUFFER = re.compile(r"b\((?:[a-z]\w*\[|\()")
 _NESTED = re.compile(r"[\w\-]\s*\(")
 _KEY = re.compile(r"([A-Za-z_][\w\-]*)\s*=\s*")
 _WORD = re.compile(r'[^\s,(){}\[\]"]+')
-_LAYOUT = re.compile(r"\{[^}]*\}|/\*.*?\*/")
+_LAYOUT = re.compile(r"\{[^{}]*+\}")
 _DIMENSIONS = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _BEGINS = re.compile(r"(?:ENTRY\s+)?%?[\w.\-]+\s*[({]")
 MOST_LINES = 100_000
@@ -68,30 +69,87 @@ class Statement(NamedTuple):
     line: int
 
 
-def without_comments(text: str) -> str:
-    """The text without comments; their line ends stay, so that lines can be counted.
+class Gathered:
+    """Lines as one text without comments, and what of it is still open; each line is looked at once.
 
-    >>> without_comments('a /* b */ "/* c */" // d')
+    The ends of lines in a comment stay, so that lines can be counted.
+
+    >>> Gathered('a /* b */ "/* c */" // d').text
     'a  "/* c */" '
-    """
-    return _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else "\n" * m[0].count("\n"), text)
-
-
-def is_open(text: str) -> bool:
-    """Whether a text without comments goes on: a bracket or string is not closed, or a comma or `=` ends it.
-
-    >>> [is_open(text) for text in ("a = f32[] add(b,", "a = f32[] add(b, c),", "a = f32[] add(b, c)", "ROOT a")]
+    >>> [Gathered(text).is_open for text in ("add(b,", "add(b, c),", "add(b, c)", "ROOT a")]
     [True, True, False, True]
     """
-    end = text.rstrip()
-    return goes_on(text) or end.endswith("=") or (not end.endswith((")", "]", "}")) and "(" not in end)
 
+    __slots__ = ("_called", "_depth", "_end", "_inside", "_last", "_pieces")
 
-def goes_on(text: str) -> bool:
-    """Whether a bracket or string in a text without comments is not closed, or a comma ends it."""
-    bare = _STRING.sub("", text)
-    depth = sum(bare.count(mark) for mark in "([{") - sum(bare.count(mark) for mark in ")]}")
-    return '"' in bare or depth > 0 or bare.rstrip().endswith(",")
+    def __init__(self, line: str = "") -> None:
+        self._pieces, self._inside, self._depth = list[str](), "", 0
+        self._end = self._last = ""
+        self._called = False
+        self.add(line)
+
+    def add(self, line: str) -> None:
+        """The next line, with its end."""
+        at, length = 0, len(line)
+        while at < length:
+            if self._inside == '"':
+                found = _TO_QUOTE.match(line, at)
+                end = length if found is None else found.end()
+                if found is not None and found[1]:
+                    self._inside = ""
+                self._add(line[at:end], quoted=True)
+            elif self._inside:
+                end = line.find("*/", at)
+                self._inside = "" if end >= 0 else self._inside
+                end = end + 2 if end >= 0 else length
+                self._pieces.append("\n" * line.count("\n", at, end))
+            else:
+                mark = _MARK.search(line, at)
+                end = length if mark is None else mark.start()
+                self._add(line[at:end])
+                if mark is not None and mark[0] == "//":
+                    # to the end of the line
+                    end = line.find("\n", end)
+                    end = end if end >= 0 else length
+                elif mark is not None:
+                    self._inside = mark[0]
+                    end = mark.end()
+                    if self._inside == '"':
+                        self._add('"', quoted=True)
+            at = end
+
+    def _add(self, piece: str, quoted: bool = False) -> None:
+        if not piece:
+            return
+        self._pieces.append(piece)
+        if bare := piece.rstrip():
+            self._end = bare[-1]
+            if not quoted:
+                self._last = bare[-1]
+        if not quoted:
+            self._depth += sum(map(piece.count, "([{")) - sum(map(piece.count, ")]}"))
+            self._called = self._called or "(" in piece
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it ends inside a string."""
+        return self._inside == '"'
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a bracket, a string or a comment is not closed, or a comma ends it."""
+        return bool(self._inside) or self._depth > 0 or self._last == ","
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is no whole instruction yet: it goes on, `=` ends it, or it is one word."""
+        return self.goes_on or self._end == "=" or (self._end not in (")", "]", "}") and not self._called)
 
 
 def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
@@ -105,11 +163,12 @@ def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
     ([('a', 'f32[]', 'parameter', 7), ('b', '', 'add', 7)], '} c {', '')
     """
     found = list[Statement]()
-    at = _skipped(text, 0)
+    at, counted = _skipped(text, 0), 0
     while at < len(text):
         if text[at] == "}":
             return found, text[at:], ""
-        one, end = _statement(text, at, line + text.count("\n", 0, at))
+        line, counted = line + text.count("\n", counted, at), at
+        one, end = _statement(text, at, line)
         if one is None:
             return found, "", f"not an instruction: {text[at : at + 80].strip()!r}"
         found += _unnested(one)
@@ -159,7 +218,7 @@ def nested(inside: str) -> bool:
     >>> nested("f32[2]{0:T(8)} convert(%x), %y"), nested("(f32[2]{0:T(8)}, s32[]) %x, /*index=1*/%y")
     (True, False)
     """
-    bare = _LAYOUT.sub("", inside)
+    bare = _LAYOUT.sub("", without_remarks(inside))
     return "(" in bare and _NESTED.search(bare) is not None
 
 
@@ -181,7 +240,8 @@ def _unnested(of: Statement) -> list[Statement]:
 
 def _value(text: str, at: int) -> int:
     """Where the value of an attribute ends; -1 where it is not there, or does not end."""
-    begin = at
+    begin = looked = at
+    meshed = text.endswith("device_ids=", 0, begin)
     while at < len(text):
         mark = text[at]
         if mark in "([{":
@@ -190,7 +250,7 @@ def _value(text: str, at: int) -> int:
                 return -1
         elif mark == '"':
             string = _STRING.match(text, at)
-            if string is None:
+            if string is None or not string[1]:
                 return -1
             at = string.end()
         else:
@@ -198,7 +258,7 @@ def _value(text: str, at: int) -> int:
             if word is None:
                 # `mesh['x'=2], device_ids=(1,0) {'x'}` has spaces in it, and no instruction begins with such a bracket
                 after = _skipped(text, at)
-                meshed = "mesh" in text[begin:at] or text.endswith("device_ids=", 0, begin)
+                meshed, looked = meshed or text.find("mesh", looked, at) >= 0, max(begin, at - 3)
                 if meshed and after > at > begin and text.startswith(("{", "["), after):
                     at = after
                     continue
@@ -304,16 +364,6 @@ def header_of(text: str) -> tuple[str, str]:
     return (", ".join(said), rest and f"{rest}\n") if not rest or _BEGINS.match(rest) else (text, "")
 
 
-def is_quoted(text: str) -> bool:
-    """Whether a text without comments ends inside a string."""
-    return '"' in _STRING.sub("", text)
-
-
-def joined(lines: Iterable[str]) -> str:
-    """Lines as one text without comments."""
-    return without_comments("".join(lines))
-
-
 def _skipped(text: str, at: int) -> int:
     found = _BLANK.match(text, at)
     return found.end() if found else at
@@ -321,4 +371,4 @@ def _skipped(text: str, at: int) -> int:
 
 def _flat(text: str) -> str:
     """The text on one line."""
-    return re.sub(r"\s*\n\s*", " ", text).strip() if "\n" in text else text.strip()
+    return " ".join(line for each in text.split("\n") if (line := each.strip())) if "\n" in text else text.strip()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from layoutproof.core.brackets import between_commas, closing
+from layoutproof.core.brackets import between_commas, closing, without_remarks
 
 _NAMED = re.compile(r"%([\w.\-]+(?:#\d+)*)")
 _BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*(?:#\d+)*)\s*(?=,|$)")
-_COMMENT = re.compile(r"/\*.*?\*/")
-_ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
-_LAYOUT = re.compile(r"\{[^}]*\}")
+_ARRAY = re.compile(r"(?<!\w)[a-z]\w*+\[[^\[\]]*+\](?:\{[^{}]*+\})?")
+_LAYOUT = re.compile(r"\{[^{}]*+\}")
 _BLANK = re.compile(r"\s+")
 _SPACE = re.compile(r"S\(\d+\)")
 
@@ -31,7 +30,7 @@ def parts(text: str) -> list[str]:
     >>> parts("f32[2,3]{1,0:T(8,128)}, /*index=1*/(s32[], f32[])")
     ['f32[2,3]{1,0:T(8,128)}', '(s32[], f32[])']
     """
-    found = between_commas(_COMMENT.sub("", text) if "/*" in text else text)
+    found = between_commas(without_remarks(text))
     return [] if found == [""] else found
 
 
@@ -46,7 +45,7 @@ def operand_names(inside: str) -> tuple[str, ...]:
     named = _NAMED.findall(inside)
     if named or not inside:
         return tuple(named)
-    return tuple(_BARE.findall(_COMMENT.sub("", inside)))
+    return tuple(_BARE.findall(without_remarks(inside)))
 
 
 def element_of(operand: str) -> tuple[str, tuple[int, ...]]:
@@ -104,7 +103,7 @@ def compatible(one: str, other: str) -> bool:
     """
     if one == other or "b(" in one or "b(" in other:
         return True
-    first, second = (_BLANK.sub("", logical(_COMMENT.sub("", text))).replace("<=", "") for text in (one, other))
+    first, second = (_BLANK.sub("", logical(without_remarks(text))).replace("<=", "") for text in (one, other))
     return first == second
 
 

@@ -27,10 +27,10 @@ from layoutproof.kernel.scalar_memory import every_table
 
 MOST_CASES = 64
 """Cases of one relation that a claim gets."""
-_OF_ARGUMENT = re.compile(r"\b([^\W\d]\w*(?:\[\d+\]|\.\w+)+)(?=\s*\[)")
+_OF_ARGUMENT = re.compile(r"(?<![\w.])([^\W\d]\w*+(?:\[\d+\]|\.\w+)+)(?=\s*\[)")
 """The name of an input in scalar memory, `args[1]` or `args[0].starts`, of which entries are read: `args[1][i]`."""
-_SLICED = re.compile(r"\[([^\[\]]*:[^\[\]]*)\]")
-_SLICE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*")
+_SLICED = re.compile(r"\[([^\[\]:]*:[^\[\]]*)\]")
+_SLICE = re.compile(r"\s*(?:(\d+)\s*)?:\s*(?:(\d+)\s*)?")
 
 
 def parse_relation(text: str) -> Term:

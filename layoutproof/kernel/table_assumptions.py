@@ -24,11 +24,9 @@ _NAME = r"\s*([^\W\d]\w*(?:\.\w+|\s*\[[^\]]*\])*)"
 _IS = re.compile(_NAME + r"\s+is\s+(\w+)\s*")
 _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?)(?P<high>[^<]+)")
 _TABLE = re.compile(_NAME + r"\s*")
-_ENTRIES = re.compile(r"(.*?)\s*\[([^\]]*)\]")
-"""A table and indices: `t[i]`, `t[:, 2]`."""
-_WHOLE = re.compile(r"\s*(:|\.\.\.?|[^\W\d]\w*|)\s*")
+_WHOLE = re.compile(r":|\.\.\.?|[^\W\d]\w*|")
 """An index that stands for all of a dimension."""
-_FIRST = re.compile(r"(.*?)\s*\[\s*:([^:\]]+)\]")
+_FIRST = re.compile(r"\s*:([^:]+)")
 """The first entries of a table: `t[:n]`."""
 
 
@@ -99,19 +97,29 @@ def _and(table: Table, said: Mapping[str, Any]) -> Table:
     return replace(table, **said)
 
 
+def _entries(written: str) -> tuple[str, str] | None:
+    """A table and indices, of `t[i]` or `t[:, 2]`; None where there are none.
+
+    >>> _entries("args[1] [:, 2]"), _entries("t")
+    (('args[1]', ':, 2'), None)
+    """
+    begin = written.find("[", written.rfind("]", 0, -1) + 1)
+    return (written[:begin].rstrip(), written[begin + 1 : -1]) if begin >= 0 and written.endswith("]") else None
+
+
 def _of_entries(written: str, known: Collection[str] = ()) -> str:
     """The name of a table of which `t[i]` or `t` was written."""
-    entries = _ENTRIES.fullmatch(written)
-    of_name = entries is None or entries[2].strip().isdigit()
-    return written if written in known or of_name or entries is None else entries[1]
+    entries = _entries(written)
+    of_name = entries is None or entries[1].strip().isdigit()
+    return written if written in known or of_name or entries is None else entries[0]
 
 
 def _of_all(written: str, sizes: Collection[str] = ()) -> bool:
     """Whether `t` or `t[i, j]` was written: every entry, by an index of its own for each dimension."""
-    entries = _ENTRIES.fullmatch(written.strip())
-    if entries is None or entries[2].strip().isdigit():
+    entries = _entries(written.strip())
+    if entries is None or entries[1].strip().isdigit():
         return True
-    parts = [part.strip() for part in entries[2].split(",")]
+    parts = [part.strip() for part in entries[1].split(",")]
     names = [part for part in parts if part[:1].isidentifier()]
     return all(map(_WHOLE.fullmatch, parts)) and len({*names}) == len(names) and not {*names} & {*sizes}
 
@@ -174,14 +182,15 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
     if said is not None:
         if said[2] not in WORDS:
             raise LayoutError(f"a table is {', '.join(WORDS)}, not {said[2]!r}", text=text)
-        first = _FIRST.fullmatch(said[1].strip())
+        entries = _entries(said[1].strip())
+        first = _FIRST.fullmatch(entries[1]) if entries is not None else None
         if first is None and not _of_all(said[1]):
             raise LayoutError(f"{said[2]!r} is said of all of a table, not of a part of one: {shown}", text=text)
-        if first is None:
+        if first is None or entries is None:
             return said[1], {said[2]: True}
         if said[2] != "onto":
             raise LayoutError(f"of the first entries only 'onto' can be said, not {said[2]!r}", text=text)
-        return first[1], {"onto": True, "first": parse(first[2])}
+        return entries[0], {"onto": True, "first": parse(first[1])}
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:

@@ -24,7 +24,7 @@ from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, reads, trace
 from layoutproof.kernel.kernel_parts import parts_of
 
-_BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
+_BOUNDED = re.compile(r"\s*\((?P<bounds>[^()<]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 _BOUND = re.compile(r"<[^,()]*")
 
 

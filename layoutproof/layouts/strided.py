@@ -26,9 +26,10 @@ from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, dimension_names
 
 _FORM = re.compile(
-    r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"
-    r"(?:\s*offset\s+(?P<offset>(?:(?!\bin\b).)+?))?(?:\s+in\s+(?P<size>.+?))?\s*"
+    r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)(?P<rest>.*)", re.DOTALL
 )
+_OFFSET = re.compile(r"\s*offset\s")
+_IN = re.compile(r"(?<=\s)in(?=\s)")
 _NUMPY = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bfloat16|complex(?:64|128))")
 
 
@@ -121,8 +122,14 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
         return _checked(str(kind), value["shape"], value["strides"], value.get("offset"), value.get("size"), str(value))
     if not isinstance(value, str):
         raise LayoutError(f"a strided layout is a text such as f32[3,5] strides (4,1), not {value!r}")
-    found = _FORM.fullmatch(value) if len(value) < 4096 else None
-    if found is None:
+    found = _FORM.match(value) if len(value) < 4096 else None
+    rest = found["rest"].rstrip() if found is not None else ""
+    offset, size, begin = None, None, _OFFSET.match(rest)
+    if (inside := _IN.search(rest)) is not None:
+        rest, size = rest[: inside.start()].rstrip(), rest[inside.end() :].strip()
+    if begin is not None:
+        rest, offset = "", rest[begin.end() :].strip()
+    if found is None or rest or offset == "" or size == "":
         raise LayoutError(
             "a strided layout is written f32[3,5] strides (4,1), optionally followed by 'offset 2' and 'in 24'",
             text=value,
@@ -131,8 +138,8 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
         found["type"],
         found["shape"].split(",") if found["shape"].strip() else [],
         found["strides"].split(",") if found["strides"].strip() else [],
-        found["offset"],
-        found["size"],
+        offset,
+        size,
         value,
     )
 

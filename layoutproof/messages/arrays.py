@@ -82,7 +82,7 @@ def array(
 
 _NAME = re.compile(r'op_name="([^"]*)"?')
 _WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
-_COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
+_COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\[\]]*+\](?:\{[^{}]*+\})?)")
 
 
 def operation(metadata: str) -> tuple[str, str]:

@@ -14,8 +14,8 @@ from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.kinds import Kind, Told, explained
 from layoutproof.messages.pasted import Line
 
-_INSTRUCTION = re.compile(r"(%?(?<![\w.\-])[\w.\-]++) = (\w+\[[\d,]*\](?:\{[^}]*\})?) ([\w\-]+)\(")
-_NAMED = re.compile(r"^\s*(%?[\w.\-]+) \(displaying the full instruction", re.MULTILINE)
+_INSTRUCTION = re.compile(r"(%?(?<![\w.\-])[\w.\-]++) = (\w+\[[\d,]*\](?:\{[^{}]*+\})?) ([\w\-]+)\(")
+_NAMED = re.compile(r"^[^\S\n]*+(%?[\w.\-]+) \(displaying the full instruction", re.MULTILINE)
 _SOURCE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
 
 

@@ -13,7 +13,7 @@ from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import Kind, Told, explained
 from layoutproof.messages.pasted import Line
 
-_ARRAY = re.compile(r"(?:ShapedArray\()?\b([a-z]+\d*\w*\[[\d,]*\])")
+_ARRAY = re.compile(r"(?:ShapedArray\()?\b([a-z]\w*+\[[\d,]*\])")
 
 
 def _unusable(match: re.Match[str], block: str) -> Told:

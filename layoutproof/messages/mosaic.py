@@ -17,8 +17,8 @@ from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import AFTER, Kind, Told, explained
 from layoutproof.messages.pasted import Line
 
-_TYPE = r"(?:vector|memref)<((?:\d+x)+)(\w+)"
-_CAST = re.compile(rf"\({_TYPE}[^)]*?\) -> {_TYPE}")
+_TYPE = r"(?:vector|memref)<((?:\d+x)++)([a-zA-Z]\w*+)"
+_CAST = re.compile(rf"\({_TYPE}[^()]*+\) -> {_TYPE}")
 _OPERATION = re.compile(r'"(\w+\.\w+)"\(')
 _LOCATION = re.compile(r'"([^"\s]+\.py)":(\d+)')
 _OTHER = re.compile(
@@ -141,8 +141,9 @@ def _slice_size(match: re.Match[str], block: str) -> Told:
     )
 
 
-_BLOCK = re.compile(r"has block shape \((.*?)\), array shape \(([\d, ]*)\)")
-_EXTENT = re.compile(r"\w+\((?:block_size=)?(\d*)[^)]*\)|(\d+)|None")
+_NESTED = r"(?:[^()]|\([^()]*+\))*+"
+_BLOCK = re.compile(rf"has block shape \(({_NESTED})\), array shape \(([\d, ]*)\)")
+_EXTENT = re.compile(rf"(?<!\w)\w++\((?:block_size=)?(\d*+){_NESTED}\)|(\d+)|None")
 
 
 def _block_of(block: str) -> tuple[list[int], list[int]]:
@@ -215,7 +216,7 @@ def _last_128(match: re.Match[str], block: str) -> Told:
 
 
 def _invalid_layout(match: re.Match[str], block: str) -> Told:
-    found = re.search(r'vpad<"(\d+),\{([^,]+),([^}]+)\},\((\d+),(\d+)\)', block)
+    found = re.search(r'vpad<"(\d+),\{([^,{}]+),([^{}]+)\},\((\d+),(\d+)\)', block)
     if found is None:
         return Told("", reason="the message names no layout; paste the lines after it, 'The MLIR operation involved'")
     lane, lanes = found[3], int(found[5])
@@ -286,8 +287,14 @@ def _no_instructions(match: re.Match[str], block: str) -> Told:
     )
 
 
+_CALLED = re.compile(r'"[\w.]+"\(')
+_TYPED = re.compile(r": \((vector<[^<>]*+>|\w+)\) -> (vector<[^<>]*+>|\w+)")
+
+
 def _does_not_verify(match: re.Match[str], block: str) -> Told:
-    found = re.search(r'"[\w.]+"\([^)]*\).*?: \((vector<[^>]*>|\w+)\) -> (vector<[^>]*>|\w+)', block)
+    called = ((line, _CALLED.search(line)) for line in block.split("\n"))
+    typed = (_TYPED.search(line, begin.end()) for line, begin in called if begin)
+    found = next((each for each in typed if each), None)
     types = f" ({found[1]} to {found[2]})" if found else ""
     return Told(
         f"JAX lowers a line of the kernel to a {match[1]}{types} that breaks a rule of its own: {match[2].strip()}",
@@ -383,13 +390,15 @@ _KINDS: tuple[Kind, ...] = (
     ),
     (re.compile(r"last two dimensions of your block shape"), _block_shape),
     (
-        re.compile(r"rank 1 block shapes.*? is a multiple of (\d+), or 3\).*? tiling size \((\d+) ="),
+        re.compile(
+            r"rank 1 block shapes[^\n]{0,300}? is a multiple of (\d+), or 3\)[^\n]{0,200}? tiling size \((\d+) ="
+        ),
         _one_dimension,
     ),
     (
         re.compile(
-            r"Failed to verify layout for Mosaic kernel operand (\d+): XLA layout \((.*?)\) does not match Mosaic "
-            r"layout \((.*?)\) for an operand of shape (\w+)\[([\d,]*)\]"
+            rf"Failed to verify layout for Mosaic kernel operand (\d+): XLA layout \(({_NESTED})\) does not match "
+            rf"Mosaic layout \(({_NESTED})\) for an operand of shape (\w+)\[([\d,]*)\]"
         ),
         _operand_layout,
     ),

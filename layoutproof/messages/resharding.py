@@ -20,11 +20,12 @@ from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import Line, search
 from layoutproof.registry.read import map_of
 
+_SHARDING = r"\{(?:[^{}]|\{[^{}]*+\})*+\}"
 _WARNING = re.compile(
-    r"Involuntary full rematerialization\. The compile[rd] (?:was not able to|cannot) go from sharding (\{.*?\}) to "
-    r"(\{.*?\}) (?:without doing|efficiently)"
+    rf"Involuntary full rematerialization\. The compile[rd] (?:was not able to|cannot) go from sharding ({_SHARDING}) "
+    rf"to ({_SHARDING}) (?:without doing|efficiently)"
 )
-_OPERATION = re.compile(r"HLO operation: (%?[\w.\-]+) = (\w+\[[\d,]*\](?:\{[^}]*\})?) ([\w\-]+)\(")
+_OPERATION = re.compile(r"HLO operation: (%?[\w.\-]+) = (\w+\[[\d,]*\](?:\{[^{}]*+\})?) ([\w\-]+)\(")
 SOURCE = "openxla/xla, xla/service/spmd/spmd_partitioner.cc"
 
 

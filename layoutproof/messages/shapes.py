@@ -17,7 +17,7 @@ from layoutproof.messages.pasted import Line
 from layoutproof.messages.sizes_text import SIZE, printed_as
 from layoutproof.registry.defaults import tpu_default
 
-_SHAPE = re.compile(r"\b([a-z]\w*+)\[((?:<=)?\d[\d,<=]*|)\](\{[^}\s]*\})?")
+_SHAPE = re.compile(r"\b([a-z]\w*+)\[((?:<=)?\d[\d,<=]*|)\](\{[^{}\s]*+\})?")
 _MLIR = re.compile(r"\b(?:tensor|memref|vector)<((?:\d+x)*+)([a-z]\w*+)((?:,[^<>]*(?:<[^<>]*>[^<>]*)*)?)>")
 _TILED = re.compile(r"#tpu\.tiled<\((\d+(?:,\s*\d+)*)\)((?:\(\d+(?:,\s*\d+)*\))*)")
 _ELEMENTS = {"i": "s", "ui": "u", "si": "s", "index": "s32", "i1": "pred"}

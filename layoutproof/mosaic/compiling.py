@@ -46,9 +46,9 @@ MOST_WORDS = 8000
 _KEPT = "kernel 2"
 """Of answers in the cache; another number where an answer is of another form."""
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit")
-_USED = re.compile(r'"used_scoped_memory_configs":\[(.*?)\]')
-_VMEM = re.compile(r'"memory_space":"1"[^}]*"size":"(\d+)"')
-_CALL = re.compile(r'^\s*(?:ROOT )?%(\S+) = .*custom_call_target="tpu_custom_call"', re.MULTILINE)
+_USED = re.compile(r'"used_scoped_memory_configs":\[([^\]\n]*+)\]?')
+_VMEM = re.compile(r'"memory_space":"1"[^}]{0,200}?"size":"(\d+)"')
+_CALL = re.compile(r'^[^\S\n]*+(?:ROOT )?%(\S+) = .*custom_call_target="tpu_custom_call"', re.MULTILINE)
 _ASKED = "layoutproof_asked"
 """The scope round the call that is asked about, where others are compiled with it."""
 _OWN_FAULT = (NameError, ImportError, AttributeError)

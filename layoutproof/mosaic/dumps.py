@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from layoutproof.core.brackets import without_remarks
 from layoutproof.core.files import MAX_TEXT, read
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.lines import read_hlo
@@ -27,14 +28,13 @@ FAMILIES = {"vpack": "packs", "vunpack": "unpacks", "vrot": "rotates"}
 
 _DATA = re.compile(r"const DATA\s*=\s*")
 _LOC = re.compile(r'loc\("([^"]+)":(\d+)')
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_OPERATION = re.compile(r"(?:^|=)\s*(?:%\S+\s*=\s*)?([a-z]\w*)")
-_BUNDLE = re.compile(r"^\s*0x[0-9a-f]+|^\s*0(?=\s+:)", re.MULTILINE)
+_OPERATION = re.compile(r"(?:^|=)\s*(?:%[^\s=]+\s*=\s*)?([a-z]\w*)")
+_BUNDLE = re.compile(r"^[^\S\n]*+0x[0-9a-f]+|^[^\S\n]*+0(?=\s+:)", re.MULTILINE)
 _SPILL = re.compile(r"\[vmem:\[#(allocation\d+_spill)\]")
 
 _RELAYOUT = re.compile(
     r"= \w+\.relayout \S+ \{in_layout = \[#\w+\.vpad<\"([^\"]*)\">\], out_layout = \[#\w+\.vpad<\"([^\"]*)\">\]"
-    r"[^:]*\} : vector<([^>]*)> -> vector<[^>]*> loc\((.*)\)$"
+    r"[^:]{0,400}\} : vector<([^>]*)> -> vector<[^>]*> loc\((.*)\)$"
 )
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _NAMED = re.compile(r'"([^"]+)":(\d+)')
@@ -119,7 +119,8 @@ def instructions(text: str) -> Iterator[tuple[str, str, tuple[str, int]]]:
     starts = [match.end() for match in _BUNDLE.finditer(text)]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         for part in text[start:end].split(";;"):
-            plain = _COMMENT.sub("", part).partition("{")[2] if "{" in part[:40] else _COMMENT.sub("", part)
+            plain = without_remarks(part)
+            plain = plain.partition("{")[2] if "{" in part[:40] else plain
             named = _OPERATION.search(plain.strip())
             if named is None:
                 continue

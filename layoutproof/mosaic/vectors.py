@@ -27,7 +27,7 @@ from layoutproof.core.space import Space, axis_names
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
 
 _TEXT = re.compile(r"(\d+),\{(\*|\d+),(\*|\d+)\},\((\d+),(\d+)\)(?:,(-[12]))?")
-_VECTOR = re.compile(r"((?:\d+x)*)(\w+)")
+_VECTOR = re.compile(r"((?:\d+x)*+)([a-zA-Z]\w*+)")
 WORD = 32
 """Bits of one lane of one sublane."""
 

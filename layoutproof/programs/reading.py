@@ -49,7 +49,7 @@ MOST_GROUPS = 4096
 """Devices among whose groups whole mesh axes are looked for."""
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
-_VMEM = re.compile(r'"used_scoped_memory_configs":\[[^\]]*?"memory_space":"1","offset":"\d+","size":"(\d+)"')
+_VMEM = re.compile(r'"used_scoped_memory_configs":\[[^\[\]]*?"memory_space":"1","offset":"\d+","size":"(\d+)"')
 _TALKS = re.compile(r'"(?:has_communication":true|collective_id":"?\d)')
 _KERNEL_NAME = re.compile(r"kernel_name\W{1,4}([\w.$-]+)")
 _MOVING = frozenset((*copies.OPCODES, "bitcast", "tuple", "get-tuple-element"))
@@ -535,4 +535,4 @@ def _unescaped(text: str) -> str:
 
 def _body(config: str) -> str:
     """A kernel's configuration without what the compiler has added to it."""
-    return re.sub(r'"(?:used_scoped_memory_configs|retry_config)":(?:\[[^\]]*\]|\{[^}]*\}),?', "", config)
+    return re.sub(r'"(?:used_scoped_memory_configs|retry_config)":(?:\[[^\]]*+\]?|\{[^}]*+\}?),?', "", config)

@@ -23,7 +23,7 @@ from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.layouts.cute.nested import Nested, leaves, modes_of, show, size_of
 
-_TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d+\w*)?)")
+_TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d\w*)?)")
 
 
 class Swizzle(NamedTuple):

@@ -23,7 +23,7 @@ _SWIZZLE = re.compile(r"\s*S(?:w|wizzle)?\s*<\s*(-?\d{1,4})\s*,\s*(-?\d{1,4})\s*
 _PREFIX = re.compile(r"\s*([a-z][a-z0-9]*)\s+(?=[\w(])(?!o\s)")
 _JOIN = re.compile(r"\s*(?:\bo\b|∘)\s*")
 _STATIC = re.compile(r"(?<![\w])_(?=\d)")
-_OFFSET = re.compile(r"([^():]+?)\s*(?:\bo\b|∘)\s*")
+_OFFSET = re.compile(r"([^():\s∘]+(?:\s+[^():\s∘]+)*?)\s*(?:\bo\b|∘)\s*")
 _TOKEN = tokens(r"[^(),:\s](?:[^(),:]*[^(),:\s])?", r"[(),:]", integer=r"(?!)")
 """An extent or a stride is one token, read by `parse_size`."""
 

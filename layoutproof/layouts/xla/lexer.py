@@ -21,7 +21,7 @@ MAX_DIGITS = 20
 # A product of many sums has exponentially many terms; real sizes have a handful.
 MAX_OPERATORS, MAX_PARENTHESES = 1000, 50
 
-SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
+SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0*]*+(?:\*(?!/)[^\0*]*+)*+\*/|//[^\r\n\0]*+)*+"
 TOKEN = tokens(r"[A-Za-z_][A-Za-z0-9_.\-]*+", r"<=|[\[\](){},:*#+~?]", skipped=SKIPPED)
 # Inside [..] a minus is an operator; any other visible character is a token, so that the message can show the extent.
 EXTENT_TOKEN = tokens(r"[A-Za-z_][A-Za-z0-9_]*+", r"<=|[!-~]", r"[0-9]++", SKIPPED)

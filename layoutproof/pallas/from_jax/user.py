@@ -230,7 +230,7 @@ def _check_arity(function: Callable[..., Any], place: str, args: Sequence[Any], 
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        shown = re.sub(r"^\((.*)\).*$", r"\1", str(signature), flags=re.DOTALL)
+        shown = str(signature).rpartition(")")[0].removeprefix("(")
         given = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
         given += f" and {', '.join(kwargs)}" if kwargs else ""
         raise LayoutError(f"{place} takes ({shorten(shown, 160)}) and was given {given}: {error}") from None

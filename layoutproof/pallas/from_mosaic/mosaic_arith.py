@@ -36,7 +36,7 @@ _SIGNED = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 """arith::CmpIPredicate; from the sixth on of unsigned numbers."""
 _ORDERED = ("ne", "eq", "gt", "ge", "lt", "le", "ne", "eq", "eq", "gt", "ge", "lt", "le", "ne", "ne", "ne")
 """arith::CmpFPredicate: what the numbers are is never known, only on what it depends."""
-_DENSE = re.compile(r"dense<([^\[\"]*)> : .*", re.DOTALL)
+_DENSE = re.compile(r"dense<([^\[\"<>]*)> : .*", re.DOTALL)
 _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -34,7 +34,6 @@ _ALIAS = re.compile(
 )
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
 _RESULTS = re.compile(r"\s*(%[\w$.-]+)(?::(\d+))? = ")
-_END = re.compile(r"\}(\) \{.*\} : \(\) -> \(\))?(\s*\{-#.*#-\})?( loc\(.*\))?|.*#-\}")
 _USE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
@@ -82,9 +81,22 @@ def calls_in_stablehlo(text: str, file: str) -> Iterator[Call]:
         if call is not None:
             yield call
     end = next((line.rstrip() for line in reversed(lines) if line.strip() and not line.startswith("#")), "")
-    if _END.fullmatch(end) is None:
+    if not _ends(end):
         problem = f"the text does not end with its module's bracket, but with {shorten(end, 40)!r}: cut short?"
         yield Call("the rest", f"{file}:{len(lines)}", problem=problem)
+
+
+def _ends(line: str) -> bool:
+    """Whether a line ends a module: `}`, the end of a module within it, a dictionary, a place."""
+
+    def closed(text: str) -> bool:
+        return not text or text.endswith("#-}") or (text.startswith(") {") and text.endswith("} : () -> ()"))
+
+    rest = line.removeprefix("}")
+    located = rest.endswith(")") and any(
+        closed(rest[:at]) for at in (rest.find(" loc("), rest.rfind(" loc(")) if at >= 0
+    )
+    return line.endswith("#-}") or (line != rest and (closed(rest) or located))
 
 
 def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
