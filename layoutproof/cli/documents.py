@@ -194,6 +194,7 @@ class _Source(_Part):
     compared: int = Field(description="numbers that were compared in the cases that agree")
     disagree: int
     skipped: dict[str, int] = Field(description="why a case was not compared, and how often")
+    in_part: dict[str, int] = Field(description="why a part of a case that agrees has no answer, and how often")
     missing: str = Field(description="why the source was not asked at all; empty where it was")
 
 

@@ -30,7 +30,7 @@ def progress_bar(what: str, shown: bool) -> Iterator[Progress | None]:
             bar[0].add_task(what, total=total)
             bar[0].start()
         if bar:
-            bar[0].update(bar[0].task_ids[0], completed=done)
+            bar[0].update(bar[0].task_ids[0], completed=done, total=total)
 
     try:
         yield progress

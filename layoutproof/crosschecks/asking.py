@@ -7,6 +7,7 @@ is about: an abort is what came of that question, and no other is lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,13 +19,18 @@ from layoutproof.compiler.child import Answer, Child, ask
 Q = TypeVar("Q")
 R = TypeVar("R")
 
+_OWN_CHECK = re.compile(r"LLO_CHECK failure(?: \([^()]*\))?[^()]*[^()\s]")
+"""How the compiler says that its code generator has broken a rule of its own."""
 LONGEST = 120.0
 """Seconds that the compiler may take for one program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No answer to one question. words: of the compiler.  aborted: it died of it or did not come to an end."""
+    """No answer to one question. words: of the compiler.  aborted: it died of it, did not come to an end, or gave up.
+
+    It gives up where a check of its own code fails, which says nothing about what was asked.
+    """
 
     words: str
     aborted: bool = False
@@ -56,7 +62,12 @@ def told(answer: Answer[dict[str, Any]]) -> Any:
     """What was said, or a Failed."""
     if answer.value is None:
         return Failed(answer.problem, aborted=answer.cause != "raised")
-    return answer.value["said"] if "said" in answer.value else Failed(answer.value["refused"])
+    if "said" in answer.value:
+        return answer.value["said"]
+    own = _OWN_CHECK.search(answer.value["refused"])
+    if own is not None:
+        return Failed(f"the TPU compiler gave up on it: {own[0]}", aborted=True)
+    return Failed(answer.value["refused"])
 
 
 def of_programs(

@@ -72,13 +72,14 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
     if missing:
         return Row(name, missing=missing)
     agree = compared = 0
-    skipped: Counter[str] = Counter()
+    skipped, in_part = Counter[str](), Counter[str]()
     wrong: list[tuple[Case, Disagree]] = []
     try:
         for done, (case, outcome) in enumerate(zip(cases, module.compare(cases), strict=True)):
             match outcome:
-                case Agree(numbers):
+                case Agree(numbers, unanswered):
                     agree, compared = agree + 1, compared + numbers
+                    in_part.update([unanswered] if unanswered else [])
                 case Disagree():
                     wrong.append((case, outcome))
                 case Skipped(reason) if reason:
@@ -103,4 +104,5 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
         len(wrong),
         tuple(found),
         dict(skipped.most_common()),
+        in_part=dict(in_part.most_common()),
     )

@@ -27,9 +27,13 @@ from layoutproof.crosschecks.case import Case
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """Both say the same. compared: how many numbers were compared: offsets, bytes, elements, verdicts."""
+    """Both say the same. compared: how many numbers were compared: offsets, bytes, elements, verdicts.
+
+    unanswered: why a part of the questions has no answer, "" = all have one.
+    """
 
     compared: int = 1
+    unanswered: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def of_data(value: dict[str, Any]) -> Outcome:
     given = {name: entry for name, entry in value.items() if name != "kind"}
     match value["kind"]:
         case "Agree":
-            return Agree(int(given["compared"]))
+            return Agree(int(given["compared"]), str(given.get("unanswered", "")))
         case "Disagree":
             return Disagree(
                 str(given["what"]), str(given["ours"]), str(given["theirs"]), tuple(map(int, given["index"]))
@@ -86,11 +90,11 @@ def both(first: Outcome, second: Outcome) -> Outcome:
     """Of two comparisons of one case: the disagreement, or all that agrees; skipped where nothing was compared.
 
     >>> both(Agree(3), Skipped("no bytes")), both(Agree(3), Agree(4))
-    (Agree(compared=3), Agree(compared=7))
+    (Agree(compared=3, unanswered=''), Agree(compared=7, unanswered=''))
     """
     match first, second:
-        case Agree(a), Agree(b):
-            return Agree(a + b)
+        case Agree(a, why), Agree(b, more):
+            return Agree(a + b, why or more)
         case (Disagree(), _) | (_, Skipped("")) | (Agree(), Skipped()):
             return first
     return second

@@ -26,6 +26,7 @@ class Row:
     cases: how many it was given.  agree, compared: on how many of them it agrees, with how many numbers.
     disagree: each kind of disagreement once, on the smallest case.  disagreeing: how many cases.
     skipped: why, and how often.  missing: why it was not asked at all, "" where it was.
+    in_part: why some questions of cases that agree have no answer, and of how many cases.
     """
 
     source: str
@@ -37,6 +38,7 @@ class Row:
     disagree: tuple[Found, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     missing: str = ""
+    in_part: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ def as_text(table: Table) -> str:
         lines.append("  ".join(left).rstrip())
     for one in table.rows:
         lines += [f"{one.source}: {number} skipped: {why}" for why, number in one.skipped.items()]
+        lines += [f"{one.source}: {number} compared in part: {why}" for why, number in one.in_part.items()]
     for found, source in ((found, row.source) for row in table.rows for found in row.disagree):
         lines += ["", *_disagreement(found, source)]
     return "\n".join(lines)
@@ -77,6 +80,9 @@ def as_markdown(table: Table) -> str:
     reasons = [(row.source, n, why) for row in table.rows for why, n in row.skipped.items()]
     if reasons:
         lines += ["", "Skipped:", "", *(f"- `{source}`: {n} × {why}" for source, n, why in reasons)]
+    parts = [(row.source, n, why) for row in table.rows for why, n in row.in_part.items()]
+    if parts:
+        lines += ["", "Compared in part:", "", *(f"- `{source}`: {n} × {why}" for source, n, why in parts)]
     for found, source in ((found, row.source) for row in table.rows for found in row.disagree):
         lines += ["", "```", *_disagreement(found, source), "```"]
     return "\n".join(lines)
@@ -112,6 +118,7 @@ def as_json(table: Table) -> dict[str, Any]:
                 "compared": row.compared,
                 "disagree": row.disagreeing,
                 "skipped": dict(row.skipped),
+                "in_part": dict(row.in_part),
                 "missing": row.missing,
             }
             for row in table.rows

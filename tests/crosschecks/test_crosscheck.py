@@ -294,3 +294,39 @@ def test_the_table_as_markdown(tmp_path: Path) -> None:
     assert lines[2].startswith("| source | version | cases | agree |")
     assert lines[4].startswith("| `numpy` | numpy ")
     assert lines[5].startswith("| `jax_gpu` | skipped: not installed |")
+
+
+def test_a_compiler_that_breaks_its_own_rule_says_nothing_about_ours() -> None:
+    """`LLO_CHECK failure` is its code generator's; a refusal of what was asked stays one."""
+    from layoutproof.compiler.child import Answer
+    from layoutproof.crosschecks.asking import Failed, told
+
+    where = "JaxRuntimeError: INTERNAL: LLO_CHECK failure (platforms/llo/llo_region_builder.cc:6195)"
+    gave_up = told(Answer({"refused": f"{where} multiplier_in_bytes % word_size == 0 (256 == 0) 256 512"}))
+    assert isinstance(gave_up, Failed)
+    assert gave_up.aborted
+    assert str(gave_up).endswith("llo_region_builder.cc:6195) multiplier_in_bytes % word_size == 0")
+    refused = told(Answer({"refused": "JaxRuntimeError: INVALID_ARGUMENT: tile dimension 0 must be positive"}))
+    assert (type(refused), refused.aborted) == (Failed, False)
+
+
+def test_a_part_without_an_answer_is_said_and_is_no_disagreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    from layoutproof.crosschecks.source import Agree
+    from layoutproof.crosschecks.sources import numpy as source
+
+    monkeypatch.setattr(source, "compare", lambda cases: iter([Agree(3, "aborted: LLO_CHECK failure")] * len(cases)))
+    found = lp.crosscheck("f32[3,5]{1,0:T(2,2)}", sources=["numpy"])
+    assert found.exit_code == 0
+    assert "numpy: 1 compared in part: aborted: LLO_CHECK failure" in str(found)
+    assert "Compared in part:" in found.markdown()
+    assert found.as_dict()["sources"][0]["in_part"] == {"aborted: LLO_CHECK failure": 1}
+
+
+def test_the_progress_of_all_sources_is_one() -> None:
+    from layoutproof.cli.commands.crosscheck import _summed
+
+    told: list[tuple[int, int]] = []
+    progress = _summed(lambda done, total: told.append((done, total)))
+    for source, done, total in (("numpy", 1, 10), ("jax_cpu", 2, 4), ("numpy", 2, 10)):
+        progress(source, done, total)
+    assert told == [(1, 10), (3, 14), (4, 14)]

@@ -160,7 +160,7 @@ def test_prints(text: str, printed: str) -> None:
         ("{devices=[2]0,0}", "device 0 is listed twice", 2),
         ("{devices=[2]0,-1}", "device -1 is negative", 2),
         ("{devices=[2]0,1,2}", "has 2 tiles but 3 devices are listed", 2),
-        ("{devices=[2,2]<=[2,2]T(1,1)}", "T(1,1) is not a permutation of 0..1", 2),
+        ("{devices=[2,2]<=[2,2]T(1,1)}", "T(1,1) is not a permutation of 0..1", 24),
         ("{devices=[2,2]<=[2,2]T(2,0)}", "names dimension 2, but the reshape has 0..1", 24),
         ("{devices=[2,2]<=[5]}", "has 4 tiles but <=[5] numbers 5 devices", 2),
         ("{devices=[2,2]<=[2,2]}", "needs one, but found '}'", 22),
@@ -188,7 +188,7 @@ def test_prints(text: str, printed: str) -> None:
         ("{mesh['a'=2,'b'=2], [{}], replicated={'b','a'}}", "in the order of the mesh", 2),
         ("{mesh['a'=2], device_ids=(0,1), [{'a'}]}", "which XLA wants left out", 2),
         ("{mesh['a'=2], device_ids=(0,2), [{'a'}]}", "must be 0..1 in some order", 2),
-        ("{mesh['a'=4], device_ids=([2,2]T(1,1)), [{'a'}]}", "is not a permutation", 2),
+        ("{mesh['a'=4], device_ids=([2,2]T(1,1)), [{'a'}]}", "is not a permutation", 34),
         ("{mesh['a'=4], device_ids=([2,3]T(1,0)), [{'a'}]}", "has 4 devices but device_ids 6", 15),
         ("{mesh[], manual}", "a mesh without axes", 10),
     ],
@@ -201,15 +201,13 @@ def test_refused(text: str, problem: str, column: int) -> None:
     assert caught.value.column == column
 
 
-@pytest.mark.parametrize("text", ["{devices=[2]0,0}", "{devices=[2,2]<=[2,2]T(1,1)}"])
-def test_unsound_assignments_read_as_in_xla_but_place_nothing(text: str) -> None:
+def test_unsound_assignments_read_as_in_xla_but_place_nothing() -> None:
     """Mode "xla" reads and prints what XLA's parser takes; the map refuses it."""
-    found = parse(text, "xla")
-    assert str(found) == text
+    found = parse("{devices=[2]0,0}", "xla")
+    assert str(found) == "{devices=[2]0,0}"
     assert isinstance(found, TileSharding)
-    rank = 1 if "[2]" in text else 2
-    with pytest.raises(lp.LayoutError, match=r"twice|not a permutation"):
-        read({"sharding": found, "shape": [4] * rank}, "xla")
+    with pytest.raises(lp.LayoutError, match="twice"):
+        read({"sharding": found, "shape": [4]}, "xla")
 
 
 @pytest.mark.parametrize(
@@ -247,10 +245,15 @@ def test_long_text_and_many_devices() -> None:
     [
         "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,1,0)}",
         "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(1,2,1)}",
+        "f32[8,8,8] sharded {devices=[1,1,2]<=[1,1,2]T(1,1,2)}",
+        "f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,0,0)}",
     ],
 )
 def test_an_order_that_names_a_dimension_twice_is_refused(text: str) -> None:
-    """XLA aborts on it; the twin with each dimension once is read."""
-    with pytest.raises(lp.LayoutError, match=r"is not a permutation of 0\.\.2: XLA aborts on it"):
+    """XLA aborts on it or takes another order (jaxlib 0.10.2: [2,2]T(0,0) as T(1,0)); the twin with each dimension once
+    is read."""
+    with pytest.raises(lp.LayoutError, match=r"is not a permutation of 0\.\.2: XLA aborts on it, or"):
         lp.read_layout(text)
+    with pytest.raises(lp.LayoutError, match="is not a permutation"):
+        parse(text.partition("sharded ")[2], "xla")
     assert lp.read_layout("f32[8,8,8] sharded {devices=[2,2,2]<=[2,2,2]T(0,2,1)}")

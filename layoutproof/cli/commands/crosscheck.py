@@ -5,9 +5,13 @@ In the list: about: Compare the answers with NumPy and devices and the real comp
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 import click
 
 from layoutproof.cli.arguments import complete_file, json_flag, print_json, say
+from layoutproof.cli.progress import Progress, progress_bar
 from layoutproof.core.errors import LayoutError
 
 
@@ -65,7 +69,12 @@ def command(
         answer: Answer = drift(libtpu)
     else:
         named = {name: value for name, _, value in pairs}
-        checked = answer = crosscheck(*given, random=random, seed=seed, sources=sources, args=args, kwargs=named)
+        with progress_bar("cases", sys.stderr.isatty()) as bar:
+            told = None if bar is None else _summed(bar)
+            checked = crosscheck(
+                *given, random=random, seed=seed, sources=sources, args=args, kwargs=named, progress=told
+            )
+        answer = checked
         if markdown and not as_json:
             say(checked.markdown())
             return checked.exit_code
@@ -73,3 +82,15 @@ def command(
         return print_json(answer.as_dict())
     say(str(answer))
     return answer.exit_code
+
+
+def _summed(bar: Progress) -> Callable[[str, int, int], None]:
+    """The progress of all sources together, which are asked at once."""
+    known: dict[str, tuple[int, int]] = {}
+
+    def progress(source: str, done: int, total: int) -> None:
+        known[source] = (done, total)
+        rows = list(known.values())
+        bar(sum(done for done, _ in rows), sum(total for _, total in rows))
+
+    return progress

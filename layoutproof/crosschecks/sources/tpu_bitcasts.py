@@ -110,7 +110,7 @@ def _outcome(case: Case, said: Sequence[tuple[_Move, Any]]) -> Outcome:
             return Disagree(what, f"{shown} is {_word(ours)}", _word(answer[2] == "") + f": {answer[2]}".rstrip(": "))
         compared += 1
     if compared:
-        return Agree(compared)
+        return Agree(compared, failed)
     return Skipped(failed or _why(case))
 
 

@@ -100,7 +100,7 @@ def _compare(part: Sequence[Turn]) -> Iterator[Outcome]:
         elif k in failed and not compared[k]:
             yield Skipped(failed[k])
         else:
-            yield Agree(compared[k])
+            yield Agree(compared[k], failed.get(k, ""))
 
 
 def _hold(

@@ -24,8 +24,15 @@ from layoutproof.registry.read import read_layout
 
 __all__ = ["compare", "missing", "random_cases", "version"]
 
-_GARBAGE = ("tiles but <=[", "devices but device_ids", "dimensions and the reshape has", "devices are listed")
-"""Refused here although XLA prints it: it aborts, or reads memory that is not its own, once a device is asked for."""
+_GARBAGE = (
+    "is not a permutation",
+    "tiles but <=[",
+    "devices but device_ids",
+    "dimensions and the reshape has",
+    "devices are listed",
+)
+"""Refused here although XLA prints it: once a device is asked for, it aborts, reads memory that is not its own, or
+takes another order than the one that is written."""
 
 
 def random_cases(count: int, seed: int) -> Iterator[Case]:
