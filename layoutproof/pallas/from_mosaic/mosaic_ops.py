@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.core.numbers import INTS
+from layoutproof.bodies.values import FALSE, TRUE, all_of, any_of, negation, settled
 from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
-
-TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
 _WIDTH = re.compile(r"i([1-9]\d{0,3})")
 
@@ -42,13 +40,6 @@ def number(value: Term) -> Term:
     return select(value, ONE, ZERO) if value.op in CONDITIONS else value
 
 
-def _truth(condition: Term) -> bool | None:
-    """Whether a condition always holds or never does; None where that depends."""
-    if condition.op in CONDITIONS and all(isinstance(a, Term) and a.op == "int" for a in condition.args):
-        return bool(condition.evaluate({}, INTS))
-    return None
-
-
 def _binary(op: str) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
@@ -69,45 +60,22 @@ def compared(predicate: Any, left: Term, right: Term) -> Term:
         raise UnsupportedOp("an unsigned comparison")
     left, right = number(left), number(right)
     op = ("==", "!=", "<", "<=", "<", "<=")[predicate]
-    return _settled(Term(op, right, left) if predicate in (4, 5) else Term(op, left, right))
-
-
-def _settled(condition: Term) -> Term:
-    truth = _truth(condition)
-    return condition if truth is None else TRUE if truth else FALSE
-
-
-def _both(left: Term, right: Term) -> Term:
-    for one, other in ((left, right), (right, left)):
-        if _truth(one) is not None:
-            return other if _truth(one) else FALSE
-    return Term("and", left, right)
-
-
-def _not(condition: Term) -> Term:
-    return Term("not", condition) if _truth(condition) is None else FALSE if _truth(condition) else TRUE
-
-
-def _either(left: Term, right: Term) -> Term:
-    for one, other in ((left, right), (right, left)):
-        if _truth(one) is not None:
-            return TRUE if _truth(one) else other
-    return Term("or", left, right)
+    return settled(Term(op, right, left) if predicate in (4, 5) else Term(op, left, right))
 
 
 def _differ(left: Term, right: Term) -> Term:
     for one, other in ((left, right), (right, left)):
-        if _truth(one) is not None:
-            return _not(other) if _truth(one) else other
+        if one in (TRUE, FALSE):
+            return negation(other) if one is TRUE else other
     return Term("!=", number(left), number(right))
 
 
 def select(condition: Term, yes: Term, no: Term) -> Term:
-    truth = _truth(condition)
-    if truth is not None:
-        return yes if truth else no
+    condition = settled(condition)
+    if condition in (TRUE, FALSE):
+        return yes if condition is TRUE else no
     if yes.op in CONDITIONS or no.op in CONDITIONS:
-        return _either(_both(condition, yes), _both(_not(condition), no))
+        return any_of([all_of([condition, yes]), all_of([negation(condition), no])])
     division = _python_division(condition, yes, no)
     return Term("select", condition, yes, no) if division is None else division
 
@@ -132,18 +100,7 @@ def _python_division(condition: Term, yes: Term, no: Term) -> Term | None:
     else:
         first, wanted, op = Term("<", rest, ZERO), (Term("+", rest, by),), "%"
     turned = Term("and", first, uneven), Term("and", uneven, first)
-    if any(_same(condition, c) for c in turned) and any(_same(yes, w) for w in wanted):
-        return Term(op, value, by)
-    return None
-
-
-def _same(left: Any, right: Any) -> bool:
-    if left is right:
-        return True
-    if not isinstance(left, Term) or not isinstance(right, Term):
-        return bool(left == right)
-    same = left.op == right.op and len(left.args) == len(right.args)
-    return same and all(_same(a, b) for a, b in zip(left.args, right.args, strict=True))
+    return Term(op, value, by) if condition in turned and yes in wanted else None
 
 
 def masked(name: str, operands: list[Term]) -> Term:
@@ -209,8 +166,8 @@ OPERATIONS: dict[str, Callable[..., Term]] = {
     "arith.maxsi": _largest,
     "arith.minsi": _binary("min"),
     "arith.select": select,
-    "arith.andi": _both,
-    "arith.ori": _either,
+    "arith.andi": lambda left, right: all_of([left, right]),
+    "arith.ori": lambda left, right: any_of([left, right]),
     "arith.xori": _differ,
     "arith.shli": lambda a, b: _shifted_left(a, b),
     "arith.shrsi": lambda a, b: _floor(a, _shift(b)),
