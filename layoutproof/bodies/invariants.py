@@ -126,7 +126,7 @@ def _steps(own: Term, following: Term) -> list[int]:
 
 
 def _different(terms: Iterable[Term]) -> list[Term]:
-    return list({str(term): term for term in terms}.values())
+    return list(dict.fromkeys(terms))
 
 
 def never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[Loop]) -> bool:

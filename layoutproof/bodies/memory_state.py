@@ -494,9 +494,9 @@ class States:
                         own = all_of([term for term in said if self._of_programs(term)])
                         if own is not TRUE:
                             reads.append(negation(own))
-            own_reads = list({str(term): term for term in reads}.values())[:MOST_GUARDS]
+            own_reads = list(dict.fromkeys(reads))[:MOST_GUARDS]
             for read in own_reads:
-                found += [any_of([guard, read]) for guard in (first, *guards) if str(negation(guard)) != str(read)]
+                found += [any_of([guard, read]) for guard in (first, *guards) if negation(guard) != read]
             if len(guards) > 1:
                 found.append(any_of(guards))
         else:

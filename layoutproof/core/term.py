@@ -576,7 +576,7 @@ def _shift(by: Any) -> int:
 
 def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Every different read of a table in some terms, inner ones first: `t[i]`, then `t[t[i]]`."""
-    return tuple({str(part): part for term in terms for part in every(term) if part.op == "read"}.values())
+    return tuple(dict.fromkeys(part for term in terms for part in every(term) if part.op == "read"))
 
 
 def replace_reads(term: Term, values: Mapping[str, Term]) -> Term:

@@ -210,12 +210,12 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     short: list[tuple[Extent, Extent]] = []
     for read in found:
         table = kernel.table(read.args[0].args[0])
-        used = [term for term in operand.terms() if str(read) in [str(r) for r in reads((term,))]]
+        used = [term for term in operand.terms() if read in reads((term,))]
         names = [a.args[0] for a in read.args[1:] if a.op == "name"]
         elsewhere = {n for term in operand.terms() if term is not used[0] for n in term.names()}
         elsewhere |= {n for other in found if other is not read for n in other.names()}
         spans = fixed(kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names)
-        bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
+        bare = len(used) == 1 and used[0] == read and len(set(names)) == len(read.args) - 1
         needed = fixed(table.dims if table.first is None else (table.first,))
         fewer = [(span, most) for span, most in zip(spans, needed, strict=False) if not surely_less(most, span + 1)]
         depends = f"which blocks of {operand.name} are written depends on what {table.name} holds"

@@ -207,7 +207,7 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
     def start(other: Term, anywhere: bool = False) -> Kernel:
         def change(at: Spot, seen_: View, old: Slice, k: int) -> Slice:
             same = anywhere or (at.source == spot.source and seen_.reference is view.reference and k == d)
-            return replace(old, start=other) if same and str(old.start) == str(piece.start) else old
+            return replace(old, start=other) if same and old.start == piece.start else old
 
         return placed(kernel, change)
 
@@ -270,7 +270,7 @@ def _swapped(kernel: Kernel, spot: Spot, view: View) -> Fix | None:
 
     def change(at: Spot, seen_: View, old: Slice, k: int) -> Slice:
         same = at.source == spot.source and seen_.reference is view.reference
-        same = same and str(old.start) == str((first, second)[k].start)
+        same = same and old.start == (first, second)[k].start
         return replace(old, start=(second, first)[k].start) if same else old
 
     both = ", ".join(program_ids(kernel, piece.start) for piece in (second, first))
@@ -292,15 +292,15 @@ def range_of_term(kernel: Kernel, body: Body, spot: Spot, term: Term) -> tuple[i
         if loop.count is not None and loop.count.op == "int":
             spans[loop.name] = (0, int(loop.count.args[0]))
     tables = {table.name: table for table in every_table(kernel)}
-    entries: dict[str, Term] = {}
+    entries: dict[Term, Term] = {}
     for part in every(term):
         if part.op == "read":
             table = tables.get(part.args[0].args[0])
             if table is None or type(table.low) is not int or type(table.high) is not int:
                 return None
-            entries[str(part)] = Term("name", str(part))
+            entries[part] = Term("name", str(part))
             spans[str(part)] = (table.low, table.high)
-    plain = replaced(term, lambda part: entries.get(str(part)) if part.op == "read" else None)
+    plain = replaced(term, lambda part: entries.get(part))
     plain = _plain(body, plain)
     names = list(dict.fromkeys(names_in(plain)))
     if not set(names) <= set(spans):

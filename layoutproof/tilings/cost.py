@@ -122,9 +122,9 @@ def tightly(amount: Amount) -> Amount:
     if not isinstance(amount, Term) or amount.op != "//":
         return amount
     above, by = amount.args
-    if above.op == "-" and str(above.args[1]) == "1" and above.args[0].op == "+":
+    if above.op == "-" and above.args[1] is ONE and above.args[0].op == "+":
         whole, more = above.args[0].args
-        if str(more) == str(by):
+        if more == by:
             return Term("+", Term("//", Term("-", whole, ONE), by), ONE)
     return amount
 

@@ -61,10 +61,10 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     for term, block in zip(operand.index, operand.block, strict=True):
         if block.kind == "blocked" and block.size != 1:
             parts.append(block.start(term, size=size_term(block.size)))
-    distinct = {str(part): part for part in parts if part.op not in ("int", "name", "read")}
+    distinct = list(dict.fromkeys(part for part in parts if part.op not in ("int", "name", "read")))
     if not distinct:
         return
-    m = terms_map(kernel, operand, list(distinct.values()))
+    m = terms_map(kernel, operand, distinct)
     reads = "reads" if m.replicas.extents else ""
 
     def shifted(index: Index, replica: Index, on: Numbers) -> Index:
@@ -75,7 +75,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     def explain(at: Point, on: Numbers) -> str:
         values = m.place(at["program"], at.get("reads", ()), on)
-        text, value = next((t, v) for t, v in zip(distinct, values, strict=True) if not -LIMIT <= v < LIMIT)
+        text, value = next((t, v) for t, v in zip(map(str, distinct), values, strict=True) if not -LIMIT <= v < LIMIT)
         return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
 
     points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
