@@ -25,8 +25,8 @@ def _unusable(match: re.Match[str], block: str) -> Told:
             ("nothing, where the program runs on TPUs or GPUs later",),
         )
     return Told(
-        f"no output is left whose shape and type are those of {shown or 'what was donated'}: the memory is not used "
-        "again, and the arrays are deleted all the same",
+        f"no output is left whose shape and type are those of {shown or 'what was donated'}: its memory is not used "
+        "again, and peak memory is that without donation",
         (
             "donate (donate_argnums) only what an output replaces: of the same shape, type and sharding",
             "an output in another type (float32 for bfloat16) or a slice of it takes no donation: return it as it came",
