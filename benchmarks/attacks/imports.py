@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import yaml
 
 from benchmarks.attacks.room import ROOT, claims, environment, git, hostile, layoutproof, ran
 
@@ -77,6 +80,34 @@ def action_on_a_fork(room: Path) -> str:
         timeout=600,
     )
     return _said(work, [done], (0, 1, 3))
+
+
+def action_installs(room: Path) -> str:
+    """A pull request brings a `pip.py`, and the action's install step runs in its folder.
+
+    Every `python` of the step is started as the runner starts it, with what it would install left out: its `-m pip` is
+    asked for its version, which imports as much.
+    """
+    work = hostile(room / "work")
+    steps = [
+        step
+        for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+        if "pip" in str(step.get("run", ""))
+    ]
+    binaries = room / "bin"
+    binaries.mkdir()
+    asked = '#!/bin/sh\nargs=""\nfor a in "$@"; do case "$a" in install) break;; esac; args="$args $a"; done\n'
+    (binaries / "python").write_text(f"{asked}exec {sys.executable} $args --version\n")
+    (binaries / "python").chmod(0o755)
+    given = {"VERSION": "", "PACKAGES": "jax", "CHECKOUT": str(ROOT), "RUNNER_TEMP": str(room)}
+    given |= {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
+    clean = {name: value for name, value in environment(given).items() if name != "PYTHONPATH"}
+    done = [
+        subprocess.run(["bash", "-e", "-c", step["run"]], cwd=work, env=clean, capture_output=True, text=True)
+        for step in steps
+    ]
+    pip = [one for one in done if re.search(r"^pip \d", one.stdout, re.M)]
+    return _said(work, done) or ("" if pip else f"no step asked pip: {[one.stdout + one.stderr for one in done]}")
 
 
 NIGHT = ("workers_of_hlo", "action_on_a_fork")

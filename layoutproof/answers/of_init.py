@@ -54,7 +54,8 @@ checks:
 
 _WORKFLOW = """\
 # Proves the claims in specs, and judges what a pull request changes in layouts.
-# OWNER/layoutproof is the repository of layoutproof that you use.
+# OWNER/layoutproof is the repository of layoutproof that you use, COMMIT the commit of it that you looked at. Leave the
+# event at pull_request: pull_request_target would give a stranger's files the rights of this repository.
 name: layouts
 on: {pull_request: {types: [opened, synchronize, reopened, labeled]}}
 permissions: {contents: read, security-events: write}
@@ -62,10 +63,10 @@ jobs:
   layouts:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v4
-      - uses: OWNER/layoutproof@main
+      - uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2
+      - uses: OWNER/layoutproof@COMMIT
         with: {check: specs, paths: specs@PACKAGES@}
-      - uses: github/codeql-action/upload-sarif@v3
+      - uses: github/codeql-action/upload-sarif@ff0a06e83cb2de871e5a09832bc6a81e7276941f # v3.28.18
         if: always()
         with: {sarif_file: layoutproof.sarif}
 """
@@ -127,7 +128,7 @@ class Initialised(Answer):
         if self.add:
             lines += [f"add       to {HOOKS}, below repos:", self.add.rstrip("\n")]
         if WORKFLOW in self.written:
-            lines.append(f"edit      {WORKFLOW}: put the owner of your layoutproof for OWNER")
+            lines.append(f"edit      {WORKFLOW}: put the owner of your layoutproof for OWNER, its commit for COMMIT")
         if not self.git:
             lines.append("note      this is no git repository; the gate of the workflow compares with a git revision")
         return "\n".join([*lines, *(f"next      {command}" for command in self.next)])

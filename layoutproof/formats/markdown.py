@@ -75,15 +75,19 @@ def _follows(finding: Finding) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text of ours that may quote a user's: nothing in it is markup.
+    """Text of ours that may quote a user's: nothing in it is markup, calls a person, or leads anywhere.
+
+    GitHub looks for `@name`, `#12` and addresses in what was rendered, so that a backslash does not help: a character
+    of no width does, as others use it (Renovate's `sanitizeMarkdown`).
 
     >>> _plain("a|b *c* <i>")
     'a\\\\|b \\\\*c\\\\* &lt;i&gt;'
     """
     one_line = " ".join(text.split())
-    return re.sub(
+    harmless = re.sub(
         r"([\\`*_\[\]|#@~])", r"\\\1", one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
+    return re.sub(r"(?i)([@#]|:(?=//)|www(?=\.))", r"\1&#8203;", harmless)
 
 
 def _code(text: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -117,7 +119,8 @@ def test_what_a_runner_fills_in() -> None:
     assert environment["APPROVED"] == (
         "${{ github.event.action == 'labeled' && github.event.label.name == inputs.approval-label }}"
     )
-    assert "head.repo.fork" in environment["FORK"]
+    assert environment["HEAD_REPOSITORY"] == "${{ github.event.pull_request.head.repo.full_name }}"
+    assert environment["BASE_REPOSITORY"] == "${{ github.event.pull_request.base.repo.full_name }}"
     script = (ROOT / "action" / "run").read_text()
     for name in environment:
         assert f"${name}" in script or f"${{{name}" in script or name in ("CHECKOUT",), name
@@ -131,9 +134,58 @@ def test_what_is_installed(version: str, installed: str, tmp_path: Path) -> None
     calls = tmp_path / "calls"
     path = os.pathsep.join((program(tmp_path / "bin", RECORDING), os.environ["PATH"]))
     given = {"CALLS": str(calls), "VERSION": version, "CHECKOUT": "/the/checkout", "PACKAGES": "jax", "PATH": path}
-    subprocess.run(["bash", "-c", STEPS[1]["run"]], env={**os.environ, **given}, check=True)
-    assert calls.read_text().split()[-2:] == [installed, "jax"]
+    subprocess.run(["bash", "-e", "-c", STEPS[1]["run"]], env={**os.environ, **given}, check=True)
+    locked, own, more = (line.split() for line in calls.read_text().splitlines())
+    assert locked[-3:] == ["--require-hashes", "-r", "/the/checkout/action/requirements.txt"]
+    assert (own[-1], more[-1]) == (installed, "jax")
+    assert "--no-deps" in own
+    assert all(line[:3] == ["-P", "-m", "pip"] for line in (locked, own, more))
+    assert STEPS[1]["working-directory"] == "${{ runner.temp }}"
     assert ACTION["inputs"]["version"]["default"] == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "fork"), [("us/it", False), ("them/it", True), ("us/it-too", True), ("", True)], ids=str
+)
+def test_whose_change_it_is(head: str, fork: bool, checkout: Path) -> None:
+    """By full names: a repository that is no fork to GitHub is one, and so is one that was deleted, which is null."""
+    calls = checkout / "calls"
+    given = {"PULL_REQUEST": "7", "HEAD_REPOSITORY": head, "BASE_REPOSITORY": "us/it"}
+    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **given)
+    assert [("--no-trace" in line) for line in calls.read_text().splitlines()] == [fork] * 2
+
+
+def test_a_push_is_no_fork(checkout: Path) -> None:
+    """No pull request has no head: what is on main is our own."""
+    calls = checkout / "calls"
+    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", PULL_REQUEST="", HEAD_REPOSITORY="")
+    assert "--no-trace" not in calls.read_text()
+
+
+def test_a_path_into_a_forks_checkout_is_left_out(checkout: Path) -> None:
+    """A job that sets PYTHONPATH for its own code runs a fork's `yaml.py` no more."""
+    (checkout / "yaml.py").write_text("raise SystemExit('from the pull request')\n")
+    paths = os.pathsep.join((".", str(checkout), str(ROOT)))
+    assert run(checkout, REAL, FORK="true", PYTHONPATH=paths).returncode == 0
+    assert "from the pull request" in run(checkout, REAL, PYTHONPATH=paths).stderr
+
+
+def test_everything_that_others_wrote_is_pinned() -> None:
+    """Actions by commit, in our workflows, the action, what `init` writes and what the docs show; packages by hash."""
+    files = [ROOT / "action.yml", ROOT / "layoutproof/answers/of_init.py", ROOT / "docs/howto/ci.md"]
+    used = [
+        use
+        for file in [*files, *(ROOT / ".github" / "workflows").glob("*.yml")]
+        for use in re.findall(r"uses: *(\S+)", file.read_text())
+    ]
+    assert len(used) >= 4
+    assert [use for use in used if not re.search(r"@([0-9a-f]{40}|COMMIT)$", use)] == []
+    rows = (ROOT / "action" / "requirements.txt").read_text().replace("\\\n", " ").splitlines()
+    locked = {row.split("==")[0] for row in rows if "==" in row}
+    assert all("--hash=sha256:" in row for row in rows if row and not row.startswith("#"))
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needs = [*wanted["project"]["dependencies"], *wanted["build-system"]["requires"]]
+    assert {re.split(r"[<>=!\[ ]", need)[0].lower() for need in needs} <= locked
 
 
 def test_a_module_in_the_checkout_is_not_imported(checkout: Path) -> None:

@@ -16,8 +16,9 @@ import pytest
 
 from layoutproof.changes.classes import layouts
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Report, unknown, wrong_input
+from layoutproof.core.finding import Finding, Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
+from layoutproof.core.result import Verdict
 from layoutproof.formats import names, render
 from tests.formats.sarif_schema import SARIF
 
@@ -207,3 +208,23 @@ def test_html_in_a_browser(tmp_path: Path) -> None:
     assert seen["badge"] == "rgb(179, 38, 30)"
     assert (seen["opened"], seen["skip"], seen["stops"], seen["requests"]) == (6, "skip", 1 + 6 + 5, 0)
     assert seen["wide"]
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("@octocat", "@octocat"),
+        ("see #12", "#12"),
+        ("https://evil.example", "https://"),
+        ("HTTP://evil.example", "HTTP://"),
+        ("WWW.evil.example", "WWW."),
+        ("mail a@b.example", "a@b"),
+    ],
+)
+def test_markdown_calls_nobody_and_leads_nowhere(name: str, called: str) -> None:
+    """A name of the stranger's: as GitHub reads it once backslashes are gone, outside of code, it is no mention."""
+    finding = Finding("same_map", name, f"because of {name}", verdict=Verdict.REFUTED)
+    text = render("markdown", Report("new against old", (finding,), 1))
+    outside = re.sub(r"(`+).*?\1", "", text).replace("\\", "")
+    assert called not in outside
+    assert name.split()[0][:3] in text
