@@ -66,12 +66,14 @@ def kernel_of(
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
         tables.append(table_of(f"prefetch{k}", aval))
     skipped = mapping.num_index_operands
+    # what the body may store to holds what the code says at first only
+    changed = _stored_to(opened(params["jaxpr"])[0])
     shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
     # the dynamic bounds of the grid come first
     own = given[len(runtime) :]
     given_tables, given_inputs = own[:skipped], own[skipped:]
     tables = [
-        t if k in shared else _known(t, atom, known)
+        t if k in shared or str(avals[k]) in changed else _known(t, atom, known)
         for k, (t, atom) in enumerate(zip(tables, [*given_tables, *[None] * skipped], strict=False))
     ]
     arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
@@ -121,6 +123,17 @@ def kernel_of(
     if kernel.platform != "tpu":
         return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
     return with_body(params["jaxpr"], placed(kernel, axes))
+
+
+def _stored_to(jaxpr: Any) -> set[str]:
+    """The types of the references that a body may store to, in words: of those of another type, it stores to none."""
+    found: set[str] = set()
+    for equation in jaxpr.eqns:
+        if equation.primitive.name not in ("get", "masked_load", "load"):
+            inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+            found |= {name for body in inner for name in _stored_to(body)}
+            found |= set() if inner else {str(v.aval) for v in equation.invars}
+    return found
 
 
 def _known(table: Table, atom: Any, known: Callable[[Any], tuple[int, ...] | None]) -> Table:
