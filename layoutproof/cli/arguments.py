@@ -224,6 +224,16 @@ def say(text: str, styles: Sequence[tuple[str, str]] = VERDICTS, *, err: bool = 
     Console(highlight=False, soft_wrap=True, force_terminal=True, no_color=False, color_system="standard").print(styled)
 
 
+def say_drawn(text: str, color: bool) -> None:
+    """A picture with text around it, harmless but for the backgrounds of its cells. color: whether it has any."""
+    parts = _BACKGROUNDS.split(text) if color else [text]
+    click.echo("".join(part if k % 2 else visible_lines(part) for k, part in enumerate(parts)), color=color)
+
+
+_BACKGROUNDS = re.compile(r"(\x1b\[(?:48;5;\d{1,3};38;5;16|0)m)")
+"""How `pictures` begins and ends the background of a cell."""
+
+
 def waiting(what: str) -> None:
     """One line about what is done now, for who waits at a terminal."""
     if sys.stderr.isatty():

@@ -5,7 +5,6 @@ In the list: layouts: Draw a layout with its formula and the cost of its padding
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,12 +17,11 @@ from layoutproof.cli.arguments import (
     json_flag,
     layouts_of,
     print_json,
+    say_drawn,
     target_option,
     write_whole,
 )
-from layoutproof.core.visible import visible_lines
 
-_BACKGROUNDS = re.compile(r"(\x1b\[(?:48;5;\d{1,3};38;5;16|0)m)")
 """What a picture colours its tiles with; no other unseen character reaches the terminal."""
 
 
@@ -88,7 +86,5 @@ def command(
         return print_json(picture.as_dict() | {"written": written})
     notes = [f"assumed   {note}" for note in assumed(texts, (read, *second), target)]
     said = "\n".join([str(picture), *notes, *(f"written   {path}" for path in written)])
-    parts = _BACKGROUNDS.split(said) if color else [said]
-    shown = "".join(part if k % 2 else visible_lines(part) for k, part in enumerate(parts))
-    click.echo(shown, color=color)
+    say_drawn(said, color)
     return 0

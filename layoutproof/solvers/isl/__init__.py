@@ -25,14 +25,13 @@ from layoutproof.core.claim import (
     SizeCondition,
     Uncovered,
 )
-from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.core.space import Space
 from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
-from layoutproof.solvers.isl.steps import Steps
+from layoutproof.solvers.isl.steps import Steps, steps
 
 BUDGET = 300_000
 """Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
@@ -66,14 +65,8 @@ def growing(claim: Claim, effort: float = 1) -> Point:
 
 
 def _within_budget(claim: Claim, known: Mapping[str, int], effort: float) -> Point | None:
-    budget = int(BUDGET * effort)
-    context = isl.Context()
-    # isl's own default prints every error to stderr, and another setting aborts the process
-    context.set_on_error(isl.on_error.CONTINUE)
-    try:
-        return _decide(claim, known, Steps(context, budget, int(CALL * max(1, effort))))
-    except isl.Error as error:
-        raise Unsupported(f"isl cannot: {str(error).partition(' in /')[0]}") from None
+    with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
+        return _decide(claim, known, run)
 
 
 def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:

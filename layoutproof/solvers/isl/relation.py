@@ -14,7 +14,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import Extent
 from layoutproof.core.space import axis_names, distinct
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame, Quasi
-from layoutproof.solvers.isl.steps import Steps
+from layoutproof.solvers.isl.steps import Steps, steps
 
 BUDGET = 300_000
 """Operations of isl for one relation; layouts of tools in use need some thousands."""
@@ -37,12 +37,8 @@ def relation(m: IndexMap) -> Any:
     >>> relation(IndexMap(Space(("i",), (3,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)))
     Map("{ [i] -> [o = 2i] : 0 <= i <= 2 }")
     """
-    context = isl.Context()
-    context.set_on_error(isl.on_error.CONTINUE)
-    try:
-        made = _relation(m, Steps(context, BUDGET, CALL))
-    except isl.Error as error:
-        raise Unsupported(f"isl cannot: {str(error).partition(' in /')[0]}") from None
+    with steps(BUDGET, CALL) as run:
+        made = _relation(m, run)
     # what a user joins with other sets must be in the context in which islpy reads texts
     return isl.Map(made)
 
