@@ -78,7 +78,7 @@ def test_variables() -> None:
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and re.fullmatch("LAYOUTPROOF_[A-Z]+", node.value)
+        and re.fullmatch("LAYOUTPROOF_[A-Z_]+", node.value)
     }
     assert set(first_cells(section("Environment"))) == used
 

@@ -196,12 +196,13 @@ VERDICTS = (
 """What findings show in colour: (pattern, rich's style)."""
 
 
-def coloured(stream: TextIO) -> bool:
+def coloured(stream: TextIO | None) -> bool:
     """Whether what is written there is in colour: NO_COLOR says never, FORCE_COLOR always, else a terminal decides.
 
     Source: https://no-color.org and https://force-color.org, as of 2026-11: set and not empty; the first wins.
     """
-    if os.environ.get("NO_COLOR"):
+    if stream is None or os.environ.get("NO_COLOR"):
+        # Python has no stream where the caller closed it
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 

@@ -54,7 +54,8 @@ class Instruction(NamedTuple):
         if self.opcode != "parameter":
             return -1
         text = self.inside.strip()
-        return int(text) if text.isdigit() else -1
+        # more digits than XLA's 64 bits have are no number of a parameter, and Python reads no more than 4,300
+        return int(text) if text.isdecimal() and len(text) <= 20 else -1
 
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from layoutproof.core.bounds import DEEPEST
 from layoutproof.core.brackets import QUOTED, closing, without_remarks
 from layoutproof.hlotext.texts import element_of, element_text, parts
 
@@ -171,9 +172,23 @@ def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
         one, end = _statement(text, at, line)
         if one is None:
             return found, "", f"not an instruction: {text[at : at + 80].strip()!r}"
+        if _depth(one.inside) > DEEPEST:
+            return found, "", f"operations within operations, more than {DEEPEST} deep: {text[at : at + 80].strip()!r}"
         found += _unnested(one)
         at = _skipped(text, end)
     return found, "", ""
+
+
+def _depth(text: str) -> int:
+    """How deep brackets stand within brackets, at most; what strings hold counts as well."""
+    deepest = depth = 0
+    for mark in _ROUND.findall(text):
+        depth += 1 if mark == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+_ROUND = re.compile(r"[()]")
 
 
 def _statement(text: str, at: int, line: int) -> tuple[Statement | None, int]:
