@@ -117,3 +117,34 @@ def test_one_place_prints() -> None:
     """What a user sees goes through `cli.arguments`, which makes it harmless."""
     printing = [p for p in PACKAGE.rglob("*.py") if {"echo", "secho", "print"} & names_called(p.read_text())]
     assert [p.relative_to(PACKAGE).as_posix() for p in printing] == ["cli/arguments.py"]
+
+
+def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
+    """Who reads how far a stranger's file is followed reads the numbers of the code."""
+    from layoutproof.changes import lock_head, rules, states
+    from layoutproof.core import bounds, files
+    from layoutproof.layouts.sharding import text as sharding
+    from layoutproof.layouts.xla import text as xla
+    from layoutproof.messages import read
+    from layoutproof.specs import positions
+
+    page = (PACKAGE.parent / "SECURITY.md").read_text()
+    bounds_said = {
+        "HLO dumps, records of programs and of kernels, unpacked": (
+            f"{files.MAX_TEXT >> 20} MiB, a line {files.MAX_LINE >> 20} MiB"
+        ),
+        "each dump of a folder that `gate` compares": f"{states.MAX_DUMP >> 20} MiB",
+        "a pasted message (`why`)": f"{read.MOST_BYTES >> 20} MiB",
+        "a lock": f"{lock_head.MAX_LOCK >> 20} MiB",
+        "YAML: spec and search files": (
+            f"{files.MAX_YAML >> 20} MiB, {positions.MAX_DEPTH} levels, "
+            f"{positions.MAX_NODES:,} values with aliases expanded"
+        ),
+        "`pyproject.toml`": f"{rules.MAX_CONFIG >> 20} MiB",
+        "a layout's text (XLA, sharding)": f"{xla.MAX_TEXT:,} characters",
+        "an HLO operation within operations": f"{bounds.DEEPEST} levels",
+    }
+    assert xla.MAX_TEXT == sharding.MAX_TEXT
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    begin = rows.index("| what is read | at most |") + 1
+    assert rows[begin : begin + len(bounds_said)] == [f"| {what} | {most} |" for what, most in bounds_said.items()]

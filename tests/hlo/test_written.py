@@ -165,3 +165,23 @@ def test_the_command_reads_a_file_of_that_kind(tmp_path: Path) -> None:
     path.write_text(REJECTED["operands that do not end"])
     done = subprocess.run([sys.executable, "-m", "layoutproof", "hlo", str(path)], capture_output=True, text=True)
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("deep", [101, 100_000])
+def test_operations_within_operations_are_followed_to_a_bound(deep: int) -> None:
+    """A stranger's nesting is bad input, whatever Python's stack holds; what stands within the bound is read."""
+    nested = f"ROOT r = f32[4] {'add(' * deep}p{', p)' * deep}"
+    (module,) = modules(entry("p = f32[4] parameter(0)", nested))
+    assert module.errors
+    assert module.errors[0].line == 4
+    few = f"ROOT r = f32[4] {'add(' * 90}p{', p)' * 90}"
+    (module,) = modules(entry("p = f32[4] parameter(0)", few))
+    assert not module.errors
+    assert sum(len(computation.instructions) for computation in module.computations) == 91
+
+
+def test_the_number_of_a_parameter_may_be_any_text() -> None:
+    """More digits than Python reads, or digits that are no ASCII, name no parameter."""
+    for text in ("9" * 5_000, "²"):
+        (module,) = modules(entry(f"ROOT p = f32[4] parameter({text})"))
+        assert [i.number for c in module.computations for i in c.instructions] == [-1]
