@@ -138,7 +138,7 @@ def judge(
             over.add(name)
         for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
-            if (about_it or sized or whole) and not (here is reading is not kernel):
+            if about_it or sized or whole:
 
                 def posed(
                     assumed: Kernel,
@@ -146,15 +146,18 @@ def judge(
                     name: str = name,
                     k: int = position,
                     of: str = obligation.subject,
+                    as_read: bool = here is reading,
                 ) -> Obligation | None:
+                    # what asks about reads asks it of the maps that read
+                    asked_of = replace(assumed, operands=reading.operands) if as_read else assumed
                     if (name, assumed) not in made:
                         # one kernel is asked many questions before the next
                         made.clear()
-                        made[name, assumed] = _obligations(module, assumed, chip)
+                        made[name, assumed] = _obligations(module, asked_of, chip)
                     more = made[name, assumed]
                     if k >= len(more):
                         return None
-                    new = _made(more[k], assumed)
+                    new = _made(more[k], asked_of)
                     return new if new.subject == of else None
 
                 def within(sizes: str) -> Term | None:

@@ -109,7 +109,8 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         ),
         ("matmul", "f32[1024,1024], f32[1024,1024]", [], 0, ["1 proved"]),
         ("flash", "bf16[1,2,256,128], bf16[1,2,256,128], bf16[1,2,256,128]", [], 0, ["1 proved"]),
-        ("splash", HEADS, [], 3, ['--assume "0 <= prefetch0 < 4"']),
+        # its tables are made of its mask, which is a constant
+        ("splash", HEADS, [], 0, ["1 proved"]),
         ("splash", HEADS, ["--assume", "0 <= prefetch0 < 4"], 0, ["1 proved"]),
         # it masks what is behind 1000 itself
         ("gmm", GROUPS, ["--property", "undefined_values"], 0, ["undefined_values proved of the body"]),
@@ -163,9 +164,9 @@ def test_the_grouped_matmul_is_proved_as_a_whole(run: Any) -> None:
     assert "8 of 8 questions about the body" in out
     # every condition is in the verdict, as it can be pasted
     given = next(line for line in out.splitlines() if line.startswith("  given "))
-    assert [
-        text for text in (*GROUPED.split("; "), *ROWS, "grid1 <= 7") if text.replace("<= 512", "< 513") not in given
-    ] == []
+    said = (*GROUPED.split("; "), *ROWS, "grid1 <= 7")
+    # prefetch3, the first group of a shard, is 0 in the code: nothing is assumed of it
+    assert [text for text in said if text.replace("<= 512", "< 513") not in given] == ["0 <= prefetch3 < 1"]
 
 
 @pytest.mark.parametrize("left_out", range(len(ROWS)))
