@@ -22,8 +22,6 @@ from layoutproof.cli.arguments import (
     write_whole,
 )
 
-"""What a picture colours its tiles with; no other unseen character reaches the terminal."""
-
 
 @click.command()
 @click.argument("layout")
