@@ -24,7 +24,7 @@ from layoutproof.bodies.claims import (
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
-from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import TRUE, Index, Lost, aligned, all_of, negation
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
@@ -272,7 +272,7 @@ def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], e
     if any(loop.name not in body.goes_on for loop in open_):
         raise Unsupported("a loop whose end is not known")
     terms = [all_of([store.condition, *counts]), *(body.goes_on[loop.name] for loop in open_)]
-    terms = [replaced(_inlined(body, term), renaming(other)) for term in terms]
+    terms = [replaced(inlined(body.definitions, term), renaming(other)) for term in terms]
     names, found, _ = closure(body, terms)
     stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
     stray -= {term.args[0] for term in other.values()} | set(kernel.runtime)
@@ -281,12 +281,6 @@ def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], e
     unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)
     loops = tuple(loop for loop in store.loops if loop.name in names)
     return _Told(terms[0], loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))
-
-
-def _inlined(body: Body, term: Term) -> Term:
-    while body.definitions.keys() & set(names_in(term)):
-        term = replaced(term, renaming(body.definitions))
-    return term
 
 
 def _other(told: _Told, other: Mapping[str, Term]) -> list[str]:

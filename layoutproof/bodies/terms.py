@@ -44,6 +44,13 @@ def renaming(values: Mapping[str, Term]) -> Callable[[Term], Term | None]:
     return lambda part: values.get(part.args[0]) if part.op == "name" else None
 
 
+def inlined(definitions: Mapping[str, Term], term: Term) -> Term:
+    """A term without names that are other terms."""
+    while definitions.keys() & set(names_in(term)):
+        term = replaced(term, renaming(definitions))
+    return term
+
+
 class Evaluation:
     """Terms on one kind of number, each part computed once.
 

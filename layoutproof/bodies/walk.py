@@ -19,11 +19,12 @@ from typing import Any
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, places
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
+from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost, all_of
 from layoutproof.core.budget import effort
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import Term, apply, every
+from layoutproof.core.term import INT32, Term, apply, every
 from layoutproof.kernel.kernel import Kernel, Operand
 
 Place = tuple[int, ...]
@@ -32,6 +33,8 @@ Iterations = Mapping[str, int]
 
 MOST_STEPS = 300_000
 """Terms that are evaluated for one question, at effort 1."""
+MOST_BY_CHANCE = 8
+"""Iterations that are looked at of a loop of which nobody knows how often it runs."""
 MOST_QUESTIONS = 4
 """Questions of one walk that may take as many."""
 
@@ -140,9 +143,12 @@ class Walk:
 
         def ask() -> tuple[Answer, Origin | None]:
             for effect in self.body.effects:
-                origin = self._by_chance(effect.spot.path, program, {})
-                if origin is not None and origin.effect is load:
-                    return True, origin
+                first = {loop.name: 0 for loop in effect.spot.loops}
+                ends = [self._runs(loop, 0) for loop in effect.spot.loops]
+                for conditions in (effect.spot.path, *([end] for end in ends)):
+                    origin = self._by_chance(conditions, program, first)
+                    if origin is not None and origin.effect is load:
+                        return True, origin
             return False, None
 
         return bool(self._guarded(ask)[0])
@@ -237,7 +243,7 @@ class Walk:
     ) -> tuple[Answer, Origin | None]:
         index = _ints(element)
         here = program
-        for here, iterations, store in self._backwards(reference, number, loops, program, within):
+        for here, iterations, store, chance in self._backwards(reference, number, loops, program, within):
             if store is None:
                 break
             view = store.view if isinstance(store, Access) else store.target
@@ -262,6 +268,8 @@ class Walk:
             if hit is None:
                 origin = None if self.unwritten else self._by_chance([*store.spot.path, *conditions], here, iterations)
                 return (None if origin is None else True), origin
+            if chance is not None:
+                return True, chance
             given = self._given(store, tuple(int(n) for n in place if n is not None), here, iterations)
             if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
                 continue
@@ -311,11 +319,15 @@ class Walk:
 
     def _backwards(
         self, reference: Reference, number: int, loops: tuple[Loop, ...], program: Place, within: Iterations
-    ) -> Iterator[tuple[Place, Iterations, Access | Copy | None]]:
-        """Every store to a reference before a point, the last first, then what is found: no store."""
+    ) -> Iterator[tuple[Place, Iterations, Access | Copy | None, Origin | None]]:
+        """Every store to a reference before a point, the last first, then what is found: no store.
+
+        Each with where something undefined comes from that says whether the loop around it runs so often.
+        """
         stores = self._stores.get(reference.name, [])
         fresh = reference.fresh_in if reference.role == "fresh" else None
-        yield from ((program, at, s) for at, s in self._region(stores, number, loops, program, within, fresh))
+        for at, s, chance in self._region(stores, number, loops, program, within, fresh):
+            yield program, at, s, chance
         if fresh is None and stores:
             operand = operand_of(self.kernel, reference)
             here: Place | None = program
@@ -326,10 +338,10 @@ class Walk:
                 if operand is not None and not self._same_block(operand, before, here):
                     break
                 here = before
-                for at, s in self._full(stores, 0, 0, len(self.body.effects), here, {}):
-                    yield here, at, s
+                for at, s, chance in self._full(stores, 0, 0, len(self.body.effects), here, {}):
+                    yield here, at, s, chance
             program = here if here is not None else program
-        yield program, within, None
+        yield program, within, None, None
 
     def _region(
         self,
@@ -339,7 +351,7 @@ class Walk:
         program: Place,
         within: Iterations,
         fresh: tuple[Loop, ...] | None,
-    ) -> Iterator[tuple[Iterations, Access | Copy]]:
+    ) -> Iterator[tuple[Iterations, Access | Copy, Origin | None]]:
         """The stores of this program before a point, the last first."""
         start = self._first[loops[-1].name] if loops else 0
         yield from self._full(stores, len(loops), start, number, program, within)
@@ -360,23 +372,48 @@ class Walk:
         end: int,
         program: Place,
         within: Iterations,
-    ) -> Iterator[tuple[Iterations, Access | Copy]]:
+    ) -> Iterator[tuple[Iterations, Access | Copy, Origin | None]]:
         """The stores from effect `start` to `end` inside `depth` loops, the last first."""
         chosen = [s for s in stores if start <= s.spot.number < end]
         while chosen:
             last = chosen[-1]
             if len(last.spot.loops) <= depth:
-                yield within, chosen.pop()
+                yield within, chosen.pop(), None
                 continue
             loop = last.spot.loops[depth]
             group = [s for s in chosen if len(s.spot.loops) > depth and s.spot.loops[depth] is loop]
             chosen = [s for s in chosen if s not in group]
             count = None if loop.count is None else self._number(loop.count, program, within)
             if count is None:
+                yield from self._by_chance_in(loop, group, depth, end, program, within)
                 raise BudgetExceeded("a loop whose end is not known")
             for t in range(count - 1, -1, -1):
                 self._step()
                 yield from self._full(group, depth + 1, 0, end, program, {**within, loop.name: t})
+
+    def _by_chance_in(
+        self,
+        loop: Loop,
+        group: Sequence[Access | Copy],
+        depth: int,
+        end: int,
+        program: Place,
+        within: Iterations,
+    ) -> Iterator[tuple[Iterations, Access | Copy, Origin]]:
+        """The stores of a loop of which something undefined says whether it runs at all, in its first iterations."""
+        for t in range(0 if self.unwritten else 1 if loop.count is None else MOST_BY_CHANCE):
+            here = {**within, loop.name: t}
+            origin = self._by_chance([self._runs(loop, t)], program, here)
+            if origin is None:
+                return
+            for at, store, chance in self._full(group, depth + 1, 0, end, program, here):
+                yield at, store, chance or origin
+
+    def _runs(self, loop: Loop, t: int) -> Term:
+        """The condition that a loop has an iteration `t`, where it had those before."""
+        if loop.count is None:
+            return self.body.goes_on.get(loop.name, Term("maybe"))
+        return Term("<", _int(t), loop.count)
 
     def _previous(self, program: Place) -> Place | None:
         """The program that ran before on the same core."""
@@ -441,17 +478,29 @@ class Walk:
 
     def _compared(self, condition: Term, program: Place, within: Iterations) -> Origin | None:
         """Where the one number comes from that a comparison rests on and nothing says, if it is undefined."""
-        comparison = condition.args[0] if condition.op == "not" else condition
+        comparison = inlined(self.body.definitions, condition.args[0] if condition.op == "not" else condition)
         parts = every(comparison) if comparison.op in ("<", "<=", "==", "!=") else []
         if any(part.op in ("select", "maybe", "leaf") for part in parts):
             return None
-        doubts = [doubt for part in parts if (doubt := doubt_of(self.body, part)) is not None]
         open_ = [part for part in parts if part.op == "name" and part.args[0] in self.body.unknowns]
         open_ += [part for part in parts if part.op == "read"]
-        if len(open_) != 1 or len(doubts) != 1:
+        doubt = doubt_of(self.body, open_[0]) if len(open_) == 1 else None
+        if doubt is None or not self._either(comparison, open_[0], program, within):
             return None
-        undefined, origin = self._search(doubts[0], program, within)
+        undefined, origin = self._search(doubt, program, within)
         return origin if undefined else None
+
+    def _either(self, comparison: Term, number: Term, program: Place, within: Iterations) -> bool:
+        """Whether a comparison holds for one value of a number and not for another, of some that are tried."""
+        name = str(number.args[0]) if number.op == "name" else ""
+        unknown = self.body.unknowns.get(name)
+        tried = {-INT32, 0, INT32 - 1} if unknown is None else {unknown.low, unknown.high - 1}
+        told = [
+            self._value(comparison, program, within, {name: value} if name else {}, {number: (value, None)})[0]
+            for value in sorted(tried)
+        ]
+        # what cannot be told is taken as it is
+        return None in told or len(set(map(bool, told))) > 1
 
     def _search(
         self, condition: Term, program: Place, within: Iterations, bound: Mapping[str, int] | None = None

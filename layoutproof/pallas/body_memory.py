@@ -135,8 +135,13 @@ def places_to_try(kernel: Kernel, extents: Sequence[int]) -> Iterator[tuple[Plac
     if not all(grid):
         return
     programs = product(*(_ends(n) for n in grid))
-    elements = [*islice(product(*(_ends(n) for n in extents)), 16)]
+    elements = corners(extents)
     yield from islice(((p, e) for p in programs for e in elements), MOST_TRIED)
+
+
+def corners(extents: Sequence[int]) -> list[Place]:
+    """Some elements near the corners of what has these extents, smallest first."""
+    return [*islice(product(*(_ends(n) for n in extents)), 16)]
 
 
 def _ends(extent: int) -> tuple[int, ...]:

@@ -154,3 +154,67 @@ def test_what_no_iteration_changes_rests_on_no_number_of_runs() -> None:
         out[...] = kept
 
     assert verdict(counting(body, False), ROWS, "initialised") is Verdict.PROVED
+
+
+def _adds(n: Any, out: Any) -> None:
+    def add(i: Any, _: Any) -> int:
+        out[...] = out[...] + 1.0
+        return 0
+
+    lax.fori_loop(0, n, add, 0)
+
+
+def _adds_while(n: Any, out: Any) -> None:
+    def add(i: Any) -> Any:
+        out[...] = out[...] + 1.0
+        return i + 1
+
+    lax.while_loop(lambda i: i < n, add, 0)
+
+
+def _adds_within(n: Any, out: Any) -> None:
+    lax.fori_loop(0, 3, lambda j, _: _adds(n, out), None)
+
+
+def _fills(n: Any, out: Any) -> None:
+    def fill(i: Any, _: Any) -> int:
+        out[...] = jnp.ones_like(out)
+        return 0
+
+    lax.fori_loop(0, n, fill, 0)
+
+
+def _fills_a_row(n: Any, out: Any) -> None:
+    def fill(i: Any, _: Any) -> int:
+        out[pl.ds(i, 1), :] = jnp.ones((1, 128), jnp.float32)
+        return 0
+
+    lax.fori_loop(0, jnp.clip(n, 0, 8), fill, 0)
+
+
+STORING = [_adds, _adds_while, _adds_within, _fills, _fills_a_row]
+"""Loops that store to an output as often as a number says."""
+
+
+@pytest.mark.parametrize("loop", STORING)
+def test_what_a_loop_stores_rests_on_how_often_it_runs(loop: Callable[[Any, Any], None]) -> None:
+    def padded(x: Any, out: Any) -> None:
+        out[...] = jnp.zeros((8, 128), jnp.float32)
+        loop(jnp.max(x).astype(jnp.int32), out)
+
+    assert verdict(over_padding(padded, True), PADDED, "undefined_values") is Verdict.PROVED
+    assert verdict(over_padding(padded, False), PADDED, "undefined_values") is Verdict.REFUTED
+
+    def counted(x: Any, out: Any, number: Any) -> None:
+        out[...] = x[...]
+        loop(number[0], out)
+
+    assert verdict(counting(counted, True), ROWS, "initialised") is Verdict.PROVED
+    assert verdict(counting(counted, False), ROWS, "initialised") is Verdict.REFUTED
+
+
+def test_a_loop_that_runs_at_least_once_stores_the_same_number_however_often() -> None:
+    def body(x: Any, out: Any, number: Any) -> None:
+        _fills(jnp.clip(number[0], 1, 5), out)
+
+    assert verdict(counting(body, False), ROWS, "initialised") is not Verdict.REFUTED

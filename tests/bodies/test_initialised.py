@@ -234,3 +234,56 @@ def test_a_sum_that_starts_at_the_wrong_step_reads_what_nobody_wrote(step: int) 
     )
     (found,) = asked(total, jax.ShapeDtypeStruct((32, 128), jnp.float32))
     assert found.verdict is (Verdict.PROVED if step == 0 else Verdict.REFUTED)
+
+
+def summed(start: Any, runs: Any, semantics: tuple[str, str], scratch: bool = False) -> Any:
+    """A sum over k in each block i of an output. start, runs: conditions (i, k) on zeroing, and on adding at all."""
+
+    def body(x: Any, o: Any, *held: Any) -> None:
+        i, k = pl.program_id(0), pl.program_id(1)
+        acc = held[0] if held else o
+
+        @pl.when(runs(i, k))
+        def _() -> None:
+            @pl.when(start(i, k))
+            def _() -> None:
+                acc[...] = jnp.zeros_like(acc)
+
+            acc[...] += x[...]
+
+        if held:
+
+            @pl.when(k == pl.num_programs(1) - 1)
+            def _() -> None:
+                o[...] = acc[...]
+
+    return pl.pallas_call(
+        body,
+        grid=(4, 4),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, k: (k, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, k: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)] if scratch else [],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=semantics),
+    )
+
+
+ALWAYS, TRIANGLE = (lambda i, k: k >= 0), (lambda i, k: k >= i)
+
+
+@pytest.mark.parametrize("outer", ["arbitrary", "parallel"])
+@pytest.mark.parametrize(
+    ("right", "wrong", "runs"),
+    [
+        (lambda i, k: k == 0, lambda i, k: (i == 0) & (k == 0), ALWAYS),
+        (lambda i, k: k == i, lambda i, k: k == 0, TRIANGLE),
+    ],
+    ids=["once for all blocks", "inside of a causal skip"],
+)
+def test_a_sum_that_starts_in_one_block_only(right: Any, wrong: Any, runs: Any, outer: str) -> None:
+    """The smallest candidate of the engines need not be the place: corners are replayed, too."""
+    assert worst(asked(summed(right, runs, (outer, "arbitrary")), X)) is Verdict.PROVED
+    found = asked(summed(wrong, runs, (outer, "arbitrary")), X)
+    assert worst(found) is Verdict.REFUTED
+    (refuted,) = (f for f in found if f.verdict is Verdict.REFUTED)
+    assert refuted.counterexample == {"program": (1, 0) if runs is ALWAYS else (1, 1), "element": (0, 0)}

@@ -36,7 +36,7 @@ from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import TRUE, Lost, any_of, negation
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
-from layoutproof.core.result import Counterexample, Verdict
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
@@ -44,8 +44,11 @@ from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, und
 from layoutproof.pallas.body_fixes import first_of, guarded, zeroed
 from layoutproof.pallas.body_memory import (
     Deciding,
+    Place,
+    corners,
     entries_needed,
     named,
+    places_to_try,
     program_ids,
     replayed,
     tables_at,
@@ -152,36 +155,49 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
-    if claim is None or point is None or "sizes" in point:
+    if claim is None or (point is not None and "sizes" in point):
         return _open(load, why_unknown(states, claim, None))
-    where = named(claim, point)
-    program = tuple(point["program"])
-    element = tuple(where.get(f"at{k}", 0) for k in range(len(sizes_of(_read(load)))))
-    within = {loop.name: where.get(loop.name, 0) for loop in load.spot.loops}
     tables = tables_at(kernel, claim, point)
     walks = [Walk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
-
-    def loads(walk: Walk) -> tuple[Answer, Origin | None]:
-        return walk.loads(load, program, within, element)
-
     for walk in walks:
-        origin = replayed(loads, [walk])
-        if origin is None:
-            continue
-        if (
-            isinstance(load, Access)
-            and kept
-            and not (walk.decides(load, program) or _matters(kernel, body, load, walk))
-        ):
-            return _open(load, "it is not at first, and no replay shows that anything is stored of it")
-        if isinstance(load, Copy) and not _handed_out(kernel, load):
-            return _open(load, "it is not all written, and a copy may take more than is used")
-        needed = entries_needed(loads, partial(Walk, kernel, body, unwritten=True, alone=walk.alone), tables)
-        open_ = unbounded(kernel, claim)
-        if open_ and needed:
-            return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
-        return _refuted(kernel, load, origin, walk.alone, deciding, needed)
+        for program, within, element in _tries(kernel, load, claim, point):
+
+            def loads(
+                walk: Walk, program: Place = program, within: Mapping[str, int] = within, element: Place = element
+            ) -> tuple[Answer, Origin | None]:
+                return walk.loads(load, program, within, element)
+
+            origin = replayed(loads, [walk])
+            if origin is None:
+                continue
+            if (
+                isinstance(load, Access)
+                and kept
+                and not (walk.decides(load, program) or _matters(kernel, body, load, walk, program))
+            ):
+                return _open(load, "it is not at first, and no replay shows that anything is stored of it")
+            if isinstance(load, Copy) and not _handed_out(kernel, load):
+                return _open(load, "it is not all written, and a copy may take more than is used")
+            needed = entries_needed(loads, partial(Walk, kernel, body, unwritten=True, alone=walk.alone), tables)
+            open_ = unbounded(kernel, claim)
+            if open_ and needed:
+                return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
+            return _refuted(kernel, load, origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
+
+
+def _tries(
+    kernel: Kernel, load: Access | Copy, claim: Asked, point: Point | None
+) -> Iterator[tuple[Place, Mapping[str, int], Place]]:
+    """Programs, iterations and elements at which a load may read what nobody wrote: the claim's, then corners."""
+    dims = tuple(most for _, most in sizes_of(_read(load)))
+    first = {loop.name: 0 for loop in load.spot.loops}
+    if point is not None:
+        where = named(claim, point)
+        within = {name: where.get(name, 0) for name in first}
+        yield tuple(point["program"]), within, tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+    if not any(isinstance(e, Copy) for e in kernel.body.effects):
+        yield from ((program, first, element) for program, element in places_to_try(kernel, dims))
 
 
 def _unwritten(states: States, load: Access | Copy, at: Index, index: Index) -> list[Term]:
@@ -294,8 +310,11 @@ def _stores(body: Body) -> list[Access]:
     ]
 
 
-def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
-    """Whether some store stores what is made of an unwritten element, replayed at the smallest such point."""
+def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk, program: Place) -> bool:
+    """Whether some store stores what is made of an unwritten element, replayed at the smallest such point.
+
+    program: one in which the load reads such an element; at corners of what it stores, where that point is none.
+    """
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True, only=load.spot.number)
     for store in _stores(body):
@@ -311,16 +330,20 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
             {f"at{k}": n for k, n in enumerate(dims)},
         )
         point: Any = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
-        if proved or claim is None or point is None or "sizes" in point:
+        if proved or claim is None or (point is not None and "sizes" in point):
             continue
-        where = named(claim, point)
         inner = Walk(
             kernel, body, tables_at(kernel, claim, point), unwritten=True, alone=walk.alone, only=load.spot.number
         )
-        within = {loop.name: where.get(loop.name, 0) for loop in store.spot.loops}
-        element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
-        if replayed(lambda w, s=store, e=element, i=within, p=point: w.stores(s, tuple(p["program"]), i, e), [inner]):  # type: ignore[misc]
-            return True
+        first = {loop.name: 0 for loop in store.spot.loops}
+        tries = [(program, first, element) for element in corners(dims)]
+        if point is not None:
+            where = named(claim, point)
+            element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+            tries.insert(0, (tuple(point["program"]), {name: where.get(name, 0) for name in first}, element))
+        for one, within, element in tries:
+            if replayed(lambda w, s=store, e=element, i=within, p=one: w.stores(s, p, i, e), [inner]):  # type: ignore[misc]
+                return True
     return False
 
 
