@@ -81,8 +81,7 @@ def compare(
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
     pairs = [_with_programs(pair, lock, base, library) for pair in pairs]
-    open_ = [pair for pair in pairs if _differs(pair)]
-    work = Work(compare_pair, open_, [pair.relpath for pair in open_], workers, progress)
+    work = Work(compare_pair, pairs, [pair.relpath for pair in pairs], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
@@ -215,15 +214,6 @@ def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | N
 
 def _names_programs(file: File) -> bool:
     return file.is_spec and _PROGRAMS.search(file.data) is not None
-
-
-def _differs(pair: Pair) -> bool:
-    if pair.locked is not None or pair.was is not None:
-        return True  # what user code does is not in these files
-    if pair.old is None or pair.new is None or pair.old.data != pair.new.data or pair.old.problem or pair.new.problem:
-        return True
-    # nothing changed; approvals may have expired, and what cannot be read is no state to compare with
-    return not pair.new.is_dump
 
 
 def _first(relpaths: Sequence[str]) -> str:

@@ -71,6 +71,10 @@ class Copy:
 def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = False) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file. by_cause: each under the one that it comes from."""
     with gc_disabled():
+        if old is not None and new is not None and old.data == new.data:
+            # nothing changed, and what is cut short is no state to compare with
+            broken = [each for each in read_and_audited(new)[1] if each.bad_input]
+            return placed(broken, relpath, new.path)
         before = Program() if old is None else read(old.data, old.path)
         after, broken = (Program(), []) if new is None else read_and_audited(new, before)
         path = (new or old).path  # type: ignore[union-attr]

@@ -104,7 +104,8 @@ def test_rules_in_pyproject() -> None:
 def test_search_files_are_no_specs() -> None:
     """They state problems: in a folder they are named and left alone, by themselves there is nothing to compare."""
     problem = b"search: matmul\ntarget: v5e\n"
-    old, new = state(a__txt=HLO, s__yaml=problem), state(a__txt=HLO, s__yaml=problem + b"best: 3\n")
+    whole = HLO + b"\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"
+    old, new = state(a__txt=whole, s__yaml=problem), state(a__txt=whole, s__yaml=problem + b"best: 3\n")
     report = compare(old, new, {}, today=TODAY)
     assert report.notes == ("neither claims nor HLO, not compared: s.yaml",)
     assert report.exit_code == 0

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from layoutproof.cli import main as cli
+from tests.changes.test_programs import SMALL
 
 OLD = "source: here\nlayouts:\n  a: f32[3,5]{1,0}\n  b: f32[4,128]{1,0:T(4,128)}\nchecks:\n  - injective: a\n"
 MOVED = OLD.replace("{1,0}\n", "{0,1}\n", 1)
@@ -364,3 +365,21 @@ def test_an_interrupt_leaves_a_usable_part(run: Any, monkeypatch: pytest.MonkeyP
     report = json.loads(out)
     assert (code, report["partial"], report["notes"]) == (130, True, ["interrupted after 2 of 3 changed files"])
     assert [f["relpath"] for f in report["findings"]] == ["0.yaml", "1.yaml"]
+
+
+@pytest.mark.parametrize("left", ["HloModule jit", "the first computation", "all but the last line", "half a line"])
+@pytest.mark.parametrize("command", ["gate", "hlo"])
+def test_a_dump_that_is_cut_short_is_wrong_also_where_nothing_changed(
+    command: str, left: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Two equal halves of a dump are no two equal programs: wrong input, with the place, for `gate` as for `hlo`."""
+    whole = SMALL.replace("jit_f,", "jit_f, is_scheduled=true,").rstrip() + "\n"
+    ends = {"HloModule jit": 13, "the first computation": whole.index("ENTRY"), "half a line": whole.rindex("fusion(")}
+    file = tmp_path / "dump.txt"
+    twice = [command, str(file), *([str(file)] if command == "gate" else [])]
+    file.write_text(whole[: ends.get(left, whole.rindex("}"))])
+    assert cli.run(twice) == 2
+    out, err = capsys.readouterr()
+    assert "dump.txt:" in out + err
+    file.write_text(whole)
+    assert cli.run(twice) == 0
