@@ -8,8 +8,10 @@ printed, and what would avoid it. Each reader is one file and one function from 
     buffer_assignment  XLA:GPU's report of a program's buffers
     allocator          a request for memory that failed while a program ran
     resharding         the SPMD partitioner's "Involuntary full rematerialization"
-    shardings          dimensions that a sharding does not divide, JAX's sharding types
+    shardings          dimensions that a sharding does not divide, ranks, mesh axes, JAX's sharding types
+    calls              devices, shardings, argument numbers and types that a jitted function does not take
     donation           donated arrays that were not used, arrays that are used after they were donated
+    references         stores of a kernel's body that Pallas refuses, kernels on a backend that runs none
     mosaic             what the TPU kernel compiler and the Pallas lowering refuse
     compiler_checks    checks of the compiler's own that failed, constants that take long
     shapes             lines of HLO and MLIR, bare shapes; asked only where nothing else was found

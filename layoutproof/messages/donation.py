@@ -59,6 +59,16 @@ def _twice(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _given_and_used(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"one array is donated as argument {match[2]} of a call and read as argument {match[1]} of the same call",
+        (
+            "pass jnp.copy(x) for one of them",
+            "or do not donate it",
+        ),
+    )
+
+
 _KINDS: tuple[Kind, ...] = (
     (re.compile(r"[Ss]ome donated buffers were not usable:? ?(.*)"), _unusable),
     (
@@ -66,6 +76,13 @@ _KINDS: tuple[Kind, ...] = (
             r"Attempt to donate the same buffer twice in Execute\(\).{0,40}?argument (\d+).{0,60}?first use: (\d+)"
         ),
         _twice,
+    ),
+    (
+        re.compile(
+            r"Attempt to use a buffer that was previously donated in the same call to Execute\(\).{0,40}?argument "
+            r"(\d+).{0,60}?first use: (\d+)"
+        ),
+        _given_and_used,
     ),
     (
         re.compile(

@@ -9,10 +9,12 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.messages import (
     allocator,
     buffer_assignment,
+    calls,
     compiler_checks,
     donation,
     mosaic,
     out_of_memory,
+    references,
     resharding,
     shapes,
     shardings,
@@ -26,7 +28,18 @@ MOST_BYTES = 64 << 20
 """Of a text that is read."""
 
 
-READERS = (out_of_memory, buffer_assignment, allocator, resharding, shardings, donation, mosaic, compiler_checks)
+READERS = (
+    out_of_memory,
+    buffer_assignment,
+    allocator,
+    resharding,
+    shardings,
+    calls,
+    donation,
+    references,
+    mosaic,
+    compiler_checks,
+)
 """Those of messages; shapes are read where none of them finds one."""
 
 
@@ -58,8 +71,8 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""
         raise LayoutError(
             "nothing in the text is known: no out-of-memory report, resharding warning, error of shardings, "
-            "donation or "
-            f"Mosaic, line of HLO or MLIR, or shape{absent}",
+            "donation, calls "
+            f"or kernels, line of HLO or MLIR, or shape{absent}",
             text=text[:200],
         )
     return tuple(sorted(found, key=lambda each: each.line))

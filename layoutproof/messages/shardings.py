@@ -1,4 +1,4 @@
-"""What JAX says of shardings that an array cannot have: a dimension that is not divided evenly, a type without result.
+"""What JAX says of shardings that an array cannot have: indivisible, of another rank, of no such axis, without a type.
 
 Each message is one entry of `_KINDS`. Sources: messages of jax 0.4.30 to 0.12.0.1 (`tests/messages/test_jax_says.py`
 asks the installed JAX for each of today's), and threads in `tests/cases/messages`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from layoutproof.core.errors import closest
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import Kind, Told, explained
 from layoutproof.messages.pasted import Line
@@ -151,6 +152,109 @@ def _rank(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _entries(spec: str) -> list[str]:
+    """The entries of a PartitionSpec as it is printed: `P(('data', 'model'), None)` has two."""
+    return re.findall(r"\([^()]*\)|'[^']*'|None|\w+", spec[spec.index("(") + 1 : -1])
+
+
+def _axes(entry: str) -> list[str]:
+    return re.findall(r"'([^']*)'", entry)
+
+
+def _spec(entries: Sequence[str]) -> str:
+    return f"P({', '.join(entries)})"
+
+
+def _short_of_dimensions(match: re.Match[str], block: str) -> Told:
+    """A PartitionSpec of more entries than the value has dimensions."""
+    least, rank = int(match["least"]), int(match["rank"])
+    entries = _entries(match["spec"]) if match["spec"] else []
+    if rank >= least or (entries and len(entries) != least):
+        return Told("", reason=f"{least} entries and {rank} dimensions: the sizes of the message do not explain it")
+    spec = f" {match['spec']}" if match["spec"] else ""
+    fits = f": {_spec(entries[:rank])}" if entries and {*entries[rank:]} == {"None"} else f" of at most {rank} entries"
+    ways = [f"a PartitionSpec{fits}; dimensions that it leaves out are whole" if rank else "P() for a single number"]
+    if match["who"] and "key path" in match["who"]:
+        ways.append(
+            "one sharding for a whole tree stands for every leaf of it, the smallest too: give a tree of shardings, "
+            "P() for steps and counts"
+        )
+    else:
+        ways.append("inside of vmap or scan the value has one dimension less than outside")
+    what = (match["who"] or "the value").replace("with pytree key path ", "at ")
+    dimensions = f"{rank} dimension{'s' * (rank != 1)}"
+    return Told(f"the PartitionSpec{spec} is of {least}, and of {what} a value has {dimensions}", tuple(ways))
+
+
+def _too_long(match: re.Match[str], block: str) -> Told:
+    entries, rank = int(match[3]), int(match[6])
+    if entries <= rank:
+        return Told("", reason=f"{entries} entries for {rank} dimensions are not too long")
+    return Told(
+        f"{match[1]} {match[2]} of shard_map has {entries} entries, and {match[4]} is {match[5]}, of {rank} dimensions",
+        (f"a PartitionSpec of at most {rank} entries; dimensions that it leaves out are whole" if rank else "P()",),
+    )
+
+
+def _axis_twice(match: re.Match[str], block: str) -> Told:
+    """One mesh axis in two places of one PartitionSpec."""
+    entries, axis = _entries(match[1]), match[2]
+    at = [d for d, entry in enumerate(entries) for name in _axes(entry) if name == axis]
+    if len(at) < 2:
+        return Told("", reason=f"{match[1]} names {axis} once, so the message does not explain itself")
+    if len({*at}) == 1:
+        ways = [f"name {axis} once in the entry of dimension {at[0]}"]
+    else:
+        keep = [_spec([_without(entry, axis, d != kept) for d, entry in enumerate(entries)]) for kept in sorted({*at})]
+        ways = [" or ".join(keep)]
+    return Told(
+        f"{match[1]} names mesh axis {axis} {len(at)} times, at dimension {joined([str(d) for d in at])}; an axis cuts "
+        "one dimension only, once",
+        (*ways, "or a mesh with one axis more, where both dimensions are to be cut"),
+    )
+
+
+def _without(entry: str, axis: str, out: bool) -> str:
+    """An entry of a PartitionSpec, without an axis where it is to go out."""
+    if not out or axis not in _axes(entry):
+        return entry
+    left = [name for name in _axes(entry) if name != axis]
+    return "None" if not left else repr(left[0]) if len(left) == 1 else f"({', '.join(map(repr, left))})"
+
+
+def _no_such_axis(match: re.Match[str], block: str) -> Told:
+    axis, names = match["axis"], _axes(match["names"])
+    if axis in names or axis not in _axes(match["spec"]):
+        return Told(
+            "", reason=f"{axis} is an axis of the mesh, or none of {match['spec']}: the text contradicts itself"
+        )
+    there = f"the axes {joined(names)}" if names else "no axes"
+    return Told(
+        f"{match['spec']} names axis {axis}, and the mesh has {there}{closest(axis, names)}",
+        ("an axis of the mesh", f"or a mesh with {axis!r} among its axis names, which is the one in use at that line"),
+    )
+
+
+def _not_manual(match: re.Match[str], block: str) -> Told:
+    names, axis = sorted(_axes(match[2])), match[3]
+    if axis in names:
+        return Told("", reason=f"{axis} is among the axes {joined(names)}: the text contradicts itself")
+    return Told(
+        f"{match[1]} of shard_map names axis {axis}; it goes over {joined(names) or 'no axis'}{closest(axis, names)}",
+        ("an axis of the mesh that shard_map is given", f"or axis_names={{.., {axis!r}}}, where the mesh has it"),
+    )
+
+
+def _no_mesh(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"a PartitionSpec alone says no devices, and no mesh is set where {match[1]} is called",
+        (
+            "with jax.set_mesh(mesh): around the call of the jitted function",
+            "or NamedSharding(mesh, P(..)) in its place",
+        ),
+    )
+
+
 def _other_type(match: re.Match[str], block: str) -> Told:
     return Told(
         "", reason="this error of sharding types is not known here; axes that are Auto, or out_sharding=P(..), avoid it"
@@ -224,6 +328,43 @@ _KINDS: tuple[Kind, ...] = (
         re.compile(r"Length of sharding\.spec \((\d+)\) must be equal to aval's ndim \((\d+)\)"),
         _rank,
     ),
+    (
+        re.compile(
+            r"(?:One of (?P<who>.{1,120}?) is incompatible with its sharding annotation .{0,2000}? "
+            rf"spec=(?P<spec>{_SPEC})[^()]{{0,80}}\) )?is only valid for values of rank at least (?P<least>\d+), but "
+            r"was applied to a value of rank (?P<rank>\d+)"
+        ),
+        _short_of_dimensions,
+    ),
+    (
+        re.compile(
+            rf"(in_specs\S{{0,40}}|out_specs\S{{0,40}}) is {_SPEC} which has length (\d+), but (?:the )?(?:passed )?"
+            r"(.{1,200}?),? (?:where .{1,200}?, )?has shape (\S{1,80}), which has rank (\d+)"
+        ),
+        _too_long,
+    ),
+    (
+        re.compile(
+            rf"can map every mesh axis to at most one positional dimension, but {_SPEC} has duplicate entries for "
+            r"`(\w{1,80})`"
+        ),
+        _axis_twice,
+    ),
+    (
+        re.compile(
+            rf"Resource axis: (?P<axis>\w{{1,80}}) of (?P<spec>{_SPEC}) is not found in mesh: "
+            r"\((?P<names>[^()]{0,400})\)"
+        ),
+        _no_such_axis,
+    ),
+    (
+        re.compile(
+            r"shard_map (in_specs|out_specs) argument must refer to an axis marked as manual \((.{0,400}?)\), but:\s+"
+            r"(?:in_specs|out_specs)\S{0,80} refers to '(\w{1,80})'"
+        ),
+        _not_manual,
+    ),
+    (re.compile(r"\b(\w{1,40}) requires a non-empty mesh in context"), _no_mesh),
     (re.compile(r"ShardingTypeError: \S"), _other_type),
 )
 

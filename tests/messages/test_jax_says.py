@@ -55,6 +55,62 @@ both = jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=(0, 1))
 one = jnp.ones(8)
 says("twice", lambda: both(one, one), lambda: both(jnp.ones(8), jnp.copy(jnp.ones(8))))
 
+def kept():
+    state = jnp.ones((6, 10))
+    jax.jit(lambda x: x[:2], donate_argnums=0)(state)
+    return state + 1
+
+says("unusable, and still there", kept)
+says("given and read", lambda: jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=0)(one, one),
+     lambda: jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=0)(jnp.ones(8), jnp.ones(8)))
+add = lambda x, y: x + y
+says("donate_argnums", lambda: jax.jit(add, donate_argnums=2)(x, x),
+     lambda: jax.jit(add, donate_argnums=1)(x, jnp.ones((6, 16))))
+says("static_argnums", lambda: jax.jit(add, static_argnums=(0, -3))(1, x),
+     lambda: jax.jit(add, static_argnums=(0,))(1, x))
+says("donate_argnames", lambda: jax.jit(add, donate_argnames="z")(x, x))
+says("static and donated", lambda: jax.jit(add, donate_argnums=0, static_argnums=0)(1, x))
+
+inner = lambda *spec: jax.jit(lambda x: jax.lax.with_sharding_constraint(x, over(*spec)))(jnp.ones((8, 16)))
+says("rank inside", lambda: inner("data", "model", None), lambda: inner("data", "model"))
+says("rank put", lambda: jax.device_put(jnp.ones(8), over(None, "data")),
+     lambda: jax.device_put(jnp.ones(8), over("data")))
+says("rank of an argument", lambda: jax.jit(lambda s: s, in_shardings=over("data"))({"m": jnp.ones(8), "step": 0}),
+     lambda: jax.jit(lambda s: s, in_shardings=({"m": over("data"), "step": over()},))({"m": jnp.ones(8), "step": 0}))
+says("rank mapped", lambda: mapped(P(None, "data", None)), lambda: mapped(P(None, "data")))
+says("axis twice", lambda: over(("data", "model"), "model"),
+     lambda: (over(("data", "model"), None), over("data", "model")))
+says("no such axis", lambda: over("dta"), lambda: over("data"))
+says("no such manual axis", lambda: mapped(P(None, "dta")), lambda: mapped(P(None, "data")))
+constrained = jax.jit(lambda x: jax.lax.with_sharding_constraint(x, P(None, "data")))
+says("no mesh", lambda: constrained(x))
+says("no mesh of jit", lambda: jax.jit(add, in_shardings=P("data"))(x, x))
+with jax.set_mesh(mesh):
+    constrained(x)
+total = lambda x: jax.lax.psum(x, "data")
+says("unbound", lambda: jax.jit(total)(x), lambda: (
+    jax.vmap(total, axis_name="data")(x), jax.shard_map(total, mesh=mesh, in_specs=P(None, "data"), out_specs=P())(x)))
+
+devices = jax.devices()
+turned = jax.sharding.Mesh(mesh.devices[::-1], mesh.axis_names)
+put = lambda where: jax.device_put(jnp.ones((8, 16)), where)
+says("devices", lambda: jax.jit(add)(put(devices[1]), put(over("data"))),
+     lambda: jax.jit(add)(put(over()), put(over("data"))))
+says("devices turned", lambda: jax.jit(add)(put(NamedSharding(turned, P("data"))), put(over("data"))))
+only = jax.jit(lambda x: x, in_shardings=over(None, "data"))
+says("in_shardings", lambda: only(put(over("data"))),
+     lambda: only(jax.device_put(put(over("data")), over(None, "data"))))
+made = jax.jit(lambda x: x + 1).lower(put(over("data"))).compile()
+says("compiled for shardings", lambda: made(put(over("model"))),
+     lambda: made(jax.device_put(put(over("model")), made.input_shardings[0][0])))
+says("compiled for types", lambda: made(jax.device_put(jnp.ones((16, 16)), over("data"))))
+says("too few in_shardings", lambda: jax.jit(add, in_shardings=(over(),))(x, x), lambda: (
+    jax.jit(add, in_shardings=(over(), None))(x, x), jax.jit(add, in_shardings=over())(x, x)))
+two = lambda x: (x, x)
+says("too many out_shardings", lambda: jax.jit(two, out_shardings=(over(),) * 3)(x), lambda: (
+    jax.jit(two, out_shardings=(over(), None))(x), jax.jit(two, out_shardings=over())(x)))
+says("other keys", lambda: jax.jit(lambda x: {"y": x, "z": x}, out_shardings={"y": over()})(x))
+
 explicit = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Explicit,) * 2)
 with jax.set_mesh(explicit):
     put = lambda shape, *spec: jax.device_put(jnp.ones(shape), NamedSharding(explicit, P(*spec)))
@@ -87,6 +143,37 @@ inside = lambda x: jax.shard_map(
     mesh=mesh, in_specs=P("data"), out_specs=P("data"), check_vma=False)(x)
 says("partitioned", lambda: lowered(copy, over("data")),
      lambda: jax.jit(inside).trace(array).lower(lowering_platforms=("tpu",)))
+
+def run(body, block=(8, 128)):
+    out = pl.BlockSpec(block, lambda: (0, 0))
+    return pl.pallas_call(body, out_shape=array, out_specs=out, interpret=True)(jnp.ones((8, 128)))
+
+def store(what, block=(8, 128)):
+    def body(x, o):
+        what(x, o)
+    return lambda: run(body, block)
+
+def rows(x, o): o[...] = x[:4]
+def rows_indexed(x, o): o[0:4, :] = x[:4]
+def column(x, o): o[...] = x[:, :1]
+def column_broadcast(x, o): o[...] = jnp.broadcast_to(x[:, :1], (8, 128))
+def turned_over(x, o): o[...] = x[...].reshape(128, 8)
+def turned_back(x, o): o[...] = x[...].reshape(128, 8).reshape(8, 128)
+def part(x, o): o[0:3, :] = x[:4]
+def row(x, o): o[0] = x[...]
+def narrow(x, o): o[...] = x[...].astype(jnp.bfloat16)
+def narrow_cast(x, o): o[...] = x[...].astype(jnp.bfloat16).astype(o.dtype)
+def too_many(x, o): o[...] = jnp.full(o.shape, x[0, 0, 0])
+
+says("swap rows", store(rows), lambda: (store(rows_indexed)(), store(rows, (4, 128))()))
+says("swap column", store(column), store(column_broadcast))
+says("swap reshaped", store(turned_over), store(turned_back))
+says("swap part", store(part))
+says("swap row", store(row))
+says("swap type", store(narrow), store(narrow_cast))
+says("too many indices", store(too_many))
+says("backend", lambda: pl.pallas_call(copy, out_shape=array)(jnp.ones((8, 128))),
+     lambda: (pl.pallas_call(copy, out_shape=array, interpret=True)(jnp.ones((8, 128))), lowered(copy)))
 print("SAID" + json.dumps(said))
 """
 
@@ -99,6 +186,39 @@ EXPECTED = {
     "unusable": ("donation", "whose shape and type are those of float32[6,10]"),
     "deleted": ("donation", "float32[8] is used after its memory was given away"),
     "twice": ("donation", "one array is donated twice"),
+    "given and read": ("donation", "donated as argument 0 of a call and read as argument 1 of the same call"),
+    "unusable, and still there": ("donation", "its memory is not used again, and peak memory is that without donation"),
+    "donate_argnums": ("jit", "donate_argnums=(2,) names argument 2 of a function that takes 2 by position"),
+    "static_argnums": ("jit", "static_argnums=(0, -3) names argument -3 of a function that takes 2 by position"),
+    "donate_argnames": ("jit", "donate_argnames names {'z'}, and the function has no parameters of such names"),
+    "static and donated": ("jit", "{'x'} is static and donated at once"),
+    "rank inside": (
+        "sharding",
+        "P('data', 'model', None) is of 3, and of with_sharding_constraint arguments a value has 2",
+    ),
+    "rank put": ("sharding", "P(None, 'data') is of 2, and of device_put args a value has 1 dimension"),
+    "rank of an argument": (
+        "sharding",
+        "P('data',) is of 1, and of pjit arguments at s['step'] a value has 0 dimensions",
+    ),
+    "rank mapped": ("sharding", "has 3 entries, and args[0] is float32[6,16], of 2 dimensions"),
+    "axis twice": ("sharding", "P(('data', 'model'), 'model') names mesh axis model 2 times, at dimension 0 and 1"),
+    "no such axis": (
+        "sharding",
+        "P('dta',) names axis dta, and the mesh has the axes data and model; did you mean 'data'",
+    ),
+    "no such manual axis": ("sharding", "in_specs of shard_map names axis dta; it goes over data and model"),
+    "no mesh": ("sharding", "no mesh is set where with_sharding_constraint is called"),
+    "no mesh of jit": ("sharding", "no mesh is set where jit is called"),
+    "unbound": ("jit", "an operation speaks of axis data"),
+    "devices": ("jit", "argument x and argument y lie on two: 1 and 8 devices, 1 of them in common"),
+    "devices turned": ("jit", "both have the same 8 devices in another order"),
+    "in_shardings": ("jit", "in_shardings says P(None, 'data') and the array (float32[8,16]) comes with P('data',)"),
+    "compiled for shardings": ("jit", "in the shardings that it was compiled for: x (float32[8,16])"),
+    "compiled for types": ("jit", "x is float32[16,16] in place of float32[8,16]"),
+    "too few in_shardings": ("jit", "in_shardings has 1 entries, for 2 arguments"),
+    "too many out_shardings": ("jit", "out_shardings has 3 entries, for 2 results"),
+    "other keys": ("jit", "out_shardings has other keys than what it is for"),
     "contracting": ("sharding", "the summed dimensions of both operands lie split over model"),
     "one axis twice": ("sharding", "split over mesh axis data in two dimensions"),
     "broadcasting": ("sharding", "the operands of add are split differently in dimension 0 and 1"),
@@ -107,6 +227,14 @@ EXPECTED = {
     "pieces": ("sharding", "split makes a piece of 3 elements of a dimension that lies over 4 devices"),
     "primitive": ("Mosaic", "Pallas has no lowering of sort for TPU kernels"),
     "scalars": ("Mosaic", "SMEM holds single numbers"),
+    "swap rows": ("Pallas", "a value of shape (4, 128) where (8, 128) is, the whole reference"),
+    "swap column": ("Pallas", "a value of shape (8, 1) where (8, 128) is"),
+    "swap reshaped": ("Pallas", "a value of shape (128, 8) where (8, 128) is"),
+    "swap part": ("Pallas", "a value of shape (4, 128) where (3, 128) is, a part of (8, 128)"),
+    "swap row": ("Pallas", "a value of shape (8, 128) where (128,) is, a part of (8, 128)"),
+    "swap type": ("Pallas", "the body stores bfloat16 to a reference of float32"),
+    "too many indices": ("Pallas", "a reference of shape (8, 128) is indexed by more than 2 indices: (0, 0, 0)"),
+    "backend": ("Pallas", "a Pallas call was run on the CPU"),
     "partitioned": ("Mosaic", "the partitioner does not know how to cut a kernel"),
 }
 
@@ -145,3 +273,53 @@ def test_the_advice_for_a_dimension_is_computed(said: dict[str, str]) -> None:
         "or shard dimension 1 (16 / 4 = 4) instead",
         "or shard it over 2 devices: mesh axes of that product divide it",
     )
+
+
+FIXES = {
+    "rank inside": "a PartitionSpec: P('data', 'model'); dimensions that it leaves out are whole",
+    "rank of an argument": "P() for a single number",
+    "axis twice": "P(('data', 'model'), None) or P('data', 'model')",
+    "donate_argnums": "write 0 to 1",
+    "swap rows": "index the reference so that the part is (4, 128): ref[start:start + 4, :] = value",
+    "swap column": "jnp.broadcast_to(value, (8, 128))",
+    "swap reshaped": "value.reshape((8, 128))",
+    "too few in_shardings": "2 entries, None where JAX is to choose",
+    "devices turned": "make both shardings of one Mesh: another order of its devices is another mesh",
+}
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_the_first_fix_is_the_one_that_was_run(name: str, said: dict[str, str]) -> None:
+    (message,) = lp.why(said[name]).messages
+    assert message.fixes[0] == FIXES[name]
+
+
+def test_only_what_is_deleted_is_called_that(said: dict[str, str]) -> None:
+    """A donation that is not used leaves its array as it was: it was read again, and nothing but the warning came."""
+    kept, deleted = (lp.why(said[name]).messages[0] for name in ("unusable, and still there", "deleted"))
+    assert "Error" not in said["unusable, and still there"]
+    assert "deleted" not in " ".join((kept.cause, *kept.fixes))
+    assert "given away" not in kept.cause
+    assert "deleted" in deleted.cause
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("rank inside", "a value of rank 2", "a value of rank 3"),
+        ("rank mapped", "rank 2", "rank 4"),
+        ("axis twice", "'model'), 'model')", "'model'), 'other')"),
+        ("no such axis", "Resource axis: dta", "Resource axis: data"),
+        ("donate_argnums", "accepts 2 positional", "accepts 3 positional"),
+        ("devices", "ids [1]", "ids [0, 1, 2, 3, 4, 5, 6, 7]"),
+        ("too few in_shardings", "of length 1 for", "of length 2 for"),
+        ("swap rows", "Value shape: (4, 128)", "Value shape: (8, 128)"),
+        ("swap rows", "Expected shape: (8, 128)", "Expected shape: (16, 128)"),
+        ("swap type", "Value dtype: bfloat16", "Value dtype: float32"),
+    ],
+)
+def test_a_text_that_contradicts_itself_has_no_cause(name: str, old: str, new: str, said: dict[str, str]) -> None:
+    assert old in said[name]
+    (message,) = lp.why(said[name].replace(old, new)).messages
+    assert (message.cause, message.fixes) == ("", ())
+    assert message.reason
