@@ -78,7 +78,8 @@ _HOOK = """\
         name: layoutproof check
         entry: layoutproof check specs
         language: system
-        files: (^specs/.*\\.ya?ml|\\.pyi?|(^|/)pyproject\\.toml)$
+        # code and data that specs read; another kind of data that yours reads goes into the list
+        files: (\\.(pyi?|ya?ml|jsonl?|toml|csv|npy|npz|txt|hlo|mlir)|(^|/)layoutproof\\.lock)$
         pass_filenames: false
 """
 

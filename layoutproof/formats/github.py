@@ -15,7 +15,8 @@ _NAMES = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report) -> str:
-    """An annotation per finding and note, ten at most, the worst first; then the line that counts, which is none.
+    """An annotation per finding and note, ten at most, the worst first, bad input before what is denied; then the line
+    that counts, which is none.
 
     Args:
         report: The findings with what they are about.
@@ -24,10 +25,8 @@ def render(report: Report) -> str:
         The whole text of this form.
     """
     notes = [f"::notice::{_message(note)}" for note in report.notes]
-    many = len(report.findings) + len(notes) > MOST
-    found = sorted(report.findings, key=rank) if many else report.findings
-    said = [*map(_one, found), *notes]
-    if many:
+    said = [*map(_one, sorted(report.findings, key=rank)), *notes]
+    if len(said) > MOST:
         rest = len(said) - MOST + 1
         said = [*said[: MOST - 1], f"::notice::{rest} more are in the other forms of this report, e.g. markdown"]
     return "\n".join([*said, _message(summary(report))])

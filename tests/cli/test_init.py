@@ -184,18 +184,27 @@ def test_the_workflow_installs_what_the_specs_need(tmp_path: Path) -> None:
         assert given.get("packages") == packages, text
 
 
-def test_hooks_run_for_code_that_specs_name(tmp_path: Path) -> None:
-    """A commit that edits a model alone is looked at, by ours and by what `init` writes, on the specs as a whole."""
+def test_hooks_run_for_code_that_specs_name_and_its_data(tmp_path: Path) -> None:
+    """A commit that edits a model alone, or a table that it reads, is looked at, by ours and by what `init` writes."""
     lp.init(tmp_path)
     (own,) = yaml.safe_load((tmp_path / FILES[3]).read_text())["repos"][0]["hooks"]
     ours = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
     for hook in (own, *ours):
         assert hook["pass_filenames"] is False
-        for path in ("specs/a.yaml", "specs/b/c.yml", "model.py", "pkg/kernels/mm.py", "pyproject.toml"):
+        data = (
+            "pkg/tuned.json",
+            "pkg/sizes.yaml",
+            "tables/starts.npy",
+            "a.npz",
+            "rows.csv",
+            "t.toml",
+            "dumps/step.hlo.txt",
+        )
+        for path in ("specs/a.yaml", "specs/b/c.yml", "model.py", "pkg/kernels/mm.py", "pyproject.toml", *data):
             assert re.search(hook["files"], path), (hook["id"], path)
-        for path in ("README.md", "docs/a.yaml", "x.pyc"):
+        for path in ("README.md", "docs/a.png", "x.pyc", "yaml", "json/README"):
             assert not re.search(hook["files"], path), (hook["id"], path)
-    assert re.search(ours[1]["files"], "layoutproof.lock")
+        assert re.search(hook["files"], "layoutproof.lock")
 
 
 def test_what_is_there_stays(tmp_path: Path) -> None:

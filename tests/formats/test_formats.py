@@ -96,16 +96,18 @@ def test_the_sarif_check_can_fail() -> None:
 
 
 def test_github() -> None:
-    """One line per finding and note, everything escaped: a text cannot start a command of its own."""
+    """One line per finding and note, bad input first, then the worst, as the text has them from its end on; everything
+    is escaped: a text cannot start a command of its own."""
     lines = render("github", report()).splitlines()
     assert len(lines) == 6 + 1 + 1
-    assert lines[0].startswith(
+    assert "spec file" in lines[0]
+    assert lines[1].startswith(
         "::error file=a b/s%2C1.yaml,line=3,col=6,title=layoutproof%3A moved layout a::(0, 1) is stored at offset 1"
     )
     assert [re.match(r"::(\w+)", line)[1] for line in lines[:7]] == [  # type: ignore[index]
-        "error", "warning", "notice", "error", "error", "error", "notice",
+        "error", "error", "error", "error", "warning", "notice", "notice",
     ]  # fmt: skip
-    assert "100%25 <b>" in lines[5]
+    assert "100%25 <b>" in lines[2]
     assert not any(line.startswith("::error::") for line in lines)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.finding import Finding, rank, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.formats import render
 from layoutproof.specs import report
@@ -384,7 +384,7 @@ def test_the_other_forms_of_a_check(tmp_path: Path) -> None:
     assert len(suite.findall("testcase/failure")) == 2
     assert len(suite.findall("testcase/error")) == 2
     places = re.findall(r"^::error file=(?:[^,]*),line=(\d+)", render("github", whole), re.MULTILINE)
-    assert places == [str(f.line) for f in whole.findings]
+    assert places == [str(f.line) for f in sorted(whole.findings, key=rank)]
     (run_,) = json.loads(render("sarif", whole))["runs"]
     described = {rule["id"]: rule["shortDescription"]["text"] for rule in run_["tool"]["driver"]["rules"]}
     assert described["injective"] == "Two different elements never share one place."
