@@ -53,6 +53,10 @@ PIPELINE = "emit_pipeline"
 """What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
 IN_ORDER = "its programs are taken to run in order, as on a TPU (no target is given, and a GPU runs them at once)"
 """The premise of what is proved of a call that says no platform, and is not so of programs that run at once."""
+IN_ORDER_ON_TPU = (
+    "its programs are taken to run in order, as on one core of a TPU (no target and no dimension_semantics)"
+)
+"""Likewise of a call with scratch, which is for a TPU and does not say in what order its programs run."""
 AT_ONCE = ("parallel_writes", "alias_hazard", "initialised", "body_races")
 """What programs that run at once may spoil."""
 LAST = frozenset({"inputs_read"})
@@ -342,18 +346,21 @@ def unread(kernel: Kernel) -> str:
 def premise(kernel: Kernel, findings: Sequence[Finding], **how: Any) -> str:
     """What is taken of a call that is judged without a target, in words: that its programs run in order.
 
-    "" where the call itself says that it is for a TPU, where nothing is proved, and where what was proved also holds of
-    programs that run at once, as on a GPU: then nothing rests on it. how: as for `judge`.
+    "" where the call itself says in what order they run, or has what is a TPU's and no scratch that programs could hand
+    on; where nothing is proved; and where what was proved also holds of programs that run at once, as on a GPU: then
+    nothing rests on it. how: as for `judge`.
     """
+    hands_on = kernel.platform == "tpu" and kernel.pipeline == "pallas_call" and kernel.scratch and not kernel.semantics
     held = {f.question for f in findings if f.verdict is Verdict.PROVED and f.severity == "error"}
-    if not kernel.plain or all(extent == 1 for extent in kernel.grid) or not held:
+    if not (kernel.plain or hands_on) or all(extent == 1 for extent in kernel.grid) or not held:
         return ""
     at_once = replace(kernel, semantics=("parallel",) * len(kernel.grid))
     # a question that has nothing to ask of programs that run in order may have of others
     asked = [name for name in AT_ONCE if name in held or name not in {f.question for f in findings}]
     asked = [name for name in asked if not about_body(name) or not (how.get("only") or kernel.body_reader is None)]
-    told = judge(at_once, names=asked, **how)
-    return IN_ORDER if any(f.severity == "error" and f.verdict is not Verdict.PROVED for f in told) else ""
+    told = judge(at_once, names=asked, fixes=False, **how)
+    words = IN_ORDER if kernel.plain else IN_ORDER_ON_TPU
+    return words if any(f.severity == "error" and f.verdict is not Verdict.PROVED for f in told) else ""
 
 
 def foreign(kernel: Kernel, chip: KernelTarget) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import layoutproof as lp
 from layoutproof.cli import main as cli
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
 
@@ -271,6 +272,50 @@ def test_that_programs_run_in_order_is_a_premise(run: Any) -> None:
     # what holds in any order rests on none
     code, out, _ = run("hands:plain", "--arg", "f32[64,128]")
     assert (code, "premise" in out) == (0, False)
+
+
+def over_scratch(start: str, semantics: tuple[str, ...] | None = None) -> Any:
+    """A sum in scratch over the second dimension, zeroed as `start` says, of a call that names no order by itself."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(x: Any, out: Any, acc: Any) -> None:
+        @pl.when((pl.program_id(1) == 0) | (start == "always"))
+        def _() -> None:
+            acc[...] = jnp.zeros_like(acc)
+
+        acc[...] += x[...]
+        out[...] = acc[...]
+
+    return pl.pallas_call(
+        body,
+        grid=(4, 2),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, k))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, k: (i, k)),
+        out_shape=jax.ShapeDtypeStruct((32, 256), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+        compiler_params=None if semantics is None else pltpu.CompilerParams(dimension_semantics=semantics),
+    )
+
+
+def test_that_scratch_is_handed_on_in_order_is_a_premise() -> None:
+    """Scratch makes a call a TPU's, and still it does not say that its programs run in order."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x = jax.ShapeDtypeStruct((32, 256), "float32")
+    in_order = (
+        "; its programs are taken to run in order, as on one core of a TPU (no target and no dimension_semantics)"
+    )
+    taken = lp.kernels(over_scratch("first"), x)
+    assert (taken.exit_code, in_order in str(taken).splitlines()[-1]) == (0, True)
+    said = ("arbitrary", "arbitrary")
+    for none in (
+        lp.kernels(over_scratch("first"), x, target="v5e"),
+        lp.kernels(over_scratch("first", said), x),
+        lp.kernels(over_scratch("always"), x),
+    ):
+        assert (none.exit_code, "taken to run" in str(none)) == (0, False)
 
 
 SPEC = """
