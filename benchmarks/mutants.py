@@ -32,6 +32,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -179,9 +180,16 @@ def mutated(source: str, place: int) -> tuple[ast.Module, Mutant]:
     """The source with one place changed, and what was changed, of no file."""
     tree = ast.parse(source)
     node, lines = list(places(tree))[place]
-    was, line = ast.unparse(node), node.lineno  # type: ignore[attr-defined]
+    made = _said(node, lines, place)
     changed(node)
-    return ast.fix_missing_locations(tree), Mutant("", place, line, lines, was, ast.unparse(node))
+    return ast.fix_missing_locations(tree), made
+
+
+def _said(node: ast.AST, lines: tuple[int, int], place: int) -> Mutant:
+    """What a change of a place does, of no file; the place stays as it is."""
+    now = deepcopy(node)
+    changed(now)
+    return Mutant("", place, node.lineno, lines, ast.unparse(node), ast.unparse(now))  # type: ignore[attr-defined]
 
 
 def files() -> dict[str, str]:
@@ -201,11 +209,11 @@ def sample(seed: int, count: int, only: str = "") -> list[Mutant]:
     only: parts with commas between them, or how the paths of files begin.
     """
     parts: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    sources = {}
+    found = {}
     for file, part in files().items():
         if part in only.split(",") or file.startswith(only):
-            sources[file] = (ROOT / file).read_text()
-            parts[part] += [(file, place) for place in range(len(list(places(ast.parse(sources[file])))))]
+            found[file] = list(places(ast.parse((ROOT / file).read_text())))
+            parts[part] += [(file, place) for place in range(len(found[file]))]
     chosen, draw = [], random.Random(seed)
     for number, part in enumerate(sorted(parts, key=lambda part: len(parts[part]))):
         # what a small part has not is shared among the larger ones
@@ -213,7 +221,7 @@ def sample(seed: int, count: int, only: str = "") -> list[Mutant]:
         chosen += draw.sample(parts[part], min(share, len(parts[part])))
     # so that what was judged when the time is over is a sample as well
     draw.shuffle(chosen)
-    return [replace(mutated(sources[file], place)[1], file=file) for file, place in chosen]
+    return [replace(_said(*found[file][place], place), file=file) for file, place in chosen]
 
 
 def again(printed: Path, only: str = "") -> list[Mutant]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import layoutproof
@@ -11,7 +12,8 @@ import layoutproof
 PACKAGE = Path(layoutproof.__file__).parent
 
 
-def imports_of(source: str, package: str) -> list[str]:
+@cache
+def imports_of(source: str, package: str) -> tuple[str, ...]:
     """Absolute names of everything a module imports, at any depth; relative imports resolved against `package`."""
     found: list[str] = []
     for node in ast.walk(ast.parse(source)):
@@ -21,7 +23,7 @@ def imports_of(source: str, package: str) -> list[str]:
             base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
             module = ".".join(part for part in (base, node.module or "") if part)
             found += [module, *(f"{module}.{alias.name}" for alias in node.names)]
-    return found
+    return tuple(found)
 
 
 def sources() -> dict[str, str]:

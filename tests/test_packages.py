@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -100,15 +101,18 @@ def test_imports_keep_to_the_table() -> None:
     assert broken_imports(sources()) == []
 
 
+@cache
+def texts_in(source: str) -> frozenset[str]:
+    """The texts in a module."""
+    nodes = ast.walk(ast.parse(source))
+    return frozenset(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
 def lookups(modules: dict[str, str]) -> set[tuple[str, str]]:
     """Modules of this package that a file names in a text, where its own package may not import theirs."""
     found = set()
     for name, source in modules.items():
-        tree = ast.parse(source)
-        texts = {
-            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }
-        for text in texts & (set(modules) | {f"layoutproof.{package}" for package in PACKAGES}):
+        for text in texts_in(source) & (set(modules) | {f"layoutproof.{package}" for package in PACKAGES}):
             if package_of(text) not in PACKAGES[package_of(name)] | {package_of(name)}:
                 found.add((name, text))
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import pytest
 
@@ -44,6 +45,14 @@ def texts(tree: ast.Module) -> set[str]:
     return {text.removesuffix(".py") for text in found} if called & LOADERS else {t for t in found if FACE in t}
 
 
+@cache
+def named_in(source: str, package: str) -> tuple[str, ...]:
+    """The names under which a module imports or loads others; faults are planted often, so each source is read once."""
+    tree = at_run_time(source)
+    in_texts = [candidate for t in texts(tree) for candidate in (t, f"{FACE}.{t}", f"{package}.{t}")]
+    return (*imports_of(ast.unparse(tree), package), *in_texts)
+
+
 def unreached(modules: Mapping[str, str], roots: Iterable[str]) -> list[str]:
     """The modules that nothing which starts at the roots imports or names."""
     packages = {name.rpartition(".")[0] for name in modules}
@@ -53,10 +62,7 @@ def unreached(modules: Mapping[str, str], roots: Iterable[str]) -> list[str]:
         if name in seen or name not in modules:
             continue
         seen.add(name)
-        tree, package = at_run_time(modules[name]), name if name in packages else name.rpartition(".")[0]
-        named = texts(tree)
-        todo += imports_of(ast.unparse(tree), package)
-        todo += [candidate for t in named for candidate in (t, f"{FACE}.{t}", f"{package}.{t}")]
+        todo += named_in(modules[name], name if name in packages else name.rpartition(".")[0])
         # a module's package runs before it
         todo.append(name.rpartition(".")[0])
         if name.removeprefix(f"{FACE}.") in BY_FILE_NAME:

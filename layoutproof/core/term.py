@@ -359,13 +359,34 @@ def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
     return own(*values) if own is not None else _APPLY[op](on, *values)
 
 
-def every(term: Term) -> list[Term]:
-    """Every part of a term once, parts before wholes, however often it stands in it.
+def together(terms: Sequence[Term]) -> Callable[[Mapping[str, Any], Numbers], tuple[Any, ...]]:
+    """What gives the values of some terms, as `evaluate` does of one: a part that several share costs once.
+
+    >>> i = Term("name", "i")
+    >>> together((i * 3, i * 3 + 1))({"i": 2}, Numbers({}))
+    (6, 7)
+    """
+    parts = every(*terms)
+    place = {id(part): k for k, part in enumerate(parts)}
+    steps = [(part, [place[id(a)] for a in part.args if id(a) in place]) for part in parts]
+    ends = [place[id(term)] for term in terms]
+
+    def values(names: Mapping[str, Any], on: Numbers) -> tuple[Any, ...]:
+        known: list[Any] = []
+        for part, at in steps:
+            known.append(part._value(names, on, [known[k] for k in at]))
+        return tuple(known[k] for k in ends)
+
+    return values
+
+
+def every(*terms: Term) -> list[Term]:
+    """Every part of some terms once, parts before wholes, however often it stands in them.
 
     The name of a table or of a leaf is no part.
     """
     found: dict[int, Term] = {}
-    todo: list[Term | None] = [term]
+    todo: list[Term | None] = [*reversed(terms)]
     whole: list[Term] = []
     while todo:
         part = todo.pop()

@@ -18,7 +18,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads, replace_reads
+from layoutproof.core.term import Term, fixed, reads, replace_reads, together
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, restricted
 from layoutproof.kernel.relations import range_at
@@ -181,13 +181,14 @@ def terms_map(
     fresh = {str(read): Term("name", str(read)) for read in found}
     parts = [replace_reads(term, fresh) for term in terms]
     lows = [_range(kernel, read)[0] for read in found]
+    values = together(parts)
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
         names |= dict(zip(m.replicas.names, replica, strict=True))
         for read, low in zip(fresh, lows, strict=True):
             names[read] = names[read] + on.size(low)
-        return tuple(part.evaluate(names, on) for part in parts)
+        return values(names, on)
 
     return IndexMap(m.domain, Space(), place, m.replicas)
 

@@ -62,7 +62,7 @@ def _check(match: re.Match[str], block: str) -> Told:
 _KINDS: tuple[Kind, ...] = (
     (re.compile(r"Constant folding an instruction is taking > "), _folding),
     (re.compile(r"(?:RET_CHECK|LLO_CHECK) failure \(([^)\s]+)\)"), _check),
-    (re.compile(r"([\w./-]{1,200}\.(?:cc|h):\d{1,6})\] Check failed: "), _check),
+    (re.compile(r"(?<![\w./-])([\w./-]{1,400}\.(?:cc|h):\d{1,6})\] Check failed: "), _check),
 )
 
 

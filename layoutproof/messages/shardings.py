@@ -299,10 +299,10 @@ _KINDS: tuple[Kind, ...] = (
         _contracting,
     ),
     (
-        re.compile(r"(\w{1,40}) operation with inputs: (.{1,400}?),? produces an illegally sharded result: (\S+)"),
+        re.compile(r"\b(\w{1,40}) operation with inputs: (.{1,400}?),? produces an illegally sharded result: (\S+)"),
         _twice,
     ),
-    (re.compile(rf"(\w{{1,40}}) got incompatible shardings for broadcasting: {_SPEC}, {_SPEC}"), _broadcasting),
+    (re.compile(rf"\b(\w{{1,40}}) got incompatible shardings for broadcasting: {_SPEC}, {_SPEC}"), _broadcasting),
     (re.compile(r"Use `\.at\[\.\.\.\]\.(get|set\S*)\(out_sharding=\)`"), _indexing),
     (
         re.compile(
@@ -320,7 +320,7 @@ _KINDS: tuple[Kind, ...] = (
         _differently,
     ),
     (
-        re.compile(r"(\w{1,40}) on sharded dims where out dim \((\d+)\) is not divisible by mesh axes \((\d+)\)"),
+        re.compile(r"\b(\w{1,40}) on sharded dims where out dim \((\d+)\) is not divisible by mesh axes \((\d+)\)"),
         _pieces,
     ),
     (re.compile(r"with_sharding_constraint can only refer to Auto axes"), _auto_axes),

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
 import layoutproof as lp
+from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 
 ROWS = jax.ShapeDtypeStruct((32, 128), jnp.float32)
@@ -64,3 +65,31 @@ def test_forty_steps_are_judged(right: Any, wrong: Any, question: str) -> None:
         found = [f for f in one.findings if f.question == question]
         assert min(f.verdict for f in found) is verdict
         assert all(len(f.reason) < 4_000 for f in one.findings)
+
+
+def nested(steps: int) -> Any:
+    """An index map of so many steps of a minimum of a maximum, each of which uses the one before twice."""
+
+    def index(i: Any) -> Any:
+        v = i
+        for k in range(steps):
+            v = jnp.minimum(v * 3 + k, jnp.maximum(v - 2, 7))
+        return jnp.clip(v, 0, 3), 0
+
+    def body(x: Any, out: Any) -> None:
+        out[...] = x[...]
+
+    return call(body, index)
+
+
+def test_parts_of_one_index_map_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether any part leaves int32 is one question about all: twice the steps cost twice, not four times as much."""
+    plain, asked = Numbers.minimum, []
+    monkeypatch.setattr(Numbers, "minimum", lambda on, a, b: asked.append(1) or plain(on, a, b))
+    counts = []
+    for steps in (20, 40):
+        asked.clear()
+        (one,) = lp.kernels(nested(steps), ROWS).calls
+        assert all(f.verdict is Verdict.PROVED for f in one.findings if f.question == "index_int32")
+        counts.append(len(asked))
+    assert 0 < counts[1] < 3 * counts[0]
