@@ -24,9 +24,10 @@ from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
-from layoutproof.programs.compile import CPU, Asked, Made, made
+from layoutproof.programs.compile import CPU, Asked, Made
 from layoutproof.programs.record import Record
 from layoutproof.specs.compiled import asked_of, permitted
+from layoutproof.specs.compiled import compiled as once
 
 _OF_RECORDS = frozenset(
     ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
@@ -78,7 +79,7 @@ def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> l
         except LayoutError as error:
             found.append(wrong_input(f"program {entry.name}", error.problem))
     seconds = max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
-    answers = made(asked, seconds)
+    answers = iter(once(asked, seconds))
     return [next(answers) if each is None else each for each in found]
 
 

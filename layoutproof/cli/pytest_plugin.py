@@ -8,6 +8,7 @@ nothing is hooked and nothing but pytest is imported; JAX is never imported here
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
@@ -348,6 +349,10 @@ class SpecFileCollector(pytest.File):
         return items
 
 
+_RUN = pytest.StashKey[str]()
+"""The name of the session's run: its items share what is compiled."""
+
+
 class SpecItem(pytest.Item):
     """One check. question: the check, or the outcome of what could not be read as one."""
 
@@ -362,7 +367,8 @@ class SpecItem(pytest.Item):
         from layoutproof.specs.check import run
         from layoutproof.specs.spec import Check
 
-        with only(here(not self.config.getoption("--layoutproof-no-trace"))):
+        run_ = self.config.stash.setdefault(_RUN, os.urandom(8).hex())
+        with only(here(not self.config.getoption("--layoutproof-no-trace")), run_):
             outcome = run(self.question) if isinstance(self.question, Check) else self.question
         if outcome.finding.verdict is not Verdict.PROVED:
             raise Unmet(outcome)

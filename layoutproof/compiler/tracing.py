@@ -17,6 +17,7 @@ The rule is that of the run and not of a question, so it goes along with the wor
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -62,23 +63,35 @@ class Tracing:
 _NOW: ContextVar[Tracing] = ContextVar("tracing", default=Tracing())  # noqa: B039
 
 
+_RUN: ContextVar[str] = ContextVar("run", default="")
+
+
 @contextmanager
-def only(tracing: Tracing) -> Iterator[None]:
-    """Within it that is what may be traced."""
-    token = _NOW.set(tracing)
+def only(tracing: Tracing, run: str = "") -> Iterator[None]:
+    """Within it that is what may be traced.
+
+    run: the name of the run that it is a part of, by default a new one where it is not within one already.
+    """
+    token, named = _NOW.set(tracing), _RUN.set(run or _RUN.get() or os.urandom(8).hex())
     try:
         yield
     finally:
         _NOW.reset(token)
+        _RUN.reset(named)
+
+
+def run_now() -> str:
+    """The name of the run, in all its processes: within one, code that was imported stays as it is. "" outside."""
+    return _RUN.get()
 
 
 def carried(function: Callable[[T], R]) -> Callable[[T], R]:
     """The function with what may be traced now, to be called in another thread or process."""
-    return partial(_within, function, _NOW.get())
+    return partial(_within, function, _NOW.get(), _RUN.get())
 
 
-def _within(function: Callable[[T], R], tracing: Tracing, item: T) -> R:
-    with only(tracing):
+def _within(function: Callable[[T], R], tracing: Tracing, run: str, item: T) -> R:
+    with only(tracing, run):
         return function(item)
 
 

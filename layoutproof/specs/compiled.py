@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from layoutproof.compiler.tracing import NOT_TRACED, Tracing, permit, running
+from layoutproof.compiler.tracing import NOT_TRACED, Tracing, permit, run_now, running
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import MAX_TEXT, lines, read_json
 from layoutproof.core.finding import Finding
@@ -32,7 +34,7 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
     if program.get("dump") or program.get("record"):
         record, text = _read(json.dumps(program, sort_keys=True))
         return judge(kind, record, options, text, name)
-    found = _compiled(json.dumps(program, sort_keys=True), permitted(program))
+    (found,) = compiled([asked_of(program, permitted(program))], float(program.get("seconds", 600)))
     problem = found.problem
     if found.record is not None:
         return judge(kind, found.record, options, found.text, name)
@@ -60,12 +62,35 @@ def permitted(program: Mapping[str, Any]) -> Tracing:
     return rule
 
 
-@lru_cache(maxsize=32)
-def _compiled(text: str, rule: Tracing) -> Made:
-    """What comes of a program, once for all claims about it."""
-    given = json.loads(text)
-    (found,) = made([asked_of(given, rule)], float(given.get("seconds", 600)))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What came of one program. seconds: that it had."""
+
+    made: Made
+    seconds: float
+
+
+def compiled(asked: Sequence[Asked], seconds: float) -> list[Made]:
+    """What comes of each program, compiled once within a run, whoever asks: claims, the gate, the lock.
+
+    Alike are those of which all is alike but the name, in one folder, under one rule. Within a run code stays as it is;
+    the next run compiles anew. What did not end in time is asked again where there is more of it. seconds: for each.
+    """
+    kept = _of_run(run_now()) if run_now() else {}
+    keys = [json.dumps([asdict(replace(one, name="")), os.getcwd()], sort_keys=True, default=str) for one in asked]
+    new = {
+        key: one
+        for key, one in zip(keys, asked, strict=True)
+        if key not in kept or (kept[key].made.record is None and kept[key].seconds < seconds)
+    }
+    kept |= {key: _Kept(each, seconds) for key, each in zip(new, made(list(new.values()), seconds), strict=True)}
+    found = [kept[key].made for key in keys]
+    return [replace(each, asked=replace(each.asked, name=one.name)) for each, one in zip(found, asked, strict=True)]
+
+
+@lru_cache(maxsize=1)
+def _of_run(run: str) -> dict[str, _Kept]:
+    return {}
 
 
 def asked_of(given: Mapping[str, Any], rule: Tracing) -> Asked:
