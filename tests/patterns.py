@@ -392,6 +392,8 @@ _ANYWHERE = {"search", "finditer", "findall", "sub", "subn", "split", "scanner"}
 def uses() -> Iterator[Use]:
     """Every regular expression of the package, evaluated in its module; what only a call knows is one word `x`."""
     for path in sorted(PACKAGE.rglob("*.py")):
+        if "re." not in _source(path):
+            continue
         tree = _tree(path)
         calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and _of_re(each)]
         if not calls:
@@ -419,8 +421,13 @@ def uses() -> Iterator[Use]:
 
 
 @cache
+def _source(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(_source(path))
 
 
 def _of_re(call: ast.Call) -> bool:
@@ -446,7 +453,8 @@ def _methods(name: str, path: Path, tree: ast.AST) -> set[str]:
     if "matched" in taken:
         return {"match"}
     if not name.startswith("_"):
-        files = [_tree(p) for p in PACKAGE.rglob("*.py")]
+        # who uses it, under another name too, imports it by its own
+        files = [_tree(p) for p in PACKAGE.rglob("*.py") if name in _source(p)]
         given = {
             a.asname or a.name
             for file in files
