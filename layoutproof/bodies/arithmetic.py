@@ -12,25 +12,11 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
-from layoutproof.bodies.values import (
-    FALSE,
-    Index,
-    Lost,
-    Span,
-    Value,
-    aligned,
-    all_of,
-    any_of,
-    dims_of,
-    maybe,
-    negation,
-    settled,
-    simplified,
-    span_of_type,
-    takes,
-)
+from layoutproof.bodies.values import Index, Lost, Span, Value, aligned, dims_of, maybe, span_of_type, takes
 from layoutproof.core.errors import Undecided
-from layoutproof.core.term import INT32, Term
+from layoutproof.core.folding import FALSE, all_of, any_of, folded, negation
+from layoutproof.core.operations import INT32
+from layoutproof.core.term import Term
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 FLOATS = (
@@ -52,9 +38,7 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
         parts = [o.number(aligned(o, dims, index)) for o in operands]
-        term: Term = settled(held(applied(name, parts, dtype), variable.aval, fits))
-        shorter = simplified(term)
-        return term if shorter is None else shorter
+        return folded(held(applied(name, parts, dtype), variable.aval, fits))
 
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims), span=span)]
 
@@ -99,7 +83,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             said = condition_of(value.number(aligned(value, result.dims, index)))
         except Lost as lost:
             return maybe(str(lost))
-        return settled(said if absorbs else negation(said))
+        return folded(said if absorbs else negation(said))
 
     def undefined(index: Index) -> Term:
         one = left.undefined(aligned(left, result.dims, index))
@@ -177,7 +161,7 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if kept and old.kind in "iu" and new.kind in "iu":
             same: Term = operand.number(index)
             return same
-        return settled(converted(operand.number(index), old, new))
+        return folded(converted(operand.number(index), old, new))
 
     whole = span_of_type(new)
     kept = old.kind in "iub" and whole[0] <= operand.span[0] and operand.span[1] <= whole[1]
@@ -206,7 +190,7 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         for _ in range(exponent - 1):
             term = Term("*", term, operand.number(index))
         fits = max(map(abs, operand.span)) ** max(exponent, 1) < INT32
-        return settled(held(term, equation.outvars[0].aval, fits))
+        return folded(held(term, equation.outvars[0].aval, fits))
 
     return [Value(operand.dims, operand.dtype, number, None if operand.defined else operand.undefined)]
 

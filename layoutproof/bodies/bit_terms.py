@@ -5,8 +5,10 @@ All of it is exact for two's complement: `x & 12` is `x // 4 % 4 * 4` for negati
 
 from __future__ import annotations
 
-from layoutproof.core.numbers import INTS
-from layoutproof.core.term import CONDITIONS, Term, reads
+from functools import reduce
+
+from layoutproof.core.folding import constant, fold
+from layoutproof.core.term import ZERO, Term
 
 MOST_RUNS = 4
 """Runs of ones in a mask that are written out."""
@@ -14,18 +16,6 @@ MOST_RUNS = 4
 
 class UnsupportedOp(Exception):
     """An index map does something that no term says; the text says what."""
-
-
-def constant(term: object) -> int | None:
-    """The value of a term that is a number, else None."""
-    return int(term.args[0]) if isinstance(term, Term) and term.op == "int" else None
-
-
-def folded(term: Term) -> Term:
-    """The term, or its value where nothing in it varies."""
-    if term.op in CONDITIONS or term.names() or reads((term,)):
-        return term
-    return Term("int", int(term.evaluate({}, INTS)))
 
 
 def wrapped(term: Term, bits: int, signed: bool) -> Term:
@@ -36,11 +26,11 @@ def wrapped(term: Term, bits: int, signed: bool) -> Term:
     """
     half, whole = 1 << (bits - 1), Term("int", 1 << bits)
     if not signed:
-        return folded(Term("%", term, whole))
+        return fold("%", term, whole)
     value = constant(term)
     if value is not None and -half <= value < half:
         return term
-    return folded(Term("-", Term("%", Term("+", term, Term("int", half)), whole), Term("int", half)))
+    return fold("-", fold("%", fold("+", term, Term("int", half)), whole), Term("int", half))
 
 
 def masked(term: Term, mask: int) -> Term:
@@ -50,7 +40,7 @@ def masked(term: Term, mask: int) -> Term:
     ['i % 4', 'shl(i // 4 % 4, 2)', 'i - i % 4']
     """
     if mask < 0:
-        return term if mask == -1 else folded(Term("-", term, masked(term, ~mask)))
+        return term if mask == -1 else fold("-", term, masked(term, ~mask))
     runs: list[Term] = []
     low = 0
     while mask >> low:
@@ -58,16 +48,13 @@ def masked(term: Term, mask: int) -> Term:
             low += 1
             continue
         length = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
-        part = term if low == 0 else Term("//", term, Term("int", 1 << low))
-        part = Term("%", part, Term("int", 1 << length))
-        runs.append(part if low == 0 else Term("shl", part, Term("int", low)))
+        part = term if low == 0 else fold("//", term, Term("int", 1 << low))
+        part = fold("%", part, Term("int", 1 << length))
+        runs.append(part if low == 0 else fold("shl", part, Term("int", low)))
         low += length
     if len(runs) > MOST_RUNS:
         raise UnsupportedOp(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
-    total = runs[0] if runs else Term("int", 0)
-    for part in runs[1:]:
-        total = Term("+", total, part)
-    return folded(total)
+    return reduce(lambda left, right: fold("+", left, right), runs, ZERO)
 
 
 def bitwise(name: str, operands: list[Term]) -> Term:
@@ -77,7 +64,7 @@ def bitwise(name: str, operands: list[Term]) -> Term:
     ('i + 1 - i % 2', '(-1) - i')
     """
     if name == "not":
-        return folded(Term("-", Term("int", -1), operands[0]))
+        return fold("-", Term("int", -1), operands[0])
     for term, other in (operands, operands[::-1]):
         mask = constant(other)
         if mask is None:
@@ -85,8 +72,8 @@ def bitwise(name: str, operands: list[Term]) -> Term:
         both = masked(term, mask)
         if name == "and":
             return both
-        twice = both if name == "or" else Term("*", Term("int", 2), both)
-        return folded(Term("-", Term("+", term, other), twice))
+        twice = both if name == "or" else fold("*", Term("int", 2), both)
+        return fold("-", fold("+", term, other), twice)
     raise UnsupportedOp(f"the bitwise operation {name}")
 
 
@@ -97,9 +84,9 @@ def shifted(term: Term, by: Term, bits: int, direction: str) -> Term:
         raise UnsupportedOp(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
     if direction == "left":
         # no product: the compiler's prover of alignment tells them apart
-        return folded(Term("shl", term, Term("int", count))) if count else term
+        return fold("shl", term, Term("int", count)) if count else term
     factor = Term("int", 1 << count)
     if direction == "logical" and count > 0:
         # of a negative number as if it were unsigned
         term = wrapped(term, bits, signed=False)
-    return folded(Term("//", term, factor))
+    return fold("//", term, factor)

@@ -6,7 +6,8 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.shapes import clamped, plus, shape_of
-from layoutproof.bodies.values import FALSE, Index, Lost, Value, all_of, any_of, maybe, settled
+from layoutproof.bodies.values import Index, Lost, Value, maybe
+from layoutproof.core.folding import FALSE, all_of, any_of, folded
 from layoutproof.core.term import ZERO, Term
 
 
@@ -51,7 +52,7 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         for k, d in enumerate(moved if fills else ()):
             start = indices.number((*batch(index), Term("int", k)))
             found += [Term("<=", ZERO, start), Term("<=", start, Term("int", operand.dims[d] - sizes[d]))]
-        return list(map(settled, found))
+        return list(map(folded, found))
 
     def undefined(index: Index) -> Term:
         which = [indices.undefined((*batch(index), Term("int", k))) for k in range(len(moved))]

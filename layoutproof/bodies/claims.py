@@ -14,12 +14,12 @@ from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
 from layoutproof.bodies.terms import PARTS, Evaluation, replaced
-from layoutproof.bodies.values import all_of
 from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
+from layoutproof.core.folding import all_of
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point

@@ -13,35 +13,19 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies import invariants
-from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
-from layoutproof.bodies.integers import condition_of, number_of
+from layoutproof.bodies.integers import DIVISIONS, condition_of, number_of
 from layoutproof.bodies.memory import allocated
 from layoutproof.bodies.recurrence import closed_form, difference, rounds
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
-from layoutproof.bodies.values import (
-    FALSE,
-    TRUE,
-    Index,
-    Lost,
-    Span,
-    Value,
-    all_of,
-    any_of,
-    dims_of,
-    hull,
-    leaf,
-    maybe,
-    negation,
-    settled,
-    simplified,
-    span_of_type,
-    takes,
-)
+from layoutproof.bodies.values import Index, Lost, Span, Value, dims_of, hull, leaf, maybe, span_of_type, takes
 from layoutproof.bodies.wraps import bounds, never_wraps
-from layoutproof.core.term import CONDITIONS, INT32, ONE, ZERO, Term
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
+from layoutproof.core.operations import CONDITIONS, INT32, Op
+from layoutproof.core.term import ONE, ZERO, Term
 
 _HANDED_ON = "a number that a loop hands on"
 """What is said of a carried number that no term says."""
@@ -52,7 +36,7 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
         raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
-    known = {"floor_divide": "//", "remainder": "%"}.get(str(params.get("name", "")))
+    known = DIVISIONS.get(str(params.get("name", "")))
     if known and len(operands) == 2 and on.reader.is_jaxs_own(jaxpr):
         by = _whole(operands[1])
         if by is not None and by > 0 and operands[0].dtype.kind in "iu":
@@ -73,13 +57,10 @@ def _whole(value: Any) -> int | None:
         return None
 
 
-def _divided(left: Value, op: str, by: int) -> Value:
+def _divided(left: Value, op: Op, by: int) -> Value:
     def said(index: Index) -> Term:
         term = left.number(index)
-        whole = constant(term)
-        if whole is not None:
-            return Term("int", whole // by if op == "//" else whole % by)
-        return Term(op, term, Term("int", by))
+        return fold(op, term, Term("int", by))
 
     low, high = (end // by for end in left.span) if op == "//" else (0, by - 1)
     return Value(left.dims, left.dtype, said, None if left.defined else left.undefined, span=(low, high))
@@ -173,14 +154,14 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     known = frozenset(on.unknowns)
     with on.inside(loop):
         (goes_on,) = on.run(params["cond_jaxpr"], [*of_cond, *(s for _, s in slots)])
-        condition = settled(condition_of(on.scalar(goes_on)))
+        condition = folded(condition_of(on.scalar(goes_on)))
         on.goes_on[loop.name] = condition
         with on.under(condition):
             results = on.run(params["body_jaxpr"], [*of_body, *(s for _, s in slots)])
     finals = _close(on, loop, inits, slots, results, known, None, condition)
     (again,) = on.run(params["cond_jaxpr"], [*of_cond, *finals])
     with suppress(Lost):
-        on.facts.append(negation(settled(condition_of(again.number()))))
+        on.facts.append(negation(folded(condition_of(again.number()))))
     if _surely_defined(goes_on, inits, slots, results):
         return finals
     return _as_often(on, loop, (begins, goes_on, again), slots, results, finals, known)
@@ -206,7 +187,7 @@ def _never(undefined: Term, defined: Collection[str]) -> bool:
     """Whether a condition of being undefined does not hold where these leaves do not."""
 
     def change(part: Term) -> Term | None:
-        return FALSE if part.op == "leaf" and part.args[0] in defined else simplified(part)
+        return FALSE if part.op == "leaf" and part.args[0] in defined else folded(part)
 
     return undefined is FALSE or replaced(undefined, change) is FALSE
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from layoutproof.core.folding import fold
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
 
@@ -315,7 +316,4 @@ def places(view: View, index: Index, some: Callable[[int], Term] | None = None) 
 
 
 def _sum(start: Term, entry: Term, stride: int) -> Term:
-    step = entry if stride == 1 else Term("*", entry, Term("int", stride))
-    if start.op == "int" and start.args[0] == 0:
-        return step
-    return Term("+", start, step)
+    return fold("+", start, fold("*", entry, Term("int", stride)))

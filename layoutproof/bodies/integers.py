@@ -9,11 +9,13 @@ and count as 0 or 1 where a number must stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, constant, folded, shifted, wrapped
-from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
+from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, shifted, wrapped
+from layoutproof.core.folding import constant, fold, negation
+from layoutproof.core.operations import CONDITIONS, Op
+from layoutproof.core.term import ONE, ZERO, Term
 
 
 def held(value: Any, aval: Any, fits: bool = True) -> Any:
@@ -93,34 +95,32 @@ def converted(value: Any, old: Any, new: Any) -> Any:
 
 def condition_of(value: Any) -> Any:
     """A truth value as a condition, also one that is read from a table or was counted with."""
-    return value if value.op in CONDITIONS else Term("!=", value, ZERO)
+    return value if value.op in CONDITIONS else fold("!=", value, ZERO)
 
 
 def number_of(value: Any) -> Any:
     """A condition as 0 or 1, a number as it is."""
     if isinstance(value, Term) and value.op in CONDITIONS:
-        return folded(Term("select", value, ONE, ZERO))
+        return fold("select", value, ONE, ZERO)
     return value
 
 
-def _binary(op: str) -> Callable[[Any, Any], Term]:
+def _binary(op: Op) -> Callable[[Any, Any], Term]:
     def build(left: Any, right: Any) -> Term:
         left, right = number_of(left), number_of(right)
         if op in ("truncdiv", "truncrem"):
             by = constant(right)
             if by is None or by <= 0:
                 raise UnsupportedOp(f"a division by {right}, which is no positive constant")
-        if op == "*" and constant(left) is None and constant(right) is None:
-            return Term(op, left, right)
-        return folded(Term(op, left, right))
+        return fold(op, left, right)
 
     return build
 
 
-def _compare(op: str, turned: bool = False) -> Callable[[Any, Any], Term]:
+def _compare(op: Op, turned: bool = False) -> Callable[[Any, Any], Term]:
     def build(left: Any, right: Any) -> Term:
         left, right = number_of(left), number_of(right)
-        return Term(op, right, left) if turned else Term(op, left, right)
+        return fold(op, right, left) if turned else fold(op, left, right)
 
     return build
 
@@ -128,15 +128,18 @@ def _compare(op: str, turned: bool = False) -> Callable[[Any, Any], Term]:
 def _select(condition: Any, if_false: Any, if_true: Any) -> Term:
     condition = condition_of(condition)
     if if_true.op in CONDITIONS or if_false.op in CONDITIONS:
-        yes = Term("and", condition, condition_of(if_true))
-        return Term("or", yes, Term("and", Term("not", condition), condition_of(if_false)))
-    return folded(Term("select", condition, if_true, if_false))
+        yes = fold("and", condition, condition_of(if_true))
+        return fold("or", yes, fold("and", negation(condition), condition_of(if_false)))
+    return fold("select", condition, if_true, if_false)
 
 
 def _sign(value: Any) -> Term:
-    negative = Term("select", Term("<", value, ZERO), Term("int", -1), ZERO)
-    return folded(Term("select", Term("<", ZERO, value), ONE, negative))
+    negative = fold("select", fold("<", value, ZERO), Term("int", -1), ZERO)
+    return fold("select", fold("<", ZERO, value), ONE, negative)
 
+
+DIVISIONS: Mapping[str, Op] = {"floor_divide": "//", "remainder": "%"}
+"""Functions of JAX that it writes out with div, sign and select, by what they compute."""
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": _binary("+"),
@@ -146,21 +149,21 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "rem": _binary("truncrem"),
     "max": _binary("max"),
     "min": _binary("min"),
-    "neg": lambda a: folded(Term("-", ZERO, number_of(a))),
+    "neg": lambda a: fold("-", ZERO, number_of(a)),
     "sign": _sign,
-    "abs": lambda a: folded(Term("max", a, Term("-", ZERO, a))),
-    "clamp": lambda low, x, high: folded(Term("min", Term("max", low, x), high)),
+    "abs": lambda a: fold("max", a, fold("-", ZERO, a)),
+    "clamp": lambda low, x, high: fold("min", fold("max", low, x), high),
     "lt": _compare("<"),
     "le": _compare("<="),
     "gt": _compare("<", turned=True),
     "ge": _compare("<=", turned=True),
     "eq": _compare("=="),
     "ne": _compare("!="),
-    "square": lambda a: folded(Term("*", a, a)),
-    "and": lambda a, b: Term("and", condition_of(a), condition_of(b)),
-    "or": lambda a, b: Term("or", condition_of(a), condition_of(b)),
-    "not": lambda a: Term("not", condition_of(a)),
-    "xor": lambda a, b: Term("!=", number_of(a), number_of(b)),
+    "square": lambda a: fold("*", a, a),
+    "and": lambda a, b: fold("and", condition_of(a), condition_of(b)),
+    "or": lambda a, b: fold("or", condition_of(a), condition_of(b)),
+    "not": lambda a: negation(condition_of(a)),
+    "xor": lambda a, b: fold("!=", number_of(a), number_of(b)),
     "select_n": lambda which, *cases: chosen(which, cases),
 }
 

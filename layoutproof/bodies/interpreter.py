@@ -26,7 +26,7 @@ from layoutproof.bodies import (
     reductions,
     shapes,
 )
-from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -44,10 +44,11 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
-from layoutproof.bodies.values import FALSE, TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
+from layoutproof.bodies.values import Index, Lost, Value, dims_of, maybe
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded
 from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
@@ -233,7 +234,7 @@ class Interpreter:
     @contextmanager
     def under(self, *conditions: Term) -> Iterator[None]:
         """Within it, effects happen only where these hold."""
-        before, self.path = self.path, (*self.path, *(c for c in map(settled, conditions) if c is not TRUE))
+        before, self.path = self.path, (*self.path, *(c for c in map(folded, conditions) if c is not TRUE))
         try:
             yield
         finally:
@@ -289,7 +290,7 @@ class Interpreter:
         dtype = getattr(value, "dtype", None) or _Kind(type(value))
         if not dims and getattr(dtype, "kind", "") in "iub":
             try:
-                term = settled(literal(value))
+                term = folded(literal(value))
             except TypeError:
                 # what a pipeline's body takes from around it may stand in an inner function as a constant
                 return Value(dims, dtype, "a value of the body around the pipeline")

@@ -16,9 +16,10 @@ from layoutproof.bodies.effects import Access, Body, Copy, Effect, Kept, Loop, V
 from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
+from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, negation
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.solvers.decide import proves
@@ -263,9 +264,9 @@ def _keeps(
     bounded |= {name: replace(body.loads[name], low=low, high=1 << 31 if high is None else high) for name in seen}
     held = replace(body, loads=bounded)
     for effect, value in stores:
-        outside = [settled(Term("<", value, Term("int", low)))]
+        outside = [fold("<", value, Term("int", low))]
         if high is not None:
-            outside.append(settled(Term("<=", Term("int", high), value)))
+            outside.append(fold("<=", Term("int", high), value))
         broken = any_of(outside)
         if broken is TRUE and not effect.spot.path:
             return False

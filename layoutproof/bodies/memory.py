@@ -7,21 +7,9 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
-from layoutproof.bodies.values import (
-    TRUE,
-    Index,
-    Lost,
-    Value,
-    aligned,
-    all_of,
-    any_of,
-    dims_of,
-    hull,
-    leaf,
-    maybe,
-    negation,
-)
+from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.folding import TRUE, all_of, any_of, negation
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table

@@ -32,21 +32,10 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, names_in, renaming, replaced
-from layoutproof.bodies.values import (
-    FALSE,
-    TRUE,
-    Lost,
-    Value,
-    aligned,
-    all_of,
-    any_of,
-    leaf,
-    negation,
-    settled,
-    simplified,
-)
+from layoutproof.bodies.values import Lost, Value, aligned, leaf
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, negation
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
 
@@ -188,7 +177,7 @@ class States:
         def change(part: Term) -> Term | None:
             if part.op == "leaf":
                 return self._leaf(str(part.args[0]), part.args[1:])
-            return simplified(part)
+            return folded(part)
 
         return self._small(replaced(condition, change))
 
@@ -255,7 +244,7 @@ class States:
                 parts.append(mask.number(aligned(mask, view.dims or (), index)))
             except Lost:
                 return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
-        here = all_of([settled(p) for p in parts])
+        here = all_of([folded(p) for p in parts])
         doubt = self.doubted(store.spot, view)
         return any_of([all_of([here, given]), all_of([negation(here), state]), doubt])
 
@@ -332,7 +321,7 @@ class States:
             if name not in used:
                 if loop.count is None:
                     return FALSE
-                parts.append(settled(Term("<", ZERO, loop.count)))
+                parts.append(fold("<", ZERO, loop.count))
         return all_of(parts)
 
     def _open(self, term: Term) -> bool:
@@ -444,7 +433,7 @@ class States:
         for condition, called in one.starts():
             if condition is FALSE:
                 continue
-            there = replaced(replaced(term, renaming(called)), simplified)
+            there = replaced(replaced(term, renaming(called)), folded)
             if there is TRUE:
                 continue
             try:
@@ -643,7 +632,7 @@ class States:
                 return new.get(part.args[0])
             if part.op == "read" and part.args[0].args[0] in tables:
                 return Term("read", tables[part.args[0].args[0]], *part.args[1:])
-            return simplified(part)
+            return folded(part)
 
         return self._small(replaced(state, change))
 
@@ -672,7 +661,7 @@ class States:
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> Asked | None:
         """The claim that some conditions never hold together; None where that is plain."""
-        whole = upper(replaced(self._plain(all_of([*conditions])), simplified))
+        whole = upper(replaced(self._plain(all_of([*conditions])), folded))
         if whole is FALSE:
             return None
         names = names_in(whole)
@@ -744,7 +733,7 @@ def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
             kept: list[Term] = []
             for place, piece, extent in zip(at, step.slices, step.dims, strict=True):
                 if piece.single:
-                    conditions.append(settled(Term("==", place, piece.start)))
+                    conditions.append(fold("==", place, piece.start))
                     continue
                 whole = piece.size.op == "int" and piece.size.args[0] == extent and piece.stride == 1
                 if whole and piece.start.op == "int" and piece.start.args[0] == 0:
@@ -775,21 +764,15 @@ def _within(place: Term, start: Term, size: Any, stride: int) -> list[Term]:
     extent = size if isinstance(size, Term) else Term("int", size)
     away = place if _is(start, 0) else Term("-", place, start)
     if stride == 1:
-        end = extent if _is(start, 0) else _sum(start, extent)
-        return [settled(Term("<=", start, place)), settled(Term("<", place, end))]
+        end = extent if _is(start, 0) else fold("+", start, extent)
+        return [fold("<=", start, place), fold("<", place, end)]
     by = Term("int", stride)
     reach = Term("int", extent.args[0] * stride) if extent.op == "int" else Term("*", extent, by)
     return [
-        settled(Term("<=", start, place)),
-        settled(Term("<", away, reach)),
-        settled(Term("==", Term("%", away, by), ZERO)),
+        fold("<=", start, place),
+        fold("<", away, reach),
+        fold("==", Term("%", away, by), ZERO),
     ]
-
-
-def _sum(left: Term, right: Term) -> Term:
-    if left.op == "int" and right.op == "int":
-        return Term("int", left.args[0] + right.args[0])
-    return Term("+", left, right)
 
 
 def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> list[Term] | None:

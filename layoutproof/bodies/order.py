@@ -7,7 +7,7 @@ from typing import Any
 
 from layoutproof.bodies.effects import Index, Reference
 from layoutproof.bodies.terms import renaming, replaced
-from layoutproof.bodies.values import FALSE, TRUE, all_of, any_of, negation, settled
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, negation
 from layoutproof.core.term import ONE, ZERO, Term, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 
@@ -39,7 +39,7 @@ def in_array(operand: Operand, index: Index) -> Index:
     """Where an element of what a program sees of an operand lies in its array. index: without squeezed dimensions."""
     rest = iter(index)
     starts = [(start_of(operand, k), block.kind == "squeezed") for k, block in enumerate(operand.block)]
-    return tuple(start if single else _plus(start, next(rest)) for start, single in starts)
+    return tuple(start if single else fold("+", start, next(rest)) for start, single in starts)
 
 
 def outside(operand: Operand, k: int, entry: Term) -> Term:
@@ -49,19 +49,19 @@ def outside(operand: Operand, k: int, entry: Term) -> Term:
     """
     block, extent = operand.block[k], operand.dims[k]
     valid = operand.sizes[k] if operand.sizes else None
-    place = _plus(start_of(operand, k), entry)
-    past = settled(Term("<=", size_term(extent), place))
+    place = fold("+", start_of(operand, k), entry)
+    past = fold("<=", size_term(extent), place)
     if block.kind == "blocked":
         if type(extent) is int and type(block.size) is int and extent % block.size == 0:
             return FALSE
         count = -(-extent // block.size) if type(extent) is int and type(block.size) is int else None
         if count is not None:
             # only the last block has padding
-            return all_of([past, settled(Term("==", operand.index[k], Term("int", count - 1)))])
+            return all_of([past, fold("==", operand.index[k], Term("int", count - 1))])
         return past
     parts = [past]
     if block.low:
-        parts.append(settled(Term("<", place, ZERO)))
+        parts.append(fold("<", place, ZERO))
     elif block.kind == "element" and not block.high:
         return FALSE
     if valid is not None:
@@ -91,13 +91,7 @@ def _one_of(kernel: Kernel, operand: Operand, k: int) -> Term:
         most = kernel.grid[kernel.grid_names.index(term.args[0])]
         if type(most) is not int or most <= count:
             return TRUE
-    return all_of([settled(Term("<=", ZERO, term)), settled(Term("<", term, Term("int", count)))])
-
-
-def _plus(start: Term, entry: Term) -> Term:
-    if start.op == "int" and start.args[0] == 0:
-        return entry
-    return Term("+", start, entry)
+    return all_of([fold("<=", ZERO, term), fold("<", term, Term("int", count))])
 
 
 def _last(kernel: Kernel, k: int) -> Term:
@@ -135,7 +129,7 @@ def _choose(condition: Term, yes: Term, no: Term) -> Term:
 
 
 def _equal(left: Term, right: Term) -> Term:
-    return settled(Term("==", left, right))
+    return fold("==", left, right)
 
 
 def following(kernel: Kernel) -> tuple[tuple[Term, ...], Term, dict[str, Any]]:
@@ -152,9 +146,7 @@ def following(kernel: Kernel) -> tuple[tuple[Term, ...], Term, dict[str, Any]]:
     ways = []
     for d in range(len(own)):
         parts = [_equal(own[k], after[k]) for k in range(d)]
-        parts.append(
-            settled(Term("<", own[d], after[d])) if d in parallel else _equal(after[d], Term("+", own[d], ONE))
-        )
+        parts.append(fold("<", own[d], after[d]) if d in parallel else _equal(after[d], Term("+", own[d], ONE)))
         for k in range(d + 1, len(own)):
             if k in parallel:
                 parts.append(Term("<=", after[k], own[k]))
@@ -182,5 +174,5 @@ def other_block(kernel: Kernel, operand: Operand, program: Sequence[Term]) -> Te
     for term in operand.index:
         there = at_program(kernel, term, program)
         if there is not term:
-            found.append(settled(Term("!=", term, there)))
+            found.append(fold("!=", term, there))
     return any_of(found)

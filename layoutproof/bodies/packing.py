@@ -12,8 +12,9 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.shapes import plus, quotient, shape_of, times
-from layoutproof.bodies.values import FALSE, Index, Lost, Value, aligned, all_of, any_of, maybe
+from layoutproof.bodies.values import Index, Lost, Value, aligned, maybe
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.folding import FALSE, all_of, any_of
 from layoutproof.core.term import Term
 
 PARTLY = "which part of a packed word is used"

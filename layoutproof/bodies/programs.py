@@ -11,7 +11,8 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.values import Span, Value, dims_of, number
-from layoutproof.core.term import INT32, ZERO, Term, size_term
+from layoutproof.core.operations import INT32
+from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.kernel.scalar_memory import axis_table
 
 

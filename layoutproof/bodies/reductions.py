@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.shapes import shape_of
-from layoutproof.bodies.values import Index, Value, all_of, any_of
+from layoutproof.bodies.values import Index, Value
+from layoutproof.core.folding import all_of, any_of
 from layoutproof.core.term import Term
 
 

@@ -8,19 +8,9 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.values import (
-    FALSE,
-    Index,
-    Value,
-    aligned,
-    all_of,
-    any_of,
-    dims_of,
-    hull,
-    negation,
-    settled,
-    span_of_type,
-)
+from layoutproof.bodies.values import Index, Value, aligned, dims_of, hull, span_of_type
+from layoutproof.core.folding import FALSE, all_of, any_of, fold, negation
+from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 
 Source = Callable[[Index], Index]
@@ -44,25 +34,17 @@ def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
 
 def plus(term: Term, by: int) -> Term:
     """term + by."""
-    if by == 0:
-        return term
-    return Term("int", term.args[0] + by) if term.op == "int" else Term("+", term, Term("int", by))
+    return fold("+", term, Term("int", by))
 
 
 def times(term: Term, by: int) -> Term:
     """term * by."""
-    if by == 1:
-        return term
-    return Term("int", term.args[0] * by) if term.op == "int" else Term("*", term, Term("int", by))
+    return fold("*", term, Term("int", by))
 
 
-def quotient(op: str, term: Term, by: int) -> Term:
+def quotient(op: Op, term: Term, by: int) -> Term:
     """term // by, or term % by, as `op` says; by > 0."""
-    if by == 1:
-        return term if op == "//" else ZERO
-    if term.op == "int":
-        return Term("int", term.args[0] // by if op == "//" else term.args[0] % by)
-    return Term(op, term, Term("int", by))
+    return fold(op, term, Term("int", by))
 
 
 def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
@@ -231,8 +213,8 @@ def _pieces(
         for k, part in enumerate(parts):
             said = part.undefined(inside(k, index))
             if said is not FALSE:
-                within = [settled(Term("<", index[axis], Term("int", ends[k])))]
-                within += [settled(Term("<=", Term("int", starts[k]), index[axis]))] if k else []
+                within = [fold("<", index[axis], Term("int", ends[k]))]
+                within += [fold("<=", Term("int", starts[k]), index[axis])] if k else []
                 found.append(all_of([*within, said]))
         return any_of(found)
 
@@ -251,8 +233,8 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     def within(index: Index) -> Term:
         parts = []
         for term, extent, (low, high, _) in zip(index, operand.dims, config, strict=True):
-            parts += [settled(Term("<=", Term("int", low), term))] if low > 0 else []
-            parts += [settled(Term("<", term, Term("int", low + extent)))] if high > 0 else []
+            parts += [fold("<=", Term("int", low), term)] if low > 0 else []
+            parts += [fold("<", term, Term("int", low + extent))] if high > 0 else []
         return all_of(parts)
 
     def number(index: Index) -> Term:
@@ -341,8 +323,8 @@ def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[A
         parts = []
         for term, start, extent, whole in zip(index, at, update.dims, operand.dims, strict=True):
             if extent != whole:
-                parts.append(settled(Term("<=", start, term)))
-                parts.append(settled(Term("<", term, plus(start, extent))))
+                parts.append(fold("<=", start, term))
+                parts.append(fold("<", term, plus(start, extent)))
         return all_of(parts)
 
     def inner(index: Index) -> Index:

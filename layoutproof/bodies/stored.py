@@ -25,9 +25,10 @@ from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Referen
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
-from layoutproof.bodies.values import TRUE, Index, Lost, aligned, all_of, negation
+from layoutproof.bodies.values import Index, Lost, aligned
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.folding import TRUE, all_of, negation
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product

@@ -14,7 +14,8 @@ from typing import Any
 from layoutproof.bodies.effects import Body
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import INT32, Term, apply, every
+from layoutproof.core.operations import INT32, apply
+from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import range_of
 

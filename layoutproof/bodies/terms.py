@@ -11,7 +11,8 @@ from typing import Any
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.term import Term, apply, every, rebuilt
+from layoutproof.core.operations import apply
+from layoutproof.core.term import Term, every, rebuilt
 
 PARTS = 32
 """Parts of a term that one step of a budget looks at."""

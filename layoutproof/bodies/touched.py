@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from layoutproof.bodies.effects import Access, Copy, Effect, Index, Spot, View, places
-from layoutproof.bodies.values import TRUE, all_of, settled
 from layoutproof.core.errors import Unsupported
+from layoutproof.core.folding import TRUE, all_of, fold
 from layoutproof.core.term import ZERO, Term
 
 
@@ -66,7 +66,7 @@ def any_element(view: View, prefix: str) -> Element:
         names[f"{prefix}{k}"] = extent
         index.append(Term("name", f"{prefix}{k}"))
         if size.op != "int":
-            conditions.append(settled(Term("<", index[-1], size)))
+            conditions.append(fold("<", index[-1], size))
 
     def part(count: int) -> Term:
         names[f"{prefix}{len(sizes_of(view))}"] = count
@@ -80,4 +80,4 @@ def any_element(view: View, prefix: str) -> Element:
 
 def same_place(first: Index, second: Index) -> Term:
     """The condition that two elements of one reference are the same."""
-    return all_of([settled(Term("==", a, b)) for a, b in zip(first, second, strict=True) if a is not b])
+    return all_of([fold("==", a, b) for a, b in zip(first, second, strict=True) if a is not b])

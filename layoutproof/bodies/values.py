@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import integer_range
-from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
+from layoutproof.core.folding import FALSE, TRUE, all_of, constant, fold, folded, negation
+from layoutproof.core.operations import CONDITIONS
+from layoutproof.core.term import ZERO, Term
 
 Index = tuple[Term, ...]
 Span = tuple[int, int]
-
-TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
 PER_ELEMENT = 3
 """Steps of a budget that one element costs for which a value has not been asked."""
@@ -142,98 +142,8 @@ def takes(which: Term, k: int, count: int) -> Term:
         # a truth value that was converted, as `pl.when` does
         which = which.args[0]
     if count == 2 and which.op in CONDITIONS:
-        condition = settled(which)
+        condition = folded(which)
         return condition if k else negation(condition)
-    low = TRUE if k == 0 else settled(Term("<", Term("int", k - 1), which))
-    high = TRUE if k == count - 1 else settled(Term("<=", which, Term("int", k)))
+    low = TRUE if k == 0 else fold("<", Term("int", k - 1), which)
+    high = TRUE if k == count - 1 else fold("<=", which, Term("int", k))
     return all_of([low, high])
-
-
-def any_of(conditions: Sequence[Term]) -> Term:
-    """Their disjunction; what is FALSE drops out.
-
-    >>> str(any_of([FALSE, Term("<", Term("name", "i"), Term("int", 3))]))
-    'i < 3'
-    """
-    found = FALSE
-    for condition in conditions:
-        if condition is TRUE or found is TRUE:
-            return TRUE
-        if condition is not FALSE and condition is not found:
-            found = condition if found is FALSE else Term("or", found, condition)
-    return found
-
-
-def all_of(conditions: Sequence[Term]) -> Term:
-    """Their conjunction; what is TRUE drops out."""
-    found = TRUE
-    for condition in conditions:
-        if condition is FALSE or found is FALSE:
-            return FALSE
-        if condition is not TRUE and condition is not found:
-            found = condition if found is TRUE else Term("and", found, condition)
-    return found
-
-
-def negation(condition: Term) -> Term:
-    """Its negation.
-
-    >>> negation(FALSE) is TRUE
-    True
-    """
-    if condition is TRUE or condition is FALSE:
-        return FALSE if condition is TRUE else TRUE
-    return condition.args[0] if condition.op == "not" else Term("not", condition)
-
-
-def settled(condition: Any) -> Term:
-    """The condition, or TRUE or FALSE where it is one between numbers."""
-    if condition.op in ("==", "<", "<=", "!=") and all(a.op == "int" for a in condition.args):
-        left, right = (a.args[0] for a in condition.args)
-        held = {"==": left == right, "<": left < right, "<=": left <= right, "!=": left != right}[condition.op]
-        return TRUE if held else FALSE
-    return condition  # type: ignore[no-any-return]
-
-
-def simplified(part: Term) -> Term | None:
-    """A term of which the parts are simple already, said shorter; None where there is nothing to say shorter.
-
-    >>> str(simplified(Term("+", Term("name", "i"), Term("int", 0))))
-    'i'
-    """
-    if part.op == "and":
-        return all_of(part.args)
-    if part.op == "or":
-        return any_of(part.args)
-    if part.op == "not":
-        return negation(part.args[0])
-    if part.op in ("==", "<", "<=", "!="):
-        return settled(part)
-    if part.op == "select" and (part.args[0] is TRUE or part.args[0] is FALSE):
-        chosen: Term = part.args[1 if part.args[0] is TRUE else 2]
-        return chosen
-    if part.op in ("+", "-", "*", "//", "%", "min", "max"):
-        left, right = part.args
-        if left.op == right.op == "int":
-            return _folded(part.op, left.args[0], right.args[0])
-        neutral = {"+": 0, "-": 0, "*": 1, "//": 1}.get(part.op)
-        if right.op == "int" and right.args[0] == neutral:
-            return left  # type: ignore[no-any-return]
-        if part.op in ("+", "*") and left.op == "int" and left.args[0] == neutral:
-            return right  # type: ignore[no-any-return]
-    return None
-
-
-def _folded(op: str, left: int, right: int) -> Term | None:
-    if op in ("//", "%") and right <= 0:
-        return None
-    found = {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "//": lambda: left // right,
-        "%": lambda: left % right,
-        "min": lambda: min(left, right),
-        "max": lambda: max(left, right),
-    }[op]()
-    return Term("int", found)

@@ -20,11 +20,13 @@ from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Referenc
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.terms import inlined
-from layoutproof.bodies.values import Lost, all_of
+from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import effort
 from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.folding import all_of
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import INT32, Term, apply, every
+from layoutproof.core.operations import INT32, apply
+from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Kernel, Operand
 
 Place = tuple[int, ...]

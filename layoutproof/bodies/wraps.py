@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.errors import Undecided
-from layoutproof.core.term import CONDITIONS, INT32, Term, apply, every, rebuilt
+from layoutproof.core.operations import CONDITIONS, INT32, apply
+from layoutproof.core.term import Term, every, rebuilt
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 

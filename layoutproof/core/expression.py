@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Mapping
 from functools import reduce
 
 from layoutproof.core.bounds import LARGEST, MOST_DIGITS, MOST_EXTENTS, check_size, check_terms, check_text
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import SizeNumbers
+from layoutproof.core.operations import CONDITIONS, OPERATIONS, Op
 from layoutproof.core.size import Extent
-from layoutproof.core.term import CONDITIONS, Term, arithmetic, check_kind, reads
+from layoutproof.core.term import Term, arithmetic, check_kind, reads
 
 LONGEST = 4096
 """Longest expression text in characters; longer ones are refused, not parsed."""
@@ -112,7 +114,7 @@ def _parse(part: str, text: str, start: int) -> ast.expr:
         raise LayoutError(f"cannot read {part.strip()[:60]!r} as an expression", text=text, column=column) from None
 
 
-_BINARY = {
+_BINARY: Mapping[type[ast.operator], Op] = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",
@@ -120,8 +122,10 @@ _BINARY = {
     ast.Mod: "%",
     ast.BitXor: "xor",
 }
-_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
-_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3, "truncdiv": 2, "truncrem": 2, "multiple_of": 2, "shl": 2}
+_COMPARE: Mapping[type[ast.cmpop], Op] = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
+_CALLS: Mapping[str, Op] = {
+    name: name for name in ("min", "max", "xor", "select", "truncdiv", "truncrem", "multiple_of", "shl")
+}
 
 
 def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
@@ -149,7 +153,7 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             except LayoutError as error:
                 raise error if error.text else _error(error.problem, node, text, start) from None
         case ast.BoolOp(op=op, values=values):
-            word = "and" if isinstance(op, ast.And) else "or"
+            word: Op = "and" if isinstance(op, ast.And) else "or"
             return reduce(lambda a, b: Term(word, a, b), [build(v) for v in values])
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [build(side) for side in (left, *comparators)]
@@ -160,8 +164,10 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             return reduce(lambda a, b: Term("and", a, b), known)
         case ast.Call(func=ast.Name(id="shl"), args=[_, by]) if not isinstance(by, ast.Constant):
             raise _error("shl shifts by a constant from 0 to 63", by, text, start)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
-            return Term(name, *(build(a) for a in args))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS and len(
+            OPERATIONS[name].operands
+        ) == len(args):
+            return Term(_CALLS[name], *(build(a) for a in args))
         case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):
             divisor = build(by)
             return arithmetic("//", build(over) + divisor - 1, divisor)

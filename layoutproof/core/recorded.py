@@ -16,8 +16,9 @@ import operator
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Literal
 
+from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 
 _HERE = __file__
@@ -99,7 +100,7 @@ def _of_cache_keys(number: Recorded, other: Any) -> bool:
     return library(frame.f_code.co_filename) and frame.f_code.co_code[frame.f_lasti] not in _ASKS
 
 
-def _binary(op: str, apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+def _binary(op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
     def method(self: Recorded, other: Any) -> Any:
         return self.combined(op, apply, other, swapped)
 
@@ -153,7 +154,7 @@ class Recorded:
         """Whether the other is a number of another run, or was computed in another way, so that they may differ."""
         return type(other) is Recorded and (self.trail is not other.trail or str(self.term) != str(other.term))
 
-    def combined(self, op: str, apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+    def combined(self, op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
         """The result of an operation with another number, recorded where it is a whole one with a term."""
         if isinstance(other, float | complex):
             mine = self.trail.read(self)
@@ -164,18 +165,16 @@ class Recorded:
         (a, left), (b, right) = reversed(pair) if swapped else pair
         if op in ("//", "%"):
             self.trail.decide(Term("==", right, ZERO), int(b == 0))
-        if op in ("shl", "shr"):
+        if op and op != "shl" and op != "shr":
+            return Recorded(Term(op, left, right), int(apply(a, b)), self.trail)
+        if op and b >= 0:
             # by a number that is fixed it is a multiplication or division
-            if b >= 0:
-                self.trail.decide(right, b)
-                power = Term("int", 1 << b)
-                return Recorded(Term("*" if op == "shl" else "//", left, power), int(apply(a, b)), self.trail)
-            op = ""
-        if not op:
-            self.trail.decide(left, a)
             self.trail.decide(right, b)
-            return apply(a, b)
-        return Recorded(Term(op, left, right), int(apply(a, b)), self.trail)
+            power = Term("int", 1 << b)
+            return Recorded(Term("*" if op == "shl" else "//", left, power), int(apply(a, b)), self.trail)
+        self.trail.decide(left, a)
+        self.trail.decide(right, b)
+        return apply(a, b)
 
     __add__, __radd__ = _binary("+", operator.add), _binary("+", operator.add, True)
     __sub__, __rsub__ = _binary("-", operator.sub), _binary("-", operator.sub, True)

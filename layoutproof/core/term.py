@@ -19,15 +19,9 @@ from typing import Any, NoReturn
 
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, OPERATIONS, Op, apply, operation, shift
 from layoutproof.core.size import Extent, Size
 
-_PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
-
-LEAVES = frozenset({"int", "name", "maybe"})
-NAMED = frozenset({"read", "leaf"})
-"""Operations whose first argument is the name of a table or of a leaf, and no part."""
-INT32 = 1 << 31
-"""Signed numbers of 32 bits are from -INT32 to INT32 - 1; `int32(x)` is what they hold of x."""
 SMALL = 64
 """A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
 HEAVY = 1 << 60
@@ -51,12 +45,12 @@ class Term:
 
     __slots__ = ("__weakref__", "args", "op", "weight")
 
-    op: str
+    op: Op
     args: tuple[Any, ...]
     weight: int
     """Of how many parts it is when each is counted as often as it stands in it, at most HEAVY."""
 
-    def __new__(cls, op: str, *args: Any) -> Term:
+    def __new__(cls, op: Op, *args: Any) -> Term:
         key = (op, *args)
         known = _TERMS.get(key)
         found = None if known is None else known()
@@ -146,9 +140,9 @@ class Term:
             return f"({args[0]})" if op == "int" and args[0] < 0 and outer > 0 else str(args[0])
         if op == "read":
             return f"{args[0]}[{', '.join(a._show(0, called) for a in args[1:])}]"
-        if op not in _PRECEDENCE:
+        level = OPERATIONS[op].binds
+        if not level:
             return f"{op}({', '.join(a._show(0, called) if isinstance(a, Term) else str(a) for a in args)})"
-        level = _PRECEDENCE[op]
         if op == "not":
             text = f"not {args[0]._show(level, called)}"
         else:
@@ -198,10 +192,10 @@ class Term:
         return arithmetic("xor", other, self)
 
     def __rshift__(self, other: Any) -> Term:
-        return arithmetic("//", self, 1 << _shift(other))
+        return arithmetic("//", self, 1 << shift(other))
 
     def __lshift__(self, other: Any) -> Term:
-        return arithmetic("*", self, 1 << _shift(other))
+        return arithmetic("*", self, 1 << shift(other))
 
     def __and__(self, other: Any) -> Term:
         if type(other) is int and other >= 0 and (other & (other + 1)) == 0:
@@ -236,7 +230,7 @@ class Traced(Term):
 
     __slots__ = ()
 
-    def __new__(cls, op: str, *args: Any) -> Traced:
+    def __new__(cls, op: Op, *args: Any) -> Traced:
         made: Traced = _made(cls, op, args)
         return made
 
@@ -288,7 +282,7 @@ def _made(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:
 
 def _only(key: tuple[Any, ...]) -> Term:
     """The one term of an operation and its arguments, made where there is none."""
-    term: Term = _made(Term, key[0], key[1:])
+    term: Term = _made(Term, operation(key[0]), key[1:])
     with _LOCK:
         known = _TERMS.get(key)
         found = None if known is None else known()
@@ -322,41 +316,6 @@ def _unpacked(parts: Sequence[tuple[Any, ...]]) -> Term:
     for op, *args in parts:
         terms.append(Term(op, *(terms[a[0]] if isinstance(a, tuple) else a for a in args)))
     return terms[-1]
-
-
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
-"""The number's own operations; those of `_APPLY` ask its kind."""
-
-_APPLY: dict[str, Callable[..., Any]] = {
-    "min": lambda on, a, b: on.minimum(a, b),
-    "max": lambda on, a, b: on.maximum(a, b),
-    "xor": lambda on, a, b: on.xor(a, b),
-    "truncdiv": lambda on, a, b: _towards_zero(on, a, b),
-    "truncrem": lambda on, a, b: a - _towards_zero(on, a, b) * b,
-    "multiple_of": lambda on, a, b: a,
-    "int32": lambda on, a: (a + INT32) % (2 * INT32) - INT32,
-    "shl": lambda on, a, b: a * (1 << _shift(b)),
-    "select": lambda on, c, a, b: on.select(c, a, b),
-    "<": lambda on, a, b: on.less(a, b),
-    "<=": lambda on, a, b: on.logical_not(on.less(b, a)),
-    "==": lambda on, a, b: on.equal(a, b),
-    "!=": lambda on, a, b: on.logical_not(on.equal(a, b)),
-    "and": lambda on, a, b: on.logical_and(a, b),
-    "or": lambda on, a, b: on.logical_or(a, b),
-    "not": lambda on, a: on.logical_not(a),
-}
-
-
-def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
-    """One operation of a term on values of a kind of number."""
-    own = _ARITHMETIC.get(op)
-    return own(*values) if own is not None else _APPLY[op](on, *values)
 
 
 def together(terms: Sequence[Term]) -> Callable[[Mapping[str, Any], Numbers], tuple[Any, ...]]:
@@ -423,20 +382,16 @@ def rebuilt(term: Term, change: Callable[[Term, Term], Term]) -> Term:
 
 ZERO, ONE = Term("int", 0), Term("int", 1)
 
-CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
-
-
-_NOT_ALL_NUMBERS = frozenset({"and", "or", "not", "select"})
-"""Operations with an operand that is a condition: all of `and`, `or`, `not`, the first of `select`."""
-
 
 def check_kind(term: Term, condition: bool) -> Term:
     """The term itself, when it is a condition or a number as asked, all the way down; LayoutError otherwise."""
     _check_one(term, condition)
     for part in reversed(every(term)):
-        if part.op not in ("int", "name"):
-            for place, operand in enumerate(part.args):
-                _check_one(operand, part.op in _NOT_ALL_NUMBERS and (part.op != "select" or place == 0))
+        if part.op in NAMED:
+            for operand in part.args[1:]:
+                _check_one(operand, False)
+        for operand, kind in zip(part.args, OPERATIONS[part.op].operands, strict=False):
+            _check_one(operand, kind == "condition")
     return term
 
 
@@ -576,7 +531,7 @@ def _plain(term: Term) -> Term:
     return new[id(term)]
 
 
-def arithmetic(op: str, left: Any, right: Any) -> Term:
+def arithmetic(op: Op, left: Any, right: Any) -> Term:
     """`left op right`. Raises LayoutError for a divisor that is a constant below 1."""
     left, right = as_term(left), as_term(right)
     if op in ("//", "%") and right.op == "int" and right.args[0] <= 0:
@@ -584,15 +539,9 @@ def arithmetic(op: str, left: Any, right: Any) -> Term:
     return combined(op, left, right)
 
 
-def combined(op: str, *parts: Term) -> Term:
+def combined(op: Op, *parts: Term) -> Term:
     """An operation on terms: guarded where one of them is."""
     return (Traced if any(type(part) is Traced for part in parts) else Term)(op, *parts)
-
-
-def _shift(by: Any) -> int:
-    if type(by) is not int or not 0 <= by < 64:
-        raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")
-    return by
 
 
 def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -600,19 +549,24 @@ def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(part for term in terms for part in every(term) if part.op == "read"))
 
 
-def replace_reads(term: Term, values: Mapping[str, Term]) -> Term:
-    """The term with each read, by its text, replaced by what `values` says; reads that are not there stay."""
-    return rebuilt(term, lambda part, made: values.get(str(part), made) if part.op == "read" else made)
+def substitute(term: Term, values: Mapping[Term, Term]) -> Term:
+    """The term with others in the place of names and of reads, all at once: what is put in is left as it is.
+
+    >>> i, t = Term("name", "i"), Term("name", "t")
+    >>> substitute(Term("+", Term("read", t, i), i), {i: Term("int", 3)})
+    Term(t[3] + 3)
+    """
+    return rebuilt(term, lambda part, made: values.get(part, made))
 
 
-def substitute(term: Term, values: Mapping[str, int]) -> Term:
+def bind(term: Term, values: Mapping[str, int]) -> Term:
     """The term with ints in the place of names; names that `values` does not have stay, and so do tables.
 
     Raises LayoutError where a divisor becomes a number below 1.
 
-    >>> substitute(Term("//", Term("name", "i"), Term("name", "b")), {"b": 8})
+    >>> bind(Term("//", Term("name", "i"), Term("name", "b")), {"b": 8})
     Term(i // 8)
-    >>> substitute(Term("//", Term("name", "i"), Term("name", "b")), {"b": 0})
+    >>> bind(Term("//", Term("name", "i"), Term("name", "b")), {"b": 0})
     Traceback (most recent call last):
     layoutproof.core.errors.LayoutError: i // 0: a divisor must be a positive integer
     """
@@ -623,11 +577,6 @@ def substitute(term: Term, values: Mapping[str, int]) -> Term:
         return made if made is part or part.op not in ("//", "%") else arithmetic(part.op, *made.args)
 
     return rebuilt(term, change)
-
-
-def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
-    # floor division of the absolute value: what C, LLVM and lax.div mean by /
-    return on.select(on.less(value, 0), 0 - (0 - value) // by, value // by)
 
 
 def size_term(extent: Any) -> Term:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layoutproof.core.folding import shifted
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import ceil_div
 from layoutproof.core.term import Term, reads
@@ -158,25 +159,6 @@ def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> It
     semantics = tuple("arbitrary" if k in named else word for k, word in enumerate(kernel.semantics))
     many = " and ".join(map(kernel.dimension, named))
     yield Fix(f'make {many} "arbitrary" in dimension_semantics', kernel.changed(semantics=semantics), doubt)
-
-
-def shifted(term: Term, by: int) -> Term:
-    """A term that is larger by a number.
-
-    >>> str(shifted(Term("+", Term("name", "i"), Term("int", 1)), -1)), str(shifted(Term("name", "i"), 2))
-    ('i', 'i + 2')
-    """
-    if term.op == "int":
-        return Term("int", term.args[0] + by)
-    if term.op in ("+", "-") and term.args[1].op == "int":
-        whole = (term.args[1].args[0] if term.op == "+" else -term.args[1].args[0]) + by
-        rest: Term = term.args[0]
-        return rest if whole == 0 else _plus(rest, whole)
-    return _plus(term, by)
-
-
-def _plus(term: Term, by: int) -> Term:
-    return Term("+" if by > 0 else "-", term, Term("int", abs(by)))
 
 
 def _indexed(kernel: Kernel, operand: Operand, dimension: int, term: Term) -> Kernel:

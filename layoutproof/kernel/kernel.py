@@ -39,7 +39,7 @@ from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.term import Amount, Term, parameters, substitute, value_of
+from layoutproof.core.term import Amount, Term, bind, parameters, value_of
 from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
@@ -409,8 +409,8 @@ def _bound_operand(kernel: Kernel, operand: Operand, values: Mapping[str, int]) 
             operand,
             dims=dims,
             block=tuple(replace(b, size=size) for b, size in zip(operand.block, sizes, strict=True)),
-            index=tuple(substitute(term, own) for term in operand.index),
-            sizes=tuple(None if size is None else substitute(size, own) for size in operand.sizes),
+            index=tuple(bind(term, own) for term in operand.index),
+            sizes=tuple(None if size is None else bind(size, own) for size in operand.sizes),
         )
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import islice, product
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
+from layoutproof.core.folding import any_of, negation, shifted
 from layoutproof.core.size import Extent
-from layoutproof.core.term import Term, fixed, reads, rebuilt
+from layoutproof.core.term import Term, fixed, reads, rebuilt, substitute
 from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -60,7 +60,7 @@ def parse_relation(text: str) -> Term:
         raise LayoutError(f"{shorten(text, 60)!r} reads no table; a condition on sizes is said with where", text=text)
     guards = [" and ".join(within)] * bool(within) + guards
     for guard in guards:
-        condition = _or(Term("not", parse_condition(guard.strip(), tables=True)), condition)
+        condition = any_of([negation(parse_condition(guard.strip(), tables=True)), condition])
     return _renamed(condition, {plain: name for name, plain in written.items()}) if written else condition
 
 
@@ -119,7 +119,7 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
         if name not in indices:
             have = f"its sizes are {', '.join(sorted(sizes))}" if sizes else "it has no sizes"
             raise LayoutError(f"{name} is neither an index of a table nor a size of the call; {have}", text=text)
-    return Relation(text.strip(), reduce(_or, [*outside, condition]), names, _bound(condition, tables, names))
+    return Relation(text.strip(), any_of([*outside, condition]), names, _bound(condition, tables, names))
 
 
 def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str]) -> Bound | None:
@@ -238,7 +238,7 @@ def normal(relation: Relation) -> str:
     """
     # no index that a user writes has such a name
     indices = {name: Term("name", f"index {k}") for k, name in enumerate(relation.names)}
-    return str(with_values(relation.condition, indices))
+    return str(substitute(relation.condition, {Term("name", name): at for name, at in indices.items()}))
 
 
 def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
@@ -254,7 +254,7 @@ def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
         if ranged(relation, read):
             continue
         for values in islice(_ways(relation, read), None if relation.bound is not None else MOST_CASES):
-            case = with_values(relation.condition, values)
+            case = substitute(relation.condition, {Term("name", name): at for name, at in values.items()})
             found.setdefault(str(case), case)
     return list(found.values())
 
@@ -301,15 +301,6 @@ def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]
             yield dict(zip(choices, values, strict=True))
 
 
-def with_values(term: Term, values: Mapping[str, Term]) -> Term:
-    """A term with others in the place of names; tables keep theirs.
-
-    >>> str(with_values(Term("read", Term("name", "t"), Term("name", "i")), {"i": Term("int", 3)}))
-    't[3]'
-    """
-    return rebuilt(term, lambda part, made: values.get(part.args[0], part) if part.op == "name" else made)
-
-
 def every_case(relation: Relation, tables: Collection[Table]) -> list[Term] | None:
     """What a relation says of whole tables: one case per place of every index; None where that is too much.
 
@@ -331,7 +322,9 @@ def every_case(relation: Relation, tables: Collection[Table]) -> list[Term] | No
     if len(places) > MOST_CASES * MOST_CASES:
         return None
     return [
-        with_values(relation.condition, {n: Term("int", v) for n, v in zip(relation.names, at, strict=True)})
+        substitute(
+            relation.condition, {Term("name", n): Term("int", v) for n, v in zip(relation.names, at, strict=True)}
+        )
         for at in places
     ]
 
@@ -342,19 +335,5 @@ def _matched(part: Term, at: Term) -> tuple[str, Term] | None:
         return part.args[0], at
     if part.op in ("+", "-") and part.args[0].op == "name" and part.args[1].op == "int":
         by = part.args[1].args[0] if part.op == "+" else -part.args[1].args[0]
-        return part.args[0].args[0], _less(at, by)
+        return part.args[0].args[0], shifted(at, -by)
     return None
-
-
-def _less(term: Term, by: int) -> Term:
-    if term.op == "int":
-        return Term("int", term.args[0] - by)
-    if term.op in ("+", "-") and term.args[1].op == "int":
-        return _less(term.args[0], by - term.args[1].args[0] * (1 if term.op == "+" else -1))
-    if not by:
-        return term
-    return Term("-", term, Term("int", by)) if by > 0 else Term("+", term, Term("int", -by))
-
-
-def _or(left: Term, right: Term) -> Term:
-    return Term("or", left, right)

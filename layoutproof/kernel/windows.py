@@ -18,7 +18,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads, replace_reads, together
+from layoutproof.core.term import Term, fixed, reads, substitute, together
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, restricted
 from layoutproof.kernel.relations import range_at
@@ -81,9 +81,9 @@ def program_map(
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
     found = reads(operand.terms())
     values = [_range(kernel, read) for read in found]
-    fresh = {str(read): Term("name", str(read)) for read in found}
-    index = [replace_reads(term, fresh) for term in operand.index]
-    sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
+    fresh = {read: Term("name", str(read)) for read in found}
+    index = [substitute(term, fresh) for term in operand.index]
+    sizes = [None if s is None else substitute(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
     spread = [k for k, b in enumerate(operand.block) if elements and b.kind in ("element", "bounded")]
     grid_replicas = len(others)
 
@@ -91,8 +91,8 @@ def program_map(
         names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
         names |= {kernel.grid_names[k]: v for k, v in zip(others, replica[:grid_replicas], strict=True)}
         rest = replica[grid_replicas:]
-        for read, (low, _), value in zip(fresh, values, rest, strict=False):
-            names[read] = value if type(low) is int and low == 0 else value + on.size(low)
+        for read, (low, _), value in zip(found, values, rest, strict=False):
+            names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
         where = [term.evaluate(names, on) for term in index]
         for k, offset in zip(spread, rest[len(found) :], strict=True):
             size = sizes[k]
@@ -178,16 +178,16 @@ def terms_map(
     """
     m = program_map(kernel, operand, dims, elements)
     found = reads(operand.terms())
-    fresh = {str(read): Term("name", str(read)) for read in found}
-    parts = [replace_reads(term, fresh) for term in terms]
+    fresh = {read: Term("name", str(read)) for read in found}
+    parts = [substitute(term, fresh) for term in terms]
     lows = [_range(kernel, read)[0] for read in found]
     values = together(parts)
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
         names |= dict(zip(m.replicas.names, replica, strict=True))
-        for read, low in zip(fresh, lows, strict=True):
-            names[read] = names[read] + on.size(low)
+        for name, low in zip(map(str, found), lows, strict=True):
+            names[name] = names[name] + on.size(low)
         return values(names, on)
 
     return IndexMap(m.domain, Space(), place, m.replicas)

@@ -27,10 +27,11 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.order import outside, seen, start_of
 from layoutproof.bodies.reading import EditedBody
 from layoutproof.bodies.terms import names_in, renaming, replaced
-from layoutproof.bodies.values import Value, all_of, negation
+from layoutproof.bodies.values import Value
+from layoutproof.core.folding import all_of, negation, shifted
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import ZERO, Term, every
-from layoutproof.kernel.fixes import MOST, UNSURE, Fix, shifted, values_of
+from layoutproof.kernel.fixes import MOST, UNSURE, Fix, values_of
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.body_memory import program_ids

@@ -8,7 +8,7 @@ from typing import Any
 from layoutproof.core.claim import Claim
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample
-from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.core.term import Term, reads, substitute
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.relations import range_at
 
@@ -62,7 +62,7 @@ def _entries(
     """Each read with its indices as numbers, and what else is chosen by its own name."""
     found: dict[str, int] = {}
     seen = dict(names)
-    fresh = {text: Term("name", text) for text in known}
+    fresh = {read: Term("name", text) for text, read in known.items()}
     # what a read's place is made of is read before it
     for text in sorted(values, key=len):
         value = values[text]
@@ -70,7 +70,7 @@ def _entries(
             read = known[text]
             table = str(read.args[0].args[0])
             value += on.size(range_at(kernel, kernel.table(table), read.args[1:])[0])
-            at = [replace_reads(part, fresh).evaluate({**values, **seen}, on) for part in read.args[1:]]
+            at = [substitute(part, fresh).evaluate({**values, **seen}, on) for part in read.args[1:]]
             seen[text] = value
             text = f"{table}[{', '.join(map(str, at))}]"
         found[text] = value

@@ -16,9 +16,9 @@ from typing import Any
 from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.terms import renaming, replaced
-from layoutproof.bodies.values import FALSE, TRUE, any_of, settled, simplified
 from layoutproof.core.claim import allows
 from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.folding import FALSE, TRUE, any_of, folded
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.term import Term, fixed, reads, value_of
 from layoutproof.kernel.kernel import Kernel, Table
@@ -86,7 +86,7 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
 
         def least(part: Term) -> Term | None:
             if part.op != "read":
-                return simplified(part)
+                return folded(part)
             low, high = range_at(kernel, by_name[part.args[0].args[0]], part.args[1:])
             # the sizes of bounds were looked at above
             return Term("int", min(max(low, 0), high - 1))  # type: ignore[type-var]
@@ -96,7 +96,7 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
     for number in sorted({0, 1, *(low or 0 for low, _ in ranges)}):
 
         def change(part: Term, number: int = number) -> Term | None:
-            return Term("int", number) if part.op == "read" else simplified(part)
+            return Term("int", number) if part.op == "read" else folded(part)
 
         within = all((low is None or low <= number) and (high is None or number < high) for low, high in ranges)
         if within and all(replaced(relation.condition, change) is TRUE for relation in kernel.relations):
@@ -158,8 +158,8 @@ def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...], e
         cases = every_case(relation, tables)
         if cases is None:
             return None
-        parts += [replaced(replaced(case, numbers), simplified) for case in cases]
-    parts = [part for part in map(settled, parts) if part is not TRUE]
+        parts += [replaced(replaced(case, numbers), folded) for case in cases]
+    parts = [part for part in map(folded, parts) if part is not TRUE]
     if any(part is FALSE for part in parts):
         return False
     held = [Term("<=", entry, entry) for entry in entries]

@@ -49,6 +49,7 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
+from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
 from layoutproof.kernel.kernel import (
@@ -191,7 +192,7 @@ def _term_of(data: Any, parts: Sequence[Term] = ()) -> Term:
         case str():
             return Term("name", data)
         case [str() as op, *args]:
-            return Term(op, *(_term_of(each, parts) for each in args))
+            return Term(operation(op), *(_term_of(each, parts) for each in args))
     raise ValueError(f"{shorten(str(data), 40)} is no term")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers, SizeNumbers
+from layoutproof.core.operations import Op
 from layoutproof.core.size import ceil_div, surely_less
 from layoutproof.core.term import Term
 
@@ -205,7 +206,7 @@ def term_of(value: Any) -> Term:
     """
     import sympy
 
-    kinds: list[tuple[Any, str]] = [
+    kinds: list[tuple[Any, Op]] = [
         *((sympy.Add, "+"), (sympy.Mul, "*"), (sympy.Min, "min"), (sympy.Max, "max"), (sympy.Mod, "%")),
         *((sympy.And, "and"), (sympy.Or, "or"), (sympy.Not, "not"), (sympy.Lt, "<"), (sympy.Le, "<=")),
         *((sympy.Eq, "=="), (sympy.Ne, "!=")),

@@ -8,7 +8,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.core.term import Term, reads, substitute
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.layouts.kernel import read
 from layoutproof.pallas.from_jax import user
@@ -110,12 +110,12 @@ def _index_map(kernel: Kernel, operand: Operand) -> Callable[..., tuple[Any, ...
         on = ArrayNumbers(jnp)
         values = dict(zip(kernel.grid_names, arguments, strict=False))
         tables = dict(zip([table.name for table in kernel.tables], arguments[len(kernel.grid) :], strict=True))
-        known: dict[str, Term] = {}
+        known: dict[Term, Term] = {}
         for k, term in enumerate(reads(operand.index)):
-            at = tuple(replace_reads(arg, known).evaluate(values, on) for arg in term.args[1:])
+            at = tuple(substitute(arg, known).evaluate(values, on) for arg in term.args[1:])
             values[f"_read{k}"] = tables[str(term.args[0])][at]
-            known[str(term)] = Term("name", f"_read{k}")
-        return tuple(replace_reads(term, known).evaluate(values, on) for term in operand.index)
+            known[term] = Term("name", f"_read{k}")
+        return tuple(substitute(term, known).evaluate(values, on) for term in operand.index)
 
     return index
 

@@ -7,7 +7,7 @@ from typing import Any
 import layoutproof as lp
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
-from layoutproof.core.term import Term, check_kind, every, reads, rebuilt, replace_reads, substitute, trace
+from layoutproof.core.term import Term, bind, check_kind, every, reads, rebuilt, substitute, trace
 
 STEPS = 40
 
@@ -40,8 +40,8 @@ def test_every_walk_of_an_expression_visits_a_shared_part_once() -> None:
     assert term.evaluate({"i": 5}, INTS) == plain(5)
     assert check_kind(term, condition=False) is term
     assert reads((term,)) == ()
-    assert replace_reads(term, {}) is term
-    assert substitute(term, {"i": 5}).evaluate({}, INTS) == plain(5)
+    assert substitute(term, {}) is term
+    assert bind(term, {"i": 5}).evaluate({}, INTS) == plain(5)
     assert rebuilt(term, lambda part, made: made) is term
 
 
@@ -64,4 +64,4 @@ def test_a_read_inside_of_what_is_shared_is_found_once() -> None:
     whole = Term("read", t, v)
     found = reads((whole,))
     assert [read.weight for read in found] == [3, whole.weight]
-    assert replace_reads(v, {"t[i]": Term("int", 3)}).evaluate({}, INTS) == 3 * 2**STEPS % 7
+    assert substitute(v, {Term("read", t, Term("name", "i")): Term("int", 3)}).evaluate({}, INTS) == 3 * 2**STEPS % 7

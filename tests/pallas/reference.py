@@ -15,7 +15,7 @@ from layoutproof.core.expression import parse_expression
 from layoutproof.core.index_map import from_row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
-from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.core.term import Term, reads, substitute
 from layoutproof.kernel.kernel import Kernel, Operand
 
 if TYPE_CHECKING:
@@ -153,15 +153,15 @@ def operand_of(kernel: Kernel, name: str = "", role: str = "") -> Operand:
 def _window(kernel: Kernel, operand: Operand, program: tuple[int, ...], on: Numbers, tables: Tables) -> Window:
     names = dict(zip(kernel.grid_names, program, strict=True))
     sizes = operand.sizes or (None,) * len(operand.dims)
-    seen: dict[str, Term] = {}
+    seen: dict[Term, Term] = {}
     for read in reads((*operand.index, *(s for s in sizes if s is not None))):
         # inner reads come first, so the indices of this one are known
-        at = tuple(_value(replace_reads(index, seen), names, on, operand) for index in read.args[1:])
-        seen[str(read)] = Term("int", _entry(tables, read.args[0].args[0], at))
+        at = tuple(_value(substitute(index, seen), names, on, operand) for index in read.args[1:])
+        seen[read] = Term("int", _entry(tables, read.args[0].args[0], at))
     found = []
     for block, term, size in zip(operand.block, operand.index, sizes, strict=True):
-        first = block.start(_value(replace_reads(term, seen), names, on, operand), on)
-        valid = on.size(block.size) if size is None else _value(replace_reads(size, seen), names, on, operand)
+        first = block.start(_value(substitute(term, seen), names, on, operand), on)
+        valid = on.size(block.size) if size is None else _value(substitute(size, seen), names, on, operand)
         found.append((first, first + valid))
     return tuple(found)
 

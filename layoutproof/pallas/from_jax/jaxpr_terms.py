@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.bodies.integers import applied, chosen, converted, held, literal, number_of
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.integers import DIVISIONS, applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
+from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
@@ -141,13 +142,13 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
 
 
 def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -> list[Any]:
-    known = {"floor_divide": "//", "remainder": "%"}.get(str(params.get("name", "")))
+    known = DIVISIONS.get(str(params.get("name", "")))
     jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])
     if known and jaxs and len(operands) == 2:
         by = constant(operands[1])
         if by is not None and by > 0:
             # JAX writes them out with div, sign and select; the name says it better
-            return [folded(Term(known, operands[0], operands[1]))]
+            return [fold(known, operands[0], operands[1])]
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
         raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
@@ -189,5 +190,5 @@ def _read(equation: Any, values: Mapping[Any, Any], context: Context) -> Term:
             indices.append(Term("int", index) if isinstance(index, int) else number_of(_value(index, values)))
     for taken in context.taken:
         # what a branch that is not taken reads is of no account: an entry that is there stands for it
-        indices = [folded(Term("select", taken, index, ZERO)) for index in indices]
+        indices = [fold("select", taken, index, ZERO) for index in indices]
     return Term("read", Term("name", table.table), *(indices or [ZERO]))

@@ -16,8 +16,8 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.reading import Around
-from layoutproof.bodies.values import settled
 from layoutproof.core.errors import shorten
+from layoutproof.core.folding import folded
 from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.pallas.from_jax.adapter import enclosing_extent, enclosing_id, is_literal, opened, runs_whatever
@@ -131,7 +131,7 @@ def _around(
         if getattr(aval, "shape", ()) or not whole:
             return Around("value")
         if not isinstance(value, jax.core.Tracer):
-            return Around("number", term=settled(literal(value)))
+            return Around("number", term=folded(literal(value)))
         # one number that only the running kernel has is a table of one entry
         return Around("number", term=Term("read", Term("name", table(value)), Term("int", 0)))
 

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from layoutproof.core.folding import folded
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail, plain, term_of
-from layoutproof.core.term import CONDITIONS, Term, reads
+from layoutproof.core.term import Term, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Work
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
 from layoutproof.pallas.from_jax.calls import scratch_of
@@ -170,12 +171,8 @@ def bound(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
 
 
 def _folded(term: Term) -> Term:
-    """The same with one number for all that has no name in it."""
-    if term.op in ("int", "name", "read"):
-        return term
-    if term.op not in CONDITIONS and not term.names() and not reads([term]):
-        return Term("int", term.evaluate({}, INTS))
-    return Term(term.op, *map(_folded, term.args))
+    """The term with all that is in it folded."""
+    return rebuilt(term, lambda part, made: folded(made))
 
 
 def amount(value: Any) -> Any:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.bodies.values import FALSE, TRUE, all_of, any_of, negation, settled
-from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
+from layoutproof.core.operations import CONDITIONS, Op
+from layoutproof.core.term import ONE, ZERO, Term
 
 _WIDTH = re.compile(r"i([1-9]\d{0,3})")
 
@@ -40,12 +41,12 @@ def number(value: Term) -> Term:
     return select(value, ONE, ZERO) if value.op in CONDITIONS else value
 
 
-def _binary(op: str) -> Callable[[Term, Term], Term]:
+def _binary(op: Op) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
         if op in ("truncdiv", "truncrem", "//") and (constant(right) or 0) <= 0:
             raise UnsupportedOp(f"a division by {right}, which is no positive constant")
-        return folded(Term(op, left, right))
+        return fold(op, left, right)
 
     return build
 
@@ -59,19 +60,20 @@ def compared(predicate: Any, left: Term, right: Term) -> Term:
     if predicate not in (0, 1, 2, 3, 4, 5):
         raise UnsupportedOp("an unsigned comparison")
     left, right = number(left), number(right)
-    op = ("==", "!=", "<", "<=", "<", "<=")[predicate]
-    return settled(Term(op, right, left) if predicate in (4, 5) else Term(op, left, right))
+    ops: tuple[Op, ...] = ("==", "!=", "<", "<=", "<", "<=")
+    op = ops[predicate]
+    return fold(op, right, left) if predicate in (4, 5) else fold(op, left, right)
 
 
 def _differ(left: Term, right: Term) -> Term:
     for one, other in ((left, right), (right, left)):
         if one in (TRUE, FALSE):
             return negation(other) if one is TRUE else other
-    return Term("!=", number(left), number(right))
+    return fold("!=", number(left), number(right))
 
 
 def select(condition: Term, yes: Term, no: Term) -> Term:
-    condition = settled(condition)
+    condition = folded(condition)
     if condition in (TRUE, FALSE):
         return yes if condition is TRUE else no
     if yes.op in CONDITIONS or no.op in CONDITIONS:
@@ -92,6 +94,7 @@ def _python_division(condition: Term, yes: Term, no: Term) -> Term | None:
     rest = Term("truncrem", value, by)
     uneven = Term("!=", rest, ZERO)
     wanted: tuple[Term, ...]
+    op: Op
     if no.op == "truncdiv":
         sign = Term(
             "-", Term("select", Term("<", ZERO, value), ONE, ZERO), Term("select", Term("<", value, ZERO), ONE, ZERO)

@@ -22,8 +22,8 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
-from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term
@@ -106,14 +106,14 @@ def _cut(effect: Effect, view: View) -> Iterator[Step]:
 
 def _outside(piece: Slice, extent: int) -> Term:
     """The condition that a slice leaves 0 .. extent; FALSE where it never does. A slice of no elements is anywhere."""
-    below = settled(Term("<", piece.start, ZERO))
+    below = fold("<", piece.start, ZERO)
     last = piece.start
     if piece.size.op == "int":
         reach = (piece.size.args[0] - 1) * piece.stride
         if piece.size.args[0] == 0:
             return FALSE
         if last.op == "int":
-            return any_of([below, settled(Term("<=", Term("int", extent), Term("int", last.args[0] + reach)))])
+            return any_of([below, fold("<=", Term("int", extent), Term("int", last.args[0] + reach))])
         return any_of([below, Term("<=", Term("int", extent - reach), last)])
     reach = Term("*", Term("-", piece.size, Term("int", 1)), Term("int", piece.stride))
     past = Term("<=", Term("int", extent), Term("+", last, reach))

@@ -32,8 +32,9 @@ from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
-from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
+from layoutproof.bodies.values import Index, Value
 from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term, every
@@ -216,7 +217,7 @@ def _exposed(
         if inner:
             # the first step of the same parallel program, when this is a later one
             first_step = renaming({kernel.grid_names[k]: ZERO for k in inner})
-            later = any_of([settled(Term("<", ZERO, ids[k])) for k in inner])
+            later = any_of([fold("<", ZERO, ids[k]) for k in inner])
             earlier = any_of(
                 [_covers(body, w, element.place, (), lambda term: replaced(term, first_step)) for w in writes]
             )
@@ -266,17 +267,17 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
         if loop.count is None or loop.count.op != "int":
             return FALSE
         turn = _iteration(loop, [start for start, _, _ in box], place)
-        conditions += [settled(Term("<=", ZERO, turn)), settled(Term("<", turn, loop.count))]
+        conditions += [fold("<=", ZERO, turn), fold("<", turn, loop.count)]
         change = renaming({loop.name: turn})
         path = [replaced(c, change) for c in path]
         box = [(replaced(start, change), replaced(size, change), stride) for start, size, stride in box]
-    conditions += [settled(program(c)) for c in path]
+    conditions += [folded(program(c)) for c in path]
     for entry, (start, size, stride) in zip(place, box, strict=True):
         start, size = program(start), program(size)
         offset = entry if start.op == "int" and start.args[0] == 0 else Term("-", entry, start)
-        conditions.append(settled(Term("<=", ZERO, offset)))
+        conditions.append(fold("<=", ZERO, offset))
         reach = size if stride == 1 else Term("*", size, Term("int", stride))
-        conditions.append(settled(Term("<", offset, reach)))
+        conditions.append(fold("<", offset, reach))
         if stride != 1:
             conditions.append(Term("==", Term("%", offset, Term("int", stride)), ZERO))
     return all_of(conditions)
@@ -325,7 +326,7 @@ def _used(
     name = read.view.reference.name
     before = [w for w in writes if w.spot.number < read.spot.number]
     ids = [Term("name", n) for n in kernel.grid_names]
-    first = [settled(Term("==", ids[k], ZERO)) for k in range(len(ids)) if k not in kernel.parallel()]
+    first = [fold("==", ids[k], ZERO) for k in range(len(ids)) if k not in kernel.parallel()]
 
     def found_there(index: Index) -> Term:
         place = places(read.view, index)

@@ -30,9 +30,10 @@ from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredic
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.operations import CONDITIONS
 from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
-from layoutproof.core.term import CONDITIONS, Term, size_term
+from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map

@@ -33,9 +33,10 @@ from layoutproof.bodies.in_flight import walked
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
-from layoutproof.bodies.values import TRUE, Lost, any_of, negation
+from layoutproof.bodies.values import Lost
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import TRUE, any_of, negation
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.fixes import LEFT, Fix, in_order

@@ -20,9 +20,9 @@ from typing import Any
 
 from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Body, Spot
-from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
@@ -87,4 +87,4 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
 def _missed(number: Term, by: int) -> Term:
     """The condition that a promise does not hold."""
     whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
-    return settled(Term("!=", whole, ZERO))
+    return fold("!=", whole, ZERO)

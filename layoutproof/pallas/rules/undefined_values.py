@@ -31,9 +31,9 @@ from layoutproof.bodies.memory import stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
 from layoutproof.bodies.touched import sizes_of
-from layoutproof.bodies.values import any_of, negation
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import any_of, negation
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import Term

@@ -16,7 +16,8 @@ import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
 from layoutproof.core.numbers import INTS  # noqa: E402
-from layoutproof.core.term import CONDITIONS, Term  # noqa: E402
+from layoutproof.core.operations import CONDITIONS  # noqa: E402
+from layoutproof.core.term import Term  # noqa: E402
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of  # noqa: E402
 
 Map = Callable[[Any, Any], Any]

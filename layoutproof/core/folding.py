@@ -1,0 +1,195 @@
+"""Folding: an operation is said shorter where a rule shows that nothing changes by it.
+
+`fold` makes the term of an operation, as `Term` does, and says it by the first rule that fits; of parts that are
+numbers it is their value. A rule is data: what stands on its left may be said as what stands on its right, whatever
+its names stand for. Every rule is proved, for all integers and truth values, by the solvers of this package
+(tests/core/test_folding.py), which is why it may be used everywhere. Compare the rules of Halide's simplifier, which
+are proved in the same way (Newcomb et al., "Verifying and Improving Halide's Term Rewriting System", OOPSLA 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from layoutproof.core.numbers import INTS
+from layoutproof.core.operations import COMPARISONS, OPERATIONS, Op, apply
+from layoutproof.core.term import ONE, ZERO, Term
+
+TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`long` may be said as `short`, whatever the names in it stand for.
+
+    name: what the rule is called.  long: an operation on names and constants.  short: one of its parts, or a constant.
+    """
+
+    name: str
+    long: Term
+    short: Term
+
+
+def _rules() -> tuple[Rule, ...]:
+    x, y, p = (Term("name", name) for name in "xyp")
+    return (
+        Rule("nothing is added", Term("+", x, ZERO), x),
+        Rule("added to nothing", Term("+", ZERO, x), x),
+        Rule("nothing is taken away", Term("-", x, ZERO), x),
+        Rule("times one", Term("*", x, ONE), x),
+        Rule("one time", Term("*", ONE, x), x),
+        Rule("divided by one", Term("//", x, ONE), x),
+        Rule("what one leaves", Term("%", x, ONE), ZERO),
+        Rule("the smaller of one number", Term("min", x, x), x),
+        Rule("the larger of one number", Term("max", x, x), x),
+        Rule("a choice that is made", Term("select", TRUE, x, y), x),
+        Rule("a choice that is made the other way", Term("select", FALSE, x, y), y),
+        Rule("a choice of one number", Term("select", p, x, x), x),
+        Rule("and what holds", Term("and", p, TRUE), p),
+        Rule("what holds, and", Term("and", TRUE, p), p),
+        Rule("and what never holds", Term("and", p, FALSE), FALSE),
+        Rule("what never holds, and", Term("and", FALSE, p), FALSE),
+        Rule("and the same", Term("and", p, p), p),
+        Rule("or what never holds", Term("or", p, FALSE), p),
+        Rule("what never holds, or", Term("or", FALSE, p), p),
+        Rule("or what holds", Term("or", p, TRUE), TRUE),
+        Rule("what holds, or", Term("or", TRUE, p), TRUE),
+        Rule("or the same", Term("or", p, p), p),
+        Rule("not what holds", Term("not", TRUE), FALSE),
+        Rule("not what never holds", Term("not", FALSE), TRUE),
+        Rule("not twice", Term("not", Term("not", p)), p),
+    )
+
+
+RULES = _rules()
+_CONSTANTS = (ZERO, ONE, TRUE, FALSE)
+"""What rules ask for by itself; every other part of a rule is a name or an operation."""
+
+
+class _Match(NamedTuple):
+    """A rule, ready to be tried: (place, what must stand there), places that must be alike, and what is then said."""
+
+    fixed: tuple[tuple[int, Term], ...]
+    alike: tuple[tuple[int, int], ...]
+    inner: tuple[int, Op] | None
+    said: int | Term
+    """A place, of the operation in `inner` if there is one; or a constant."""
+
+
+def _match(rule: Rule) -> _Match:
+    parts: Sequence[Term] = rule.long.args
+    inner = next(((k, part.op) for k, part in enumerate(parts) if part.op not in ("name", "int", "==")), None)
+    at = {part: k for k, part in reversed([*enumerate(parts)])}
+    if inner is not None:
+        at = {part: k for k, part in enumerate(parts[inner[0]].args)}
+    return _Match(
+        tuple((k, part) for k, part in enumerate(parts) if part in _CONSTANTS),
+        tuple((at[part], k) for k, part in enumerate(parts) if at.get(part, k) != k),
+        inner,
+        at[rule.short] if rule.short.op == "name" else rule.short,
+    )
+
+
+_OF = {op: tuple(_match(rule) for rule in RULES if rule.long.op == op) for op in OPERATIONS}
+
+
+def fold(op: Op, *parts: Term) -> Term:
+    """The operation on parts that are folded, said as short as the rules allow.
+
+    A division by a number that is not positive stays as it stands, for whoever asks about it.
+
+    >>> i = Term("name", "i")
+    >>> fold("+", i, ZERO), fold("*", Term("int", 3), Term("int", 5)), fold("<", ONE, ZERO) is FALSE
+    (Term(i), Term(15), True)
+    """
+    return _shorter(op, parts) or Term(op, *parts)
+
+
+def folded(term: Term) -> Term:
+    """A term whose parts are folded, folded itself."""
+    return _shorter(term.op, term.args) or term if OPERATIONS[term.op].operands else term
+
+
+def _shorter(op: Op, parts: Sequence[Term]) -> Term | None:
+    """What an operation is shorter, None where no rule fits."""
+    for part in parts:
+        if part.op != "int":
+            break
+    else:
+        return _computed(op, [part.args[0] for part in parts])
+    for fixed, alike, inner, said in _OF[op]:
+        for k, what in fixed:
+            if parts[k] is not what:
+                break
+        else:
+            for one, other in alike:
+                if parts[one] is not parts[other]:
+                    break
+            else:
+                if inner is None:
+                    return parts[said] if type(said) is int else said  # type: ignore[return-value]
+                if parts[inner[0]].op == inner[1]:
+                    return parts[inner[0]].args[said]  # type: ignore[no-any-return]
+    return None
+
+
+def _computed(op: Op, numbers: Sequence[int]) -> Term | None:
+    if (op in ("//", "%", "truncdiv", "truncrem") and numbers[1] <= 0) or (op == "shl" and not 0 <= numbers[1] < 64):
+        return None
+    value = apply(op, INTS, numbers)
+    if op in COMPARISONS:
+        return TRUE if value else FALSE
+    return Term("int", int(value))
+
+
+def constant(term: object) -> int | None:
+    """The value of a term that is a number, else None."""
+    return int(term.args[0]) if isinstance(term, Term) and term.op == "int" else None
+
+
+def shifted(term: Term, by: int) -> Term:
+    """The term plus a number, which is taken together with the number that it ends with.
+
+    >>> str(shifted(Term("+", Term("name", "i"), ONE), -1)), str(shifted(Term("name", "i"), 2))
+    ('i', 'i + 2')
+    """
+    if term.op in ("+", "-") and term.args[1].op == "int":
+        return shifted(term.args[0], by + term.args[1].args[0] * (1 if term.op == "+" else -1))
+    if term.op != "int" and by < 0:
+        return Term("-", term, Term("int", -by))
+    return fold("+", term, Term("int", by))
+
+
+def any_of(conditions: Iterable[Term]) -> Term:
+    """Their disjunction; FALSE where there is none.
+
+    >>> str(any_of([FALSE, Term("<", Term("name", "i"), Term("int", 3))]))
+    'i < 3'
+    """
+    whole = FALSE
+    for condition in conditions:
+        whole = fold("or", whole, condition)
+        if whole is TRUE:
+            break
+    return whole
+
+
+def all_of(conditions: Iterable[Term]) -> Term:
+    """Their conjunction; TRUE where there is none."""
+    whole = TRUE
+    for condition in conditions:
+        whole = fold("and", whole, condition)
+        if whole is FALSE:
+            break
+    return whole
+
+
+def negation(condition: Term) -> Term:
+    """Its negation.
+
+    >>> negation(FALSE) is TRUE
+    True
+    """
+    return fold("not", condition)
