@@ -123,6 +123,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
     from layoutproof.changes import lock_head, rules, states
     from layoutproof.core import bounds, files
+    from layoutproof.hlotext import lines
     from layoutproof.layouts.sharding import text as sharding
     from layoutproof.layouts.xla import text as xla
     from layoutproof.messages import read
@@ -143,6 +144,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
         "`pyproject.toml`": f"{rules.MAX_CONFIG >> 20} MiB",
         "a layout's text (XLA, sharding)": f"{xla.MAX_TEXT:,} characters",
         "an HLO operation within operations": f"{bounds.DEEPEST} levels",
+        "a number in an HLO dump": f"{lines.MOST_DIGITS:,} digits",
     }
     assert xla.MAX_TEXT == sharding.MAX_TEXT
     rows = [line for line in page.splitlines() if line.startswith("| ")]

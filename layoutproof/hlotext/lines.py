@@ -39,6 +39,9 @@ _ALLOCATION = re.compile(r"allocation (\d{1,18}+): size (\d{1,18}+)(.*)")
 _VALUE = re.compile(r"value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d{1,18}),offset=(\d{1,18})\): (.*)")
 MOST_TRIES = 20
 """How often a text is looked at as instructions, each time with a line more."""
+MOST_DIGITS = 4300
+"""Digits of the longest number that is read; Python reads no longer one."""
+_LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{MOST_DIGITS + 1}}}")
 MOST_HEAD = 1000
 """Lines between a computation's name and its first bracket."""
 _Plain = tuple[bool, str, str, str, str, str, int]
@@ -149,7 +152,10 @@ class _Reader:
     def _until_broken(self, lines: Iterator[str]) -> Iterator[str]:
         """The lines up to where the file cannot be read any further; what came before stays good."""
         try:
-            yield from lines
+            for number, line in enumerate(lines, 1):
+                if len(line) > MOST_DIGITS and _LONG_NUMBER.search(line):
+                    raise LayoutError(f"a number of more than {MOST_DIGITS:,} digits", file=self.file, line=number)
+                yield line
         except LayoutError as error:
             self.broken = error
 

@@ -14,38 +14,41 @@ from layoutproof.pictures.scene import Box, Words, scene_of
 def png_image(drawing: Drawing, dark: bool = False) -> bytes:
     """The picture as PNG. Raises LayoutError when matplotlib is not installed."""
     try:
+        from matplotlib import style
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.patches import Rectangle
     except ImportError:
         raise LayoutError("a PNG needs matplotlib: pip install matplotlib") from None
     scene, theme = scene_of(drawing), DARK if dark else LIGHT
-    # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
-    figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=108, facecolor=theme.paper)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_xlim(0, scene.width)
-    axes.set_ylim(scene.height, 0)
-    axes.set_axis_off()
-    inks = {"title": theme.ink, "plain": theme.ink, "faint": theme.faint, "cell": INK_ON_FILL}
-    for order, shape in enumerate(scene.shapes):
-        if isinstance(shape, Box):
-            at = (shape.x, shape.y)
-            level = 0 if shape.mark == "padding" else 2 if shape.mark else 1
-            axes.add_patch(
-                Rectangle(at, shape.width, shape.height, zorder=1 + level + order / 1e6, **_look(shape, theme))
-            )
-        elif isinstance(shape, Words):
-            bold: dict[str, Any] = {"size": 16, "weight": "bold"} if shape.kind == "title" else {"size": 12}
-            where = "center" if shape.middle else "left"
-            mono: dict[str, Any] = {"family": "monospace", "parse_math": False, "zorder": 6, "ha": where}
-            axes.text(shape.x, shape.y, shape.text, color=inks[shape.kind], **bold, **mono)
-        else:
-            limit: dict[str, Any] = {"color": theme.alarm, "linewidth": 2, "linestyle": "--"}
-            look = limit if shape.kind == "limit" else {"color": theme.ink, "linewidth": 1.5}
-            axes.plot([shape.x1, shape.x2], [shape.y1, shape.y2], zorder=5, **look)
     file = io.BytesIO()
-    figure.savefig(file, format="png")
+    # a matplotlibrc in the current folder, which may be a stranger's, has no say
+    with style.context("default"):
+        # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
+        figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=108, facecolor=theme.paper)
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, scene.width)
+        axes.set_ylim(scene.height, 0)
+        axes.set_axis_off()
+        inks = {"title": theme.ink, "plain": theme.ink, "faint": theme.faint, "cell": INK_ON_FILL}
+        for order, shape in enumerate(scene.shapes):
+            if isinstance(shape, Box):
+                at = (shape.x, shape.y)
+                level = 0 if shape.mark == "padding" else 2 if shape.mark else 1
+                axes.add_patch(
+                    Rectangle(at, shape.width, shape.height, zorder=1 + level + order / 1e6, **_look(shape, theme))
+                )
+            elif isinstance(shape, Words):
+                bold: dict[str, Any] = {"size": 16, "weight": "bold"} if shape.kind == "title" else {"size": 12}
+                where = "center" if shape.middle else "left"
+                mono: dict[str, Any] = {"family": "monospace", "parse_math": False, "zorder": 6, "ha": where}
+                axes.text(shape.x, shape.y, shape.text, color=inks[shape.kind], **bold, **mono)
+            else:
+                limit: dict[str, Any] = {"color": theme.alarm, "linewidth": 2, "linestyle": "--"}
+                look = limit if shape.kind == "limit" else {"color": theme.ink, "linewidth": 1.5}
+                axes.plot([shape.x1, shape.x2], [shape.y1, shape.y2], zorder=5, **look)
+        figure.savefig(file, format="png")
     return file.getvalue()
 
 

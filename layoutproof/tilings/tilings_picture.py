@@ -24,9 +24,14 @@ MOST = 48
 
 def png(answer: Tilings) -> bytes:
     """`figure_of` as the bytes of a PNG. Raises LayoutError as it does."""
-    drawing = figure_of(answer)
+    try:
+        from matplotlib import style
+    except ImportError:
+        raise LayoutError("a picture needs matplotlib: pip install matplotlib") from None
     out = io.BytesIO()
-    with warnings.catch_warnings():
+    # a matplotlibrc in the current folder, which may be a stranger's, has no say
+    with style.context("default"), warnings.catch_warnings():
+        drawing = figure_of(answer)
         warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
         drawing.savefig(out, format="png", dpi=120)
     return out.getvalue()

@@ -170,6 +170,19 @@ def test_broken_text_says_where(fault: str) -> None:
     assert str(found.errors[0]).startswith(f"dump.txt:{line}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('1 "model.py"', f'{"1" * 5000} "model.py"', 4),
+        ("calls=%double", f"calls=%double, frontend_attributes={{n={'7' * 4301}}}", 23),
+    ],
+)
+def test_a_number_that_python_does_not_read_is_wrong_input(old: str, new: str, line: int) -> None:
+    found = audit(SMALL.replace(old, new).splitlines(keepends=True), "dump.txt")
+    assert found.exit_code == 2
+    assert (line, "a number of more than 4,300 digits") in [(each.line, each.problem) for each in found.errors]
+
+
 def test_what_was_read_before_is_kept_and_the_next_module_read() -> None:
     cut = SMALL[: SMALL.index("  ROOT %copy")]
     found = audit((cut + SMALL).splitlines(keepends=True), "dump.txt")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from math import prod
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -193,6 +195,22 @@ def test_png_is_an_image_that_is_not_blank() -> None:
     assert prod(pixels.shape[:2]) > 10_000
     colours = {tuple((pixel * 255).round().astype(int)[:3]) for pixel in pixels.reshape(-1, pixels.shape[-1])}
     assert {tuple(bytes.fromhex(fill[1:])) for fill in FILLS[:4]} <= colours
+
+
+def test_a_matplotlibrc_of_the_current_folder_changes_no_picture(tmp_path: Path) -> None:
+    """It may be a stranger's: matplotlib reads it when it is imported."""
+    pytest.importorskip("matplotlib")
+    code = """if True:
+        import hashlib
+        from layoutproof.pictures.picture import png_bytes
+        print(hashlib.sha256(png_bytes("f32[3,5]{1,0:T(2,2)}")).hexdigest())
+    """
+    said = []
+    for words in ("", "savefig.dpi: 31\nfont.size: 3\nsavefig.facecolor: red\nhatch.color: red\n"):
+        (tmp_path / "matplotlibrc").write_text(words)
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+    assert said[0] == said[1]
 
 
 def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
