@@ -135,7 +135,7 @@ def dims_of(aval: Any) -> tuple[int, ...]:
 def takes(which: Term, k: int, count: int) -> Term:
     """The condition that a choice among `count` cases takes case k: the first for numbers below, the last for above.
 
-    >>> str(takes(Term("name", "w"), 1, 3)), str(takes(Term("<", Term("name", "i"), ONE), 0, 2))
+    >>> str(takes(Term("name", "w"), 1, 3)), str(takes(Term("<", Term("name", "i"), Term("int", 1)), 0, 2))
     ('0 < w and w <= 1', 'not i < 1')
     """
     if count == 2 and which.op == "select" and [constant(a) for a in which.args[1:]] == [1, 0]:

@@ -160,6 +160,9 @@ def kill_when(worker: subprocess.Popen[bytes], log: Path, done: int) -> None:
 def test_workers_end_with_the_run(sign: signal.Signals, tmp_path: Path) -> None:
     """Whoever is killed takes its workers along, in the middle of an answer; who is interrupted says that alone."""
     code = (
+        # whoever started the tests in the background lets them ignore Ctrl-C, and so all that they start
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from layoutproof.compiler.workers import Workers, spread\n"
         "from tests.compiler.test_workers import busy\n"
         "try:\n"
