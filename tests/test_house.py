@@ -119,6 +119,26 @@ def test_one_place_prints() -> None:
     assert [p.relative_to(PACKAGE).as_posix() for p in printing] == ["cli/arguments.py"]
 
 
+def test_what_is_remembered_has_a_bound() -> None:
+    """A process that answers for days must not grow: each memo has a size, or arguments of which there are few."""
+    few = {
+        "crosschecks/compiling.py _device",  # generations of a TPU
+        "messages/kinds.py _any",  # our own patterns
+        "mosaic/compiling.py _device",  # targets
+        "pallas/from_jax/sent.py _calls",  # in a worker of one function
+        "pallas/records.py _class",  # kinds of a kernel's views
+    }
+    endless = {"cache", "functools.cache", "lru_cache(maxsize=None)", "functools.lru_cache(maxsize=None)"}
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef) or not ast.unparse(node.args):
+                continue
+            if endless & {ast.unparse(each) for each in node.decorator_list}:
+                found.add(f"{path.relative_to(PACKAGE).as_posix()} {node.name}")
+    assert found == few
+
+
 def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
     from layoutproof.changes import lock_head, rules, states

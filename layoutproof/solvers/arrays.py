@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
@@ -243,7 +243,7 @@ def boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
         yield (slice(row, min(row + step, shape[0])), *[slice(0, extent) for extent in shape[1:]])
 
 
-@cache
+@lru_cache(maxsize=8)
 def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
     """Intervals, and their kind, to which a number beyond +-`largest` is an OverflowError."""
 
