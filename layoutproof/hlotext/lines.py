@@ -42,6 +42,8 @@ MOST_TRIES = 20
 MOST_DIGITS = 4300
 """Digits of the longest number that is read; Python reads no longer one."""
 _LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{MOST_DIGITS + 1}}}")
+_TEXT = re.compile(r'"(?:[^"\\]|\\.?)*+"?')
+"""A quoted text, such as what a custom call is given, may be of digits."""
 MOST_HEAD = 1000
 """Lines between a computation's name and its first bracket."""
 _Plain = tuple[bool, str, str, str, str, str, int]
@@ -153,7 +155,7 @@ class _Reader:
         """The lines up to where the file cannot be read any further; what came before stays good."""
         try:
             for number, line in enumerate(lines, 1):
-                if len(line) > MOST_DIGITS and _LONG_NUMBER.search(line):
+                if len(line) > MOST_DIGITS and _LONG_NUMBER.search(line) and _LONG_NUMBER.search(_TEXT.sub("", line)):
                     raise LayoutError(f"a number of more than {MOST_DIGITS:,} digits", file=self.file, line=number)
                 yield line
         except LayoutError as error:

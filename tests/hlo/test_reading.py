@@ -183,6 +183,11 @@ def test_a_number_that_python_does_not_read_is_wrong_input(old: str, new: str, l
     assert (line, "a number of more than 4,300 digits") in [(each.line, each.problem) for each in found.errors]
 
 
+def test_digits_in_a_text_are_no_number() -> None:
+    text = SMALL.replace("calls=%double", f'calls=%double, backend_config="0x{"0" * 5_000}"')
+    assert audit(text.splitlines(keepends=True), "dump.txt").exit_code == 0
+
+
 def test_what_was_read_before_is_kept_and_the_next_module_read() -> None:
     cut = SMALL[: SMALL.index("  ROOT %copy")]
     found = audit((cut + SMALL).splitlines(keepends=True), "dump.txt")
