@@ -22,7 +22,7 @@ def png_image(drawing: Drawing, dark: bool = False) -> bytes:
         raise LayoutError("a PNG needs matplotlib: pip install matplotlib") from None
     scene, theme = scene_of(drawing), DARK if dark else LIGHT
     file = io.BytesIO()
-    # a matplotlibrc in the current folder, which may be a stranger's, has no say
+    # the settings of a matplotlibrc in the current folder, which may be a stranger's, have no say
     with style.context("default"):
         # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
         figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=108, facecolor=theme.paper)

@@ -29,7 +29,7 @@ def png(answer: Tilings) -> bytes:
     except ImportError:
         raise LayoutError("a picture needs matplotlib: pip install matplotlib") from None
     out = io.BytesIO()
-    # a matplotlibrc in the current folder, which may be a stranger's, has no say
+    # the settings of a matplotlibrc in the current folder, which may be a stranger's, have no say
     with style.context("default"), warnings.catch_warnings():
         drawing = figure_of(answer)
         warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
