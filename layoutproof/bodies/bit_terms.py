@@ -40,7 +40,7 @@ def masked(term: Term, mask: int) -> Term:
     ['i % 4', 'shl(i // 4 % 4, 2)', 'i - i % 4']
     """
     if mask < 0:
-        return term if mask == -1 else fold("-", term, masked(term, ~mask))
+        return fold("-", term, masked(term, ~mask))
     runs: list[Term] = []
     low = 0
     while mask >> low:
@@ -48,8 +48,7 @@ def masked(term: Term, mask: int) -> Term:
             low += 1
             continue
         length = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
-        part = term if low == 0 else fold("//", term, Term("int", 1 << low))
-        part = fold("%", part, Term("int", 1 << length))
+        part = fold("%", fold("//", term, Term("int", 1 << low)), Term("int", 1 << length))
         runs.append(part if low == 0 else fold("shl", part, Term("int", low)))
         low += length
     if len(runs) > MOST_RUNS:

@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import PARTS, names_in, renaming, replaced
+from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import Lost, Value, aligned, leaf
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
@@ -335,10 +335,7 @@ class States:
     def _plain(self, term: Term) -> Term:
         """A term with carried numbers written out over the loops' counters."""
         if term not in self._written_out:
-            plain = term
-            while any(name in self.body.definitions for name in names_in(plain)):
-                plain = replaced(plain, renaming(self.body.definitions))
-            self._written_out[term] = plain
+            self._written_out[term] = inlined(self.body.definitions, term)
         return self._written_out[term]
 
     # loads and carried values
@@ -764,7 +761,7 @@ def _within(place: Term, start: Term, size: Any, stride: int) -> list[Term]:
     extent = size if isinstance(size, Term) else Term("int", size)
     away = place if _is(start, 0) else Term("-", place, start)
     if stride == 1:
-        end = extent if _is(start, 0) else fold("+", start, extent)
+        end = fold("+", start, extent)
         return [fold("<=", start, place), fold("<", place, end)]
     by = Term("int", stride)
     reach = Term("int", extent.args[0] * stride) if extent.op == "int" else Term("*", extent, by)

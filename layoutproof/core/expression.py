@@ -14,7 +14,7 @@ from functools import reduce
 from layoutproof.core.bounds import LARGEST, MOST_DIGITS, MOST_EXTENTS, check_size, check_terms, check_text
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import SizeNumbers
-from layoutproof.core.operations import CONDITIONS, OPERATIONS, Op
+from layoutproof.core.operations import CONDITIONS, OPERATIONS, Op, operation
 from layoutproof.core.size import Extent
 from layoutproof.core.term import Term, arithmetic, check_kind, reads
 
@@ -123,9 +123,7 @@ _BINARY: Mapping[type[ast.operator], Op] = {
     ast.BitXor: "xor",
 }
 _COMPARE: Mapping[type[ast.cmpop], Op] = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
-_CALLS: Mapping[str, Op] = {
-    name: name for name in ("min", "max", "xor", "select", "truncdiv", "truncrem", "multiple_of", "shl")
-}
+_CALLS = frozenset({"min", "max", "xor", "select", "truncdiv", "truncrem", "multiple_of", "shl"})
 
 
 def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
@@ -164,10 +162,8 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             return reduce(lambda a, b: Term("and", a, b), known)
         case ast.Call(func=ast.Name(id="shl"), args=[_, by]) if not isinstance(by, ast.Constant):
             raise _error("shl shifts by a constant from 0 to 63", by, text, start)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS and len(
-            OPERATIONS[name].operands
-        ) == len(args):
-            return Term(_CALLS[name], *(build(a) for a in args))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS and _takes(name) == len(args):
+            return Term(operation(name), *(build(a) for a in args))
         case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):
             divisor = build(by)
             return arithmetic("//", build(over) + divisor - 1, divisor)
@@ -178,6 +174,10 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
     raise _error(
         "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start
     )
+
+
+def _takes(name: str) -> int:
+    return len(OPERATIONS[name].operands)
 
 
 def _compare(op: ast.cmpop, left: Term, right: Term) -> Term | None:

@@ -237,8 +237,8 @@ def normal(relation: Relation) -> str:
     True
     """
     # no index that a user writes has such a name
-    indices = {name: Term("name", f"index {k}") for k, name in enumerate(relation.names)}
-    return str(substitute(relation.condition, {Term("name", name): at for name, at in indices.items()}))
+    indices = {Term("name", name): Term("name", f"index {k}") for k, name in enumerate(relation.names)}
+    return str(substitute(relation.condition, indices))
 
 
 def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:

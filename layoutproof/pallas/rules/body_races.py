@@ -30,7 +30,7 @@ from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Sign
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Index, Value
 from layoutproof.core.errors import Undecided, Unsupported
@@ -254,8 +254,8 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
     box = _box(write.view)
     if box is None or (isinstance(write.effect, Access) and write.effect.mask is not None):
         return FALSE
-    path = [_plain(body, c) for c in write.spot.path]
-    box = [(_plain(body, start), _plain(body, size), stride) for start, size, stride in box]
+    path = [inlined(body.definitions, c) for c in write.spot.path]
+    box = [(inlined(body.definitions, start), inlined(body.definitions, size), stride) for start, size, stride in box]
     conditions: list[Term] = []
     other = [loop for loop in write.spot.loops if loop not in around]
     if other or program is not _same:
@@ -281,13 +281,6 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
         if stride != 1:
             conditions.append(Term("==", Term("%", offset, Term("int", stride)), ZERO))
     return all_of(conditions)
-
-
-def _plain(body: Body, term: Term) -> Term:
-    """A term without carried names that are terms themselves."""
-    while any(name in body.definitions for name in names_in(term)):
-        term = replaced(term, renaming(body.definitions))
-    return term
 
 
 def _loads(term: Term) -> bool:

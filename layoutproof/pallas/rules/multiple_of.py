@@ -86,5 +86,4 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
 
 def _missed(number: Term, by: int) -> Term:
     """The condition that a promise does not hold."""
-    whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
-    return fold("!=", whole, ZERO)
+    return fold("!=", fold("%", number, Term("int", by)), ZERO)
