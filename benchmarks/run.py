@@ -70,6 +70,10 @@ def constant_rows() -> list[tuple[str, str, float]]:
                 median_us(lambda v, n=name: proved(n, v), corpus(1001, 2, 20000)),
             )
         )
+    text = "bf16[100,300]{1,0:T(8,128)(2,1)}"
+    for name in ("injective", "in_bounds", "padding"):
+        again = median_us(lambda v, n=name: proved(n, v), [text] * 2001)
+        rows.append(("the same text again", f"{name} {text}", again))
     small, huge = (corpus(1001, *bounds, ranks=(3,)) for bounds in ((10, 11), (10**6 - 1, 10**6 + 1)))
     rows.append(("size", "injective at 10^3 elements", median_us(lambda v: proved("injective", v), small)))
     rows.append(("size", "injective at 10^18 elements", median_us(lambda v: proved("injective", v), huge)))
@@ -110,6 +114,28 @@ def refuted_rows() -> list[tuple[str, str, float]]:
     group = "100 refuted Axe layouts"
     whether = best_us(lambda: [fibers_disjoint(layout) for layout in layouts])
     return [(group, "axe.canonical, yes or no", whether), (group, "ask, with the counterexample", best_us(refuted, 3))]
+
+
+def random_rows() -> list[tuple[str, str, float]]:
+    """Random questions about layouts of every language, as the fuzz asks them: proved, refuted or unknown."""
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    from tests.questions.questions_at_random import question
+
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(10_000):
+        asked = question(random.Random(f"20261124/{number}"))
+        texts = [layout.text for layout in asked.layouts]
+        start = time.perf_counter()
+        lp.ask(asked.property, *texts, where=asked.where, **asked.options)
+        times[bool(asked.symbols())].append((time.perf_counter() - start) * 1e6)
+    rows = []
+    for symbolic, found in times.items():
+        # the first ones load the engines
+        found = sorted(found[len(found) // 20 :])
+        group = f"{len(found):,} random questions, {'with size symbols' if symbolic else 'constant sizes'}"
+        rows += [(group, f"{part:.0%}", found[int(len(found) * part)]) for part in (0.5, 0.9, 0.99)]
+        rows.append((group, "slowest", found[-1]))
+    return rows
 
 
 def _many_digits(k: int) -> str:
@@ -259,9 +285,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--table", type=int, default=10**8)
     parser.add_argument("--argued", action="store_true", help="only the questions that once were slow")
+    parser.add_argument("--random", action="store_true", help="only random questions: the median and the slowest ones")
     options = parser.parse_args()
-    if options.argued:
-        show(argued_rows(), options.json)
+    if options.argued or options.random:
+        show(argued_rows() if options.argued else random_rows(), options.json)
         return
     rows = [
         *constant_rows(),

@@ -6,10 +6,10 @@ own kind of number when it meets the node. Nobody evaluates a formula while buil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import INTS, Numbers
@@ -214,7 +214,7 @@ class Claim:
         Returns:
             `symbols` first, then the others in order of first appearance.
         """
-        return _sizes(self)
+        return outline(self).sizes
 
 
 def allows(where: Term | None, on: Numbers) -> bool:
@@ -230,58 +230,74 @@ def allows(where: Term | None, on: Numbers) -> bool:
         return False
 
 
+class Outline(NamedTuple):
+    """What every engine asks of a claim before it looks at its points.
+
+    sizes: as `Claim.sizes`.
+    maps: each map that its violation speaks of, once.
+    whole: whether each point ranges over exactly the domain (or replicas) of every map that is evaluated at it. Engines
+        that reason about a map as a whole decide such claims; others are about another box of indices.
+    """
+
+    sizes: tuple[str, ...]
+    maps: tuple[IndexMap, ...]
+    whole: bool
+
+
 @lru_cache(maxsize=16)
-def _sizes(claim: Claim) -> tuple[str, ...]:
-    """As `Claim.sizes`; kept, because every engine asks it of the same claim."""
-    names = [*claim.symbols, *symbols_of([e for space in claim.points.values() for e in space.extents])]
-    for m in dict.fromkeys(maps_of(claim.violation)):
+def outline(claim: Claim) -> Outline:
+    """What is known of a claim by one walk over it; kept, because every engine asks it of the same claim."""
+    points, whole = claim.points, True
+    maps: dict[IndexMap, None] = {}
+    said: list[str] = []
+    for part in _leaves(claim.violation):
+        if type(part) is Uncovered:
+            maps[part.map] = None
+            continue
+        for at in places_of(part):
+            m = at.map
+            maps[m] = None
+            space = points[at.point]
+            if space is not m.domain and space.extents != m.domain.extents:
+                whole = False
+            if at.replica and points[at.replica].extents != m.replicas.extents:
+                whole = False
+        said += names_of(part)
+    names = [*claim.symbols, *symbols_of([e for space in points.values() for e in space.extents])]
+    for m in maps:
         names += symbols_of(m.range.extents)
         names += m.symbols
-    names += names_of(claim.violation)
-    names += claim.where.names() if claim.where is not None else ()
-    return tuple(dict.fromkeys(names)) if names else ()
+    names += said
+    if claim.where is not None:
+        names += claim.where.names()
+    return Outline(tuple(dict.fromkeys(names)) if names else (), tuple(maps), whole)
+
+
+def _leaves(formula: Formula) -> Sequence[Formula]:
+    """What a formula joins by `And` and `Or`, however deep; itself where it joins nothing."""
+    if type(formula) is not And and type(formula) is not Or:
+        return (formula,)
+    found: list[Formula] = []
+    for part in formula.parts:
+        if type(part) is And or type(part) is Or:
+            found += _leaves(part)
+        else:
+            found.append(part)
+    return found
 
 
 def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
-    """Every map that a formula speaks of."""
-    match formula:
-        case And(parts) | Or(parts):
-            return tuple([m for part in parts for m in maps_of(part)])
-        case LexLess():
-            return ()
-        case Same(left, right) | Differ(left, right):
-            return (left.map, right.map)
-        case Outside(place):
-            return (place.map,)
-        case Uncovered(index_map):
-            return (index_map,)
-        case NotAmong(place, index_map):
-            return (place.map, index_map)
-        case PlacePredicate(places):
-            return tuple([at.map for at in places])
-    return ()
-
-
-def over_domains(claim: Claim) -> bool:
-    """Whether each point ranges over exactly the domain (or replicas) of every map that is evaluated at it.
-
-    Engines that reason about a map as a whole decide such claims; others are about another box of indices.
-    """
-    points = claim.points
-    for at in places_of(claim.violation):
-        m = at.map
-        if points[at.point] is not m.domain and points[at.point].extents != m.domain.extents:
-            return False
-        if at.replica and points[at.replica].extents != m.replicas.extents:
-            return False
-    return True
+    """Every map that a formula speaks of, as often as it does."""
+    if isinstance(formula, Uncovered):
+        return (formula.map,)
+    if isinstance(formula, And | Or):
+        return tuple([m for part in _leaves(formula) for m in maps_of(part)])
+    return tuple([at.map for at in places_of(formula)])
 
 
 def places_of(formula: Formula) -> tuple[At, ...]:
     """Every place that a formula speaks of."""
     match formula:
-        case And(parts) | Or(parts):
-            return tuple([at for part in parts for at in places_of(part)])
         case LexLess():
             return ()
         case Same(left, right) | Differ(left, right):
@@ -292,6 +308,8 @@ def places_of(formula: Formula) -> tuple[At, ...]:
             return (place, At(index_map, point))
         case PlacePredicate(places):
             return places
+        case And() | Or():
+            return tuple([at for part in _leaves(formula) for at in places_of(part)])
     return ()
 
 
@@ -300,12 +318,12 @@ def names_of(formula: Formula) -> tuple[str, ...]:
     match formula:
         case SizeCondition(condition):
             return condition.names()
-        case Outside(_, extents) if extents:
-            return symbols_of(extents)
+        case Outside(_, extents):
+            return symbols_of(extents) if extents else ()
         case NotExists(points, inner):
             return (*symbols_of([e for space in points.values() for e in space.extents]), *names_of(inner))
-        case And(parts) | Or(parts):
-            return tuple([name for part in parts for name in names_of(part)])
+        case And() | Or():
+            return tuple([name for part in _leaves(formula) for name in names_of(part)])
     return ()
 
 

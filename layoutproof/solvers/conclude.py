@@ -45,7 +45,7 @@ def conclude(
                 why = f"with {show_sizes(on.sizes)}: {why}"
             about |= {"counterexample": claim.counterexample(point), "decided_by": by, "hint": claim.hint(point, on)}
             return Finding(question, subject, why, figures=figures, **about)
-        decided.update(dict.fromkeys(by.split("+")))
+        decided |= {by: None} if "+" not in by else dict.fromkeys(by.split("+"))
         # a violation at sizes at which nothing is provided is none
         unknown = unknown or ("" if point is not None else f"{reason}{TO_SETTLE}{ways}" if ways else reason)
     if unknown:

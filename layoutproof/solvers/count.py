@@ -26,6 +26,9 @@ def count(m: IndexMap) -> Tally:
     """
     if m.sizes():
         raise Unsupported(f"the size {m.sizes()[0]} is not known, so places cannot be counted")
+    if bits.is_matrix(m):
+        with contextlib.suppress(Undecided):
+            return bits.tally(m)
     try:
         return by_digits(m)
     except Undecided as undecided:

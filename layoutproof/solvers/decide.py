@@ -9,7 +9,7 @@ from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from layoutproof.core.budget import spent
-from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, maps_of
+from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, outline
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported, not_installed
 from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.result import Point
@@ -229,8 +229,8 @@ def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:
     """The engines, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
     if engines is not ENGINES:
         return engines
-    maps = maps_of(claim.violation)
-    return BITS_FIRST if maps and all(_solver("bits").is_matrix(m) for m in maps) else engines
+    maps = outline(claim).maps
+    return BITS_FIRST if maps and all(map(_solver("bits").is_matrix, maps)) else engines
 
 
 @lru_cache(maxsize=64)

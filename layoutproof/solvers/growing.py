@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from layoutproof.core.claim import Claim, Outside, over_domains
+from layoutproof.core.claim import Claim, Outside, outline
 from layoutproof.core.errors import NotSmallest, Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -89,7 +89,7 @@ def divided_by(claim: Claim) -> tuple[str, ...]:
 
 def _grows(claim: Claim, held: tuple[str, ...]) -> bool:
     """Whether a violation stays one when a size grows: the box does, and every coordinate of every element."""
-    if not isinstance(claim.violation, Outside) or not over_domains(claim):
+    if not isinstance(claim.violation, Outside) or not outline(claim).whole:
         return False
     m, extents = claim.violation.place.map, claim.violation.extents
     limits = m.range.extents if extents is None else extents

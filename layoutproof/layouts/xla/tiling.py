@@ -26,12 +26,13 @@ class Levels(NamedTuple):
     each step makes, which tile and where in it.
     steps: (numbers that are merged into one position, by which size it is divided).
     after: which numbers stand, most major first, before any level and after each.
-    axes: which of the array's axes each of those that stand at the end comes from, 0 the most major one.
+    groups: of the array's axes, 0 the most major one, those that are padded together, and the places of what they make
+        among what stands at the end.
     """
 
     steps: tuple[tuple[tuple[int, ...], Extent], ...]
     after: tuple[tuple[int, ...], ...]
-    axes: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
     def extents(self, before: Sequence[Extent]) -> list[Any]:
         """The extent of every number, given those of the array's axes.
@@ -112,7 +113,7 @@ def tilings(rank: int, tiles: tuple[tuple[Extent, ...], ...]) -> Levels:
             merged, shared = (), set()
         standing, axes = (*outer, *inner), tiled + tiled[untouched:]
         after.append(standing)
-    return Levels(tuple(steps), tuple(after), tuple(axes))
+    return Levels(tuple(steps), tuple(after), _groups(axes))
 
 
 def _check_tile(tile: Sequence[Extent]) -> None:
@@ -125,16 +126,24 @@ def _check_tile(tile: Sequence[Extent]) -> None:
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
 
 
+def _groups(axes: Sequence[tuple[int, ...]]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    """Axes that are padded together, with the places that come from them, given the axes that each place comes from."""
+    groups: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for k, own in enumerate(axes):
+        # a later level may combine what an earlier one kept apart: then these axes are padded together
+        shared = [other for other in groups if not set(other).isdisjoint(own)]
+        places = tuple([place for other in shared for place in groups.pop(other)])
+        group = tuple(sorted({axis for each in (*shared, own) for axis in each}))
+        groups[group] = (*groups.get(group, ()), *places, k)
+    return tuple(groups.items())
+
+
 def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: Levels, extents: Sequence[Extent]) -> Padded:
     """Dimensions that are padded together, their elements, and the room that they take: `extents` at the end."""
-    rooms: dict[tuple[int, ...], Extent] = {}
-    combined = any(len(axes) > 1 for axes in levels.axes)
-    for axes, extent in zip(levels.axes, extents, strict=True):
-        group = tuple([order[axis] for axis in axes])
-        if combined:
-            # a later level may combine what an earlier one kept apart: then these dimensions are padded together
-            shared = [other for other in rooms if set(other) & set(group)]
-            group = tuple(sorted({d for each in (*shared, group) for d in each}))
-            extent = product(rooms.pop(other) for other in shared) * extent
-        rooms[group] = rooms.get(group, 1) * extent
-    return tuple([(group, product([dims[d] for d in group]), rooms[group]) for group in sorted(rooms)])
+    groups = [(tuple(sorted([order[axis] for axis in axes])), places) for axes, places in levels.groups]
+    return tuple(
+        [
+            (group, product([dims[d] for d in group]), product([extents[k] for k in places]))
+            for group, places in sorted(groups)
+        ]
+    )

@@ -23,7 +23,7 @@ from layoutproof.core.claim import (
     Same,
     SizeCondition,
     Uncovered,
-    over_domains,
+    outline,
 )
 from layoutproof.core.counting import Tally
 from layoutproof.core.errors import BudgetExceeded, Unsupported
@@ -50,7 +50,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     if claim.where is not None or claim.sizes():
         raise Unsupported("bits are for constant sizes")
-    if not over_domains(claim):
+    if not outline(claim).whole:
         raise Unsupported("bits decide claims about whole domains")
     match claim.violation:
         case And((LexLess(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (

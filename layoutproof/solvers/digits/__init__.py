@@ -26,7 +26,7 @@ from layoutproof.core.claim import (
     Same,
     SizeCondition,
     Uncovered,
-    over_domains,
+    outline,
 )
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap, Permutation, permutation
@@ -60,7 +60,7 @@ JOINING = DigitNumbers(joins=True)
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
-    if not over_domains(claim):
+    if not outline(claim).whole:
         raise Unsupported("digits decide claims about whole domains")
     if not claim.sizes():
         return _each_violation(claim, False)
@@ -86,7 +86,7 @@ def _each_violation(claim: Claim, joins: bool) -> Point | None:
 
 def violation(claim: Claim, sizes: Mapping[str, int]) -> Point | None:
     """As `decide`, with these numbers for the sizes; the point has none. Undecided also where padding is in doubt."""
-    if not over_domains(claim):
+    if not outline(claim).whole:
         raise Unsupported("digits decide claims about whole domains")
     return _violation(claim, DigitNumbers(sizes))
 

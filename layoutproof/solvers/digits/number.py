@@ -120,7 +120,7 @@ def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
         else:
             todo.append(low)
             todo.append(high)
-    if any(count != len(joint.parts) for joint, count in joined.items()):
+    if joined and any(count != len(joint.parts) for joint, count in joined.items()):
         raise Unsupported("digits of an index are joined with others")
     return found
 
