@@ -28,7 +28,7 @@ PACKAGES: dict[str, set[str]] = {
     "registry": {"core", "hardware", "layouts", "operators", "properties"},
     "pallas": {"bodies", "compiler", "core", "hardware", "hlotext", "kernel", "registry", "solvers"},
     "questions": {"compiler", "core", "hardware", "kernel", "layouts", "pallas", "registry", "solvers"},
-    "pictures": {"core", "kernel", "layouts", "properties", "questions", "registry"},
+    "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas", "questions"},
@@ -42,8 +42,8 @@ PACKAGES: dict[str, set[str]] = {
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "kernel", "messages", "pallas", "questions"},
     "tilings": {
-        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "questions", "registry",
-        "solvers", "specs",
+        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "pictures", "questions",
+        "registry", "solvers", "specs",
     },
     "changes": {
         "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "programs", "properties", "questions", "registry",

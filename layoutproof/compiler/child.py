@@ -215,10 +215,14 @@ def last_words(stderr: str) -> str:
 
 
 def _libraries_first() -> list[str]:
-    """Where this process finds modules, the current folder last, unless layoutproof itself is run out of it."""
+    """Where this process finds modules, the current folder last, unless layoutproof itself is run out of it.
+
+    As it is found from here: the process may run in another folder.
+    """
     # "." of a folder that was deleted stays as it is
     here, own = os.path.realpath("."), str(Path(__file__).resolve().parents[2])
-    return sorted(filter(None, sys.path), key=lambda path: os.path.realpath(path) == here != own)
+    paths = [os.path.join(here, path) for path in sys.path if path]
+    return sorted(paths, key=lambda path: os.path.realpath(path) == here != own)
 
 
 class _Sign:

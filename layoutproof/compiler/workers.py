@@ -11,7 +11,7 @@ import contextlib
 import math
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from layoutproof.compiler.child import Answer, Child, ask
@@ -47,6 +47,15 @@ def spread(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> 
         yield from map(function, items)
     else:
         yield from _in_children(carried(function), items, workers.jobs or cores())
+
+
+def apart(function: Callable[[T], R], item: T, folder: str) -> R:
+    """`function` of one item, in a process of ours that runs in a folder, for what a library finds in the current one.
+
+    Raises LayoutError as the function does.
+    """
+    (answer,) = ask(replace(WORKER, folder=folder), [[packed(function), packed(item)]], unpacked)
+    return _value(answer)
 
 
 def packed(value: object) -> str:

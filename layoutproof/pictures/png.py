@@ -3,53 +3,80 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
+from layoutproof.compiler.workers import apart
 from layoutproof.core.errors import LayoutError
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, INK_ON_FILL, LIGHT, Theme, fill
 from layoutproof.pictures.scene import Box, Words, scene_of
 
+T = TypeVar("T")
+
 
 def png_image(drawing: Drawing, dark: bool = False) -> bytes:
     """The picture as PNG. Raises LayoutError when matplotlib is not installed."""
+    return png_of(partial(_figure_of, dark=dark), drawing)
+
+
+def png_of(figure_of: Callable[[T], Any], of: T) -> bytes:
+    """A figure of matplotlib as PNG. Raises LayoutError when matplotlib is not installed.
+
+    When it is imported matplotlib reads the matplotlibrc of the current folder, which may be a stranger's: a pipe, no
+    text, settings of theirs. So this happens in a process of its own that runs where only this package has files.
+    """
+    return apart(partial(_saved, figure_of), of, str(Path(__file__).parent))
+
+
+def _saved(figure_of: Callable[[T], Any], of: T) -> bytes:
     try:
         from matplotlib import style
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Rectangle
     except ImportError:
         raise LayoutError("a PNG needs matplotlib: pip install matplotlib") from None
-    scene, theme = scene_of(drawing), DARK if dark else LIGHT
     file = io.BytesIO()
-    # the settings of a matplotlibrc in the current folder, which may be a stranger's, have no say
-    with style.context("default"):
-        # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
-        figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=108, facecolor=theme.paper)
-        FigureCanvasAgg(figure)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, scene.width)
-        axes.set_ylim(scene.height, 0)
-        axes.set_axis_off()
-        inks = {"title": theme.ink, "plain": theme.ink, "faint": theme.faint, "cell": INK_ON_FILL}
-        for order, shape in enumerate(scene.shapes):
-            if isinstance(shape, Box):
-                at = (shape.x, shape.y)
-                level = 0 if shape.mark == "padding" else 2 if shape.mark else 1
-                axes.add_patch(
-                    Rectangle(at, shape.width, shape.height, zorder=1 + level + order / 1e6, **_look(shape, theme))
-                )
-            elif isinstance(shape, Words):
-                bold: dict[str, Any] = {"size": 16, "weight": "bold"} if shape.kind == "title" else {"size": 12}
-                where = "center" if shape.middle else "left"
-                mono: dict[str, Any] = {"family": "monospace", "parse_math": False, "zorder": 6, "ha": where}
-                axes.text(shape.x, shape.y, shape.text, color=inks[shape.kind], **bold, **mono)
-            else:
-                limit: dict[str, Any] = {"color": theme.alarm, "linewidth": 2, "linestyle": "--"}
-                look = limit if shape.kind == "limit" else {"color": theme.ink, "linewidth": 1.5}
-                axes.plot([shape.x1, shape.x2], [shape.y1, shape.y2], zorder=5, **look)
+    # the same picture for everyone, whatever settings are their own
+    with style.context("default"), warnings.catch_warnings():
+        figure = figure_of(of)
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
         figure.savefig(file, format="png")
     return file.getvalue()
+
+
+def _figure_of(drawing: Drawing, dark: bool) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    scene, theme = scene_of(drawing), DARK if dark else LIGHT
+    # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
+    figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=108, facecolor=theme.paper)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, scene.width)
+    axes.set_ylim(scene.height, 0)
+    axes.set_axis_off()
+    inks = {"title": theme.ink, "plain": theme.ink, "faint": theme.faint, "cell": INK_ON_FILL}
+    for order, shape in enumerate(scene.shapes):
+        if isinstance(shape, Box):
+            at = (shape.x, shape.y)
+            level = 0 if shape.mark == "padding" else 2 if shape.mark else 1
+            axes.add_patch(
+                Rectangle(at, shape.width, shape.height, zorder=1 + level + order / 1e6, **_look(shape, theme))
+            )
+        elif isinstance(shape, Words):
+            bold: dict[str, Any] = {"size": 16, "weight": "bold"} if shape.kind == "title" else {"size": 12}
+            where = "center" if shape.middle else "left"
+            mono: dict[str, Any] = {"family": "monospace", "parse_math": False, "zorder": 6, "ha": where}
+            axes.text(shape.x, shape.y, shape.text, color=inks[shape.kind], **bold, **mono)
+        else:
+            limit: dict[str, Any] = {"color": theme.alarm, "linewidth": 2, "linestyle": "--"}
+            look = limit if shape.kind == "limit" else {"color": theme.ink, "linewidth": 1.5}
+            axes.plot([shape.x1, shape.x2], [shape.y1, shape.y2], zorder=5, **look)
+    return figure
 
 
 def _look(box: Box, theme: Theme) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.pictures.png import png_of
 from layoutproof.tilings.branch import Candidate, candidate
 from layoutproof.tilings.pareto import Front
 from layoutproof.tilings.problem import Problem, broken
@@ -23,37 +22,25 @@ MOST = 48
 
 
 def png(answer: Tilings) -> bytes:
-    """`figure_of` as the bytes of a PNG. Raises LayoutError as it does."""
-    try:
-        from matplotlib import style
-    except ImportError:
-        raise LayoutError("a picture needs matplotlib: pip install matplotlib") from None
-    out = io.BytesIO()
-    # the settings of a matplotlibrc in the current folder, which may be a stranger's, have no say
-    with style.context("default"), warnings.catch_warnings():
-        drawing = figure_of(answer)
-        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
-        drawing.savefig(out, format="png", dpi=120)
-    return out.getvalue()
+    """`figure_of` as the bytes of a PNG. Raises LayoutError as it does, and without matplotlib."""
+    return png_of(figure_of, answer)
 
 
 def figure_of(answer: Tilings) -> Any:
     """An answer with something found as a figure: left the cost of all pairs of two variables' values; right the front.
 
     Grey is what breaks a constraint or does not fit into VMEM. Without a front (`--pareto`) only the left one.
-    Raises LayoutError where there are fewer than two variables, and without matplotlib.
+    Raises LayoutError where there are fewer than two variables.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.text import Text
-    except ImportError:
-        raise LayoutError("a picture needs matplotlib: pip install matplotlib") from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
     problem, found = answer.problem, answer.progress.found
     first, second = drawn(problem)
     front = answer.front
     width = 13 if front else 7
-    figure = Figure(figsize=(width, 5.5), layout="constrained")
+    figure = Figure(figsize=(width, 5.5), dpi=120, layout="constrained")
     # a canvas of its own: nothing of the user's own pictures or settings is touched
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, 2 if front else 1, squeeze=False)[0]

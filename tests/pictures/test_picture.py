@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.space import Space
@@ -23,8 +25,10 @@ from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.pictures.scene import scene_of
 from layoutproof.pictures.subjects import drawing_of
 from layoutproof.questions.evaluate import table
+from tests.hangs import HANGS
 from tests.questions.layouts_at_random import xla_layouts
 
+SPECS = Path(__file__).parents[2] / "specs/search"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 TILED = """\
@@ -197,25 +201,32 @@ def test_png_is_an_image_that_is_not_blank() -> None:
     assert {tuple(bytes.fromhex(fill[1:])) for fill in FILLS[:4]} <= colours
 
 
-def test_a_matplotlibrc_of_the_current_folder_changes_no_picture(tmp_path: Path) -> None:
-    """It may be a stranger's: matplotlib reads it when it is imported."""
+@pytest.mark.parametrize(
+    ("command", "hostile"),
+    [("show", b"savefig.dpi: 31\nfont.size: 3\n"), ("show", None), ("search", b"\xff\x80"), ("search", None)],
+)
+def test_a_matplotlibrc_of_the_current_folder_changes_no_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, hostile: bytes | None
+) -> None:
+    """It may be a stranger's: matplotlib reads it when it is imported, and waits for ever where it is a pipe."""
     pytest.importorskip("matplotlib")
-    code = """if True:
-        import hashlib
-        from layoutproof.pictures.picture import png_bytes
-        print(hashlib.sha256(png_bytes("f32[3,5]{1,0:T(2,2)}")).hexdigest())
-    """
-    said = []
-    for words in ("", "savefig.dpi: 31\nfont.size: 3\nsavefig.facecolor: red\nhatch.color: red\n"):
-        (tmp_path / "matplotlibrc").write_text(words)
-        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-        said.append(done.stdout)
-    assert said[0] == said[1]
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text((SPECS / "matmul.yaml").read_text().replace("8192", "1024"))
+    layout = "f32[3,5]{1,0:T(2,2)}"
+    wanted = png_bytes(layout) if command == "show" else lp.search("s.yaml").png()
+    if hostile is None:
+        os.mkfifo("matplotlibrc")
+    else:
+        Path("matplotlibrc").write_bytes(hostile)
+    asked = [sys.executable, "-m", "layoutproof", command, layout if command == "show" else "s.yaml", "--png", "a.png"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=HANGS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("a.png").read_bytes() == wanted
 
 
-def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The extra that has matplotlib is named."""
-    for name in ("matplotlib.figure", "matplotlib.backends.backend_agg"):
-        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "matplotlib.py").write_text("raise ImportError\n")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(LayoutError, match=re.escape("pip install matplotlib")):
         png_bytes("f32[3,5]{1,0:T(2,2)}")
