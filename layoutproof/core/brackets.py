@@ -14,7 +14,8 @@ QUOTED = r'"(?:[^"\\]|\\.?)*+("?)'
 _STRING = re.compile(QUOTED, re.DOTALL)
 _COMMENT = re.compile(r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\*/)?")
 _MARKS = {
-    signs: re.compile(rf"[{signs}]|{QUOTED}", re.DOTALL) for signs in (r"(){}\[\]", r"()\[\]", r"(){}\[\],", r"()\[\],")
+    signs: re.compile(rf"[{signs}]|{QUOTED}", re.DOTALL)
+    for signs in (r"(){}\[\]", r"()\[\]", r"(){}\[\],", r"()\[\],", "{}")
 }
 _PLAIN = {signs: re.compile(rf"[{signs}]") for signs in _MARKS}
 
@@ -65,6 +66,22 @@ def closing(text: str, start: int, curly: bool = True) -> int:
             if depth <= 0:
                 return found.start() if depth == 0 else -1
     return -1
+
+
+def closed(text: str) -> Iterator[int]:
+    """Where a curly bracket is closed that stands within no other, or one that was never opened.
+
+    >>> list(closed('a {b={1} c="}"} d {} }'))
+    [14, 19, 21]
+    """
+    depth = 0
+    for found in _marks("{}", text):
+        if found[0] == "{":
+            depth += 1
+        elif found[0] == "}":
+            depth = max(0, depth - 1)
+            if depth == 0:
+                yield found.start()
 
 
 def between_commas(text: str, curly: bool = True) -> list[str]:

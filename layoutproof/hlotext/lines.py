@@ -13,7 +13,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from layoutproof.core.brackets import without_strings
+from layoutproof.core.brackets import closed, without_strings
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.hlotext import demands
@@ -111,6 +111,12 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
         yield Module(header, (), tuple(errors))
 
 
+class _Piece(str):
+    """The rest of a line of which the beginning was read: it has the number of that line."""
+
+    __slots__ = ()
+
+
 class _Lines(Iterator[str]):
     """Lines, some of which were looked at already."""
 
@@ -168,7 +174,12 @@ class _Reader:
             self.line = ""
         else:
             self.cut = not line.endswith("\n")
-            self.line, self.number = line + "\n" if self.cut else line, self.number + 1
+            self.line, self.number = line + "\n" if self.cut else line, self.number + _ends([line])
+
+    def cut_short(self, problem: str) -> LayoutError:
+        """The error that the text ends too early; where the file cannot be read any further, that."""
+        broken, self.broken = self.broken, None
+        return broken or self.wrong(problem)
 
     def wrong(self, problem: str, number: int = 0) -> LayoutError:
         """The error, placed."""
@@ -264,7 +275,7 @@ class _Reader:
             if not (yield from self._computation(name, said)):
                 return False
         if not entry and (self.printed or not seen):
-            yield self.wrong(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
+            yield self.cut_short(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
             return False
         return True
 
@@ -302,11 +313,10 @@ class _Reader:
         if head.end < 0:
             self.lines.back(more)
             return None
-        self.number += len(more)
+        self.number += _ends(more)
         rest = text.text[head.end :]
         if rest.strip():
-            self.lines.back([rest])
-            self.number -= 1
+            self.lines.back([_Piece(rest)])
         return head.name, head.entry
 
     def _computation(self, name: str, said: str) -> Generator[Event, None, bool]:
@@ -322,7 +332,7 @@ class _Reader:
         match, plain, number = _INSTRUCTION.match, demands.PLAIN.get, self.number
         result = ""
         for line in self.lines:
-            number += 1
+            number += line.__class__ is str
             found = match(line)
             pieces: Sequence[_Plain] = ()
             ended = False
@@ -397,7 +407,9 @@ class _Reader:
                 break
         else:
             self.line, self.number = "", number
-            yield self.wrong(f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}")
+            yield self.cut_short(
+                f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}"
+            )
             return False
         for operand, where in missing.items():
             shown = f"{shorten(operand, 60)}, an operand on line {where},"
@@ -420,7 +432,9 @@ class _Reader:
         after = _AFTER.match(text)
         rest = text[after.end() :] if after is not None else text
         if rest.strip():
-            self.line = rest
+            # each computation by itself: who took the rest of the line for each of them would never be done
+            self.line, *others = _computations_of(rest)
+            self.lines.back([*map(_Piece, others)])
         else:
             self.step()
         return True
@@ -436,7 +450,7 @@ class _Reader:
             if not text.is_open and not self._goes_on():
                 found, rest, wrong = statements(text.text, number)
                 if not wrong:
-                    return number + len(taken) - 1, found, rest
+                    return number + _ends(taken[1:]), found, rest
                 tries += 1
             more = next(self.lines, None) if tries < MOST_TRIES and len(taken) < MOST_LINES else None
             if more is None or _starts(more) or _INSTRUCTION.match(more) or computation_line(more):
@@ -551,6 +565,29 @@ class _Signature:
                 self._at = close + 1
                 continue
             self._at = mark.end()
+
+
+def _ends(lines: Iterable[str]) -> int:
+    """How many of them begin a line of the file."""
+    return sum(line.__class__ is str for line in lines)
+
+
+def _computations_of(text: str) -> list[str]:
+    """A text without comments, cut where a computation begins behind the end of another one.
+
+    >>> _computations_of("b (x: f32[2]{0}) -> f32[] { y = f32[] add(x) }, n={a} ENTRY c { z={} } }")
+    ['b (x: f32[2]{0}) -> f32[] { y = f32[] add(x) }, n={a}', ' ENTRY c { z={} } }']
+    """
+    found, begin, read = [], 0, 0
+    for at in closed(text):
+        after = _AFTER.match(text, at) if at >= read else None
+        if after is not None:
+            read = after.end()
+            head = _SIGNATURE.match(text, read)
+            if head is not None and head[3]:
+                found.append(text[begin:read])
+                begin = read
+    return [*found, text[begin:]]
 
 
 def _starts(line: str, words: str | tuple[str, ...] = STARTS) -> bool:

@@ -185,3 +185,25 @@ def test_the_number_of_a_parameter_may_be_any_text() -> None:
     for text in ("9" * 4_000, "²"):
         (module,) = modules(entry(f"ROOT p = f32[4] parameter({text})"))
         assert [i.number for c in module.computations for i in c.instructions] == [-1]
+
+
+def test_computations_on_one_line_are_read_as_on_lines_of_their_own() -> None:
+    """Each is on the line of the file where it stands, what follows its end and goes over the line's end included."""
+    apart = [
+        "a (x: f32[2]{0}) -> f32[2]{0} { ROOT x = f32[2]{0} parameter(0) }",
+        'b { x = f32[] constant(1) }, n="} c {"',
+    ]
+    apart += [
+        "c { ROOT x = f32[2] parameter(0)",
+        "}",
+        "ENTRY d { y = f32[2] parameter(0)",
+        "ROOT x = f32[2] negate(y) }",
+    ]
+    lines = ["HloModule m", " ".join(apart[:3]), " ".join(apart[3:5]), apart[5]]
+    (one,), (other,) = (read_hlo([f"{line}\n" for line in text]) for text in (lines, ["HloModule m", *apart]))
+    assert one.errors == other.errors == ()
+    assert [(of.name, of.line) for of in one.computations] == [("a", 2), ("b", 2), ("c", 2), ("d", 3)]
+    assert [(of.name, of.line) for of in other.computations] == [("a", 2), ("b", 3), ("c", 4), ("d", 6)]
+    bare = [[[x._replace(line=0) for x in of.instructions] for of in m.computations] for m in (one, other)]
+    assert bare[0] == bare[1]
+    assert [of.line for each in one.computations for of in each.instructions] == [2, 2, 2, 3, 4]
