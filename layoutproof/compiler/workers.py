@@ -54,6 +54,7 @@ def apart(function: Callable[[T], R], item: T, folder: str) -> R:
 
     Raises LayoutError as the function does.
     """
+    answer: Answer[R]
     (answer,) = ask(replace(WORKER, folder=folder), [[packed(function), packed(item)]], unpacked)
     return _value(answer)
 
