@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import Mask
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
 from layoutproof.bodies.values import Index, Lost, Span, Value, aligned, dims_of, maybe, span_of_type, takes
 from layoutproof.core.errors import Undecided
@@ -102,6 +103,8 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    if operands[0].dtype.kind == "b" and dims_of(equation.outvars[0].aval):
+        on.masks.append(Mask(operands[0], on.spot()))
     operands = [_either(on, equation, *operands), *operands[1:]]
     (result,) = _elementwise(on, equation, operands)
     which, *cases = operands

@@ -33,6 +33,24 @@ def wrapped(term: Term, bits: int, signed: bool) -> Term:
     return fold("-", fold("%", fold("+", term, Term("int", half)), whole), Term("int", half))
 
 
+def signed_rest(term: Term) -> tuple[Term, int] | None:
+    """A number, and the bits with a sign that hold what the term is of it: of `wrapped`, or `int32(..)`; else None.
+
+    >>> signed_rest(wrapped(Term("name", "i"), 8, True)), signed_rest(Term("name", "i"))
+    ((Term(i), 8), None)
+    """
+    if term.op == "int32":
+        return term.args[0], 32
+    half = constant(term.args[1]) if term.op == "-" else None
+    if half is None or half < 1 or half & (half - 1):
+        return None
+    rest = term.args[0]
+    if rest.op != "%" or constant(rest.args[1]) != 2 * half:
+        return None
+    moved = rest.args[0]
+    return (moved.args[0], half.bit_length()) if moved.op == "+" and constant(moved.args[1]) == half else None
+
+
 def masked(term: Term, mask: int) -> Term:
     """`term & mask`. UnsupportedOp for masks with many holes.
 

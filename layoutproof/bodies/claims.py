@@ -131,7 +131,9 @@ def asked(
 
 
 def without_wraps(kernel: Kernel, body: Any, terms: Sequence[Term], spans: Mapping[str, Any]) -> tuple[list[Term], Any]:
-    """Terms, and the body, without `int32(..)` wherever it loses nothing, under what is assumed of tables.
+    """Terms, and the body, without what says of how many bits numbers are, wherever those hold them.
+
+    That is under what is assumed of tables.
 
     spans: how far names go from 0, beside those of the body.
     """

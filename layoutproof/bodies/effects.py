@@ -224,6 +224,7 @@ class Body:
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
     goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
     doubts: values of which unknowns are the number, by name, where they may be undefined.
+    masks: of elements that are chosen, loaded or stored, in program order.
     """
 
     references: tuple[Reference, ...] = ()
@@ -240,6 +241,18 @@ class Body:
     doubts: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Kept] = field(default_factory=dict)
     handed: tuple[Handed, ...] = ()
+    masks: tuple[Mask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mask:
+    """What chooses among elements: the condition of a select, or of a masked load or store.
+
+    value: a `values.Value` of truth values.
+    """
+
+    value: Any
+    spot: Spot
 
 
 @dataclass(frozen=True, slots=True, eq=False)

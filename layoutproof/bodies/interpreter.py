@@ -35,6 +35,7 @@ from layoutproof.bodies.effects import (
     Handed,
     Kept,
     Loop,
+    Mask,
     Reference,
     Slice,
     Spot,
@@ -164,6 +165,7 @@ class Interpreter:
         self.loads: dict[str, Table] = {}
         self.carried: dict[str, Carried] = {}
         self.handed: list[Handed] = []
+        self.masks: list[Mask] = []
         self.witnesses: dict[str, int] = {}
         self.refused: dict[tuple[str, str], None] = {}
         self.facts: list[Term] = []
@@ -412,6 +414,7 @@ def _read(
         on.goes_on,
         on.doubts,
         handed=tuple(on.handed),
+        masks=tuple(on.masks),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
+from layoutproof.bodies.effects import Access, Copy, Effect, Mask, Reference, Slice, Step, View, places
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
@@ -138,6 +138,8 @@ def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
     access = Access("read", view, on.spot(), mask=mask)
+    if mask is not None:
+        on.masks.append(Mask(mask, access.spot))
     on.effects.append(access)
     dims = dims_of(variable.aval)
     value = loaded(on, view, access, dims, variable.aval.dtype)
@@ -183,6 +185,8 @@ def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any
     before = [Value(value.dims, value.dtype, "what a swap gives")]
     if on.is_used(variable):
         before = [_load(on, view, variable, mask)]
+    if mask is not None:
+        on.masks.append(Mask(mask, on.spot()))
     on.effects.append(Access("write", view, on.spot(), value, mask))
     return before
 

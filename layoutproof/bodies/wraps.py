@@ -1,7 +1,8 @@
-"""Where int32 arithmetic of a body loses nothing: `int32(x)` is x wherever the bounds of x show that 32 bits hold it.
+"""Where arithmetic of a body loses nothing: what 32 bits hold of x, `int32(x)`, is x wherever the bounds of x show it.
 
-The interpreter writes `int32(..)` where the bounds of what goes into an operation leave it open. What is known later,
-how often loops run and what is assumed of tables, settles most of them; the engines see the rest as it is.
+So is what fewer bits hold of it. The interpreter writes `int32(..)` where the bounds of what goes into an operation
+leave it open, and of narrower numbers always what is left. What is known later, of elements, of how often loops run and
+of tables, settles most of them; the engines see the rest as it is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from layoutproof.bodies.bit_terms import signed_rest
 from layoutproof.core.errors import Undecided
 from layoutproof.core.operations import CONDITIONS, INT32, apply
 from layoutproof.core.term import Term, every, rebuilt
@@ -28,12 +30,13 @@ def unwrapped(term: Term) -> Term:
 
 
 def without(terms: Sequence[Term], within: Bounds) -> list[Term]:
-    """The terms without every `int32(..)` that loses nothing."""
+    """The terms, where what so many bits with a sign hold of a number is the number: without saying that they do."""
 
     def change(part: Term, made: Term) -> Term:
-        return made.args[0] if part.op == "int32" and _holds(within(part.args[0])) else made
+        held, left = signed_rest(part), signed_rest(made)
+        return left[0] if held and left and _holds(within(held[0]), held[1]) else made
 
-    return [rebuilt(term, change) if _may_wrap(term) else term for term in terms]
+    return [rebuilt(term, change) if any(map(signed_rest, every(term))) else term for term in terms]
 
 
 def never_wraps(term: Term, within: Bounds) -> bool:
@@ -45,11 +48,11 @@ def _may_wrap(term: Term) -> bool:
     return any(part.op == "int32" for part in every(term))
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: Any, bits: int = 32) -> bool:
     if value is None or isinstance(value, bool):
         return False
     low, high = ends(value)
-    return bool(low >= -INT32 and high < INT32)
+    return bool(low >= -(1 << (bits - 1)) and high < 1 << (bits - 1))
 
 
 def bounds(

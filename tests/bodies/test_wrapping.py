@@ -242,3 +242,74 @@ def test_a_wrap_that_spoils_nothing_is_a_warning_with_its_number() -> None:
     assert warnings(lambda i: ((i + 1) * 2**20 < 0) * 8) == []
     # only the last bits are used, and those are right
     assert warnings(lambda i: ((i * HASH + 12345) & 3) * 8) == []
+
+
+def choosing(mask: Callable[[int], Any], columns: int = 256) -> Callable[..., Any]:
+    """A call whose programs take what a mask over their rows and columns says, and 0 elsewhere."""
+
+    def body(x: Any, out: Any) -> None:
+        out[...] = jnp.where(mask(columns), x[...], 0)
+
+    block = pl.BlockSpec((8, columns), lambda i: (i, 0))
+    return pl.pallas_call(body, grid=(4,), in_specs=[block], out_specs=block, out_shape=array(32, columns))
+
+
+def column(dtype: Any, columns: int) -> Any:
+    return lax.broadcasted_iota(dtype, (8, columns), 1)
+
+
+def wraps(findings: Any) -> list[Finding]:
+    return [f for f in findings if f.question == "index_int32" and f.verdict is REFUTED]
+
+
+@pytest.mark.parametrize(
+    ("mask", "wrong", "right", "said"),
+    [
+        (lambda c: column(jnp.int8, c) < 100, 256, 128, "element[1], which is 128: int8 ends at 127, and it goes"),
+        (lambda c: column(jnp.int32, c).astype(jnp.int8) < 100, 256, 128, "element[1], which is 128: int8 ends at 127"),
+        (lambda c: column(jnp.int16, c) * jnp.int16(256) < 9, 256, 128, "element[1] * 256, which is 32768: int16 ends"),
+        (lambda c: column(jnp.int8, c) * jnp.int8(3) + jnp.int8(1) < 9, 90, 42, "element[1] * 3, which is 129: int8"),
+        (lambda c: column(jnp.int32, c) * 65536 * 256 < 9, 256, 128, "element[1] * 65536 * 256, which is 2147483648"),
+        (lambda c: pl.program_id(0) * 2**22 * c + column(jnp.int32, c) < 9, 256, 128, "which is 2147483648: int32"),
+    ],
+)  # fmt: skip
+def test_a_mask_that_wraps_over_defined_data_is_a_warning(
+    mask: Callable[[int], Any], wrong: int, right: int, said: str
+) -> None:
+    (call,) = lp.kernels(choosing(mask, wrong), array(32, wrong)).calls
+    assert all(f.verdict is PROVED for f in call.findings if f.severity == "error")
+    (first, *_) = wraps(call.findings)
+    assert first.severity == "warning"
+    assert said in first.reason
+    assert first.file.endswith("test_wrapping.py")
+    assert set(first.counterexample or {}) == {"program", "element"}
+    (twin,) = lp.kernels(choosing(mask, right), array(32, right)).calls
+    assert wraps(twin.findings) == []
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        lambda c: (column(jnp.int32, c) * HASH + 12345 & 3) < 2,
+        lambda c: (column(jnp.int32, c) * HASH + 12345) % 4 < 2,
+        lambda c: column(jnp.uint32, c) * jnp.uint32(HASH) < jnp.uint32(2**31),
+        lambda c: (column(jnp.uint32, c) * jnp.uint32(HASH)).astype(jnp.int8) < 5,
+        lambda c: column(jnp.int8, c).astype(jnp.uint8) < 200,
+    ],
+)
+def test_a_mask_of_a_hash_that_means_to_wrap_is_none(mask: Callable[[int], Any]) -> None:
+    (call,) = lp.kernels(choosing(mask), array(32, 256)).calls
+    assert wraps(call.findings) == []
+
+
+@pytest.mark.parametrize(("scale", "count"), [(2**26, 1), (2**20, 0)])
+def test_a_mask_of_a_store_and_of_the_lowered_text(scale: int, count: int) -> None:
+    def body(x: Any, out: Any) -> None:
+        pltpu.store(out.at[...], x[...], mask=lax.broadcasted_iota(jnp.int32, (8, 128), 1) * scale < 9)
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    call = pl.pallas_call(body, grid=(4,), in_specs=[block], out_specs=block, out_shape=array(32, 128))
+    assert len(wraps(told(call, array(32, 128)))) == count
+    (kernel,) = kernels_of_calls(calls_in(lowered((call, (array(32, 128),))), "call.mlir"))
+    assert isinstance(kernel, Kernel)
+    assert len(wraps(judge(kernel))) == count

@@ -12,37 +12,42 @@ Refuted:
     layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i * 2147483647 - i * 2147483647, 0) grid (4,)"
 Proved:
     layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
-Of the body, numbers that say where, whether or how often it does something are asked, as a warning: the properties of
-bodies see them wrapped, and say what that spoils. A hash that means to wrap is right, and may be taken from uint32.
+Of the body, numbers that say where, whether or how often it does something, and which elements a mask takes, are asked,
+as a warning: the properties of bodies see them wrapped, and say what that spoils. Of masks those of int8 and int16 too.
+A hash that means to wrap is right, and may be taken from uint32.
 Limits: In the body, what no tables and no data decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp, signed_rest
 from layoutproof.bodies.claims import asked, most, without_wraps
 from layoutproof.bodies.effects import Body, Spot, View, views_of
+from layoutproof.core.budget import budget
 from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredicate
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.operations import CONDITIONS
 from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
-from layoutproof.core.term import Term, size_term
+from layoutproof.core.term import Term, rebuilt, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
 from layoutproof.pallas.body_memory import program_ids
 
 TARGET = False
-LIMIT = 1 << 31
+BITS, LIMIT = 32, 1 << 31
 MOST_WRAPS = 8
 """Numbers of one body that are asked whether they wrap."""
+MASKS = 50_000
+"""The budget for all that masks of one body are made of."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -87,60 +92,97 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
 
 def _of_body(kernel: Kernel) -> Iterator[Obligation]:
-    """Of each number of 32 bits that says where, whether or how often the body does something, a warning if it wraps.
+    """Of each number that says where, whether or how often the body does something, or is in a mask: whether it wraps.
 
     What it spoils is asked by the properties of bodies, which see it wrapped. Nothing is said where tables, or what no
     term says, decide it.
     """
     body: Body | None = kernel.body if kernel.body_reader is not None else None
     seen: set[Term] = set()
-    for effect in () if body is None else body.effects:
+    for spot, terms, elements in () if body is None else (*_of_effects(body), *_of_masks(body)):
         assert body is not None
-        views = views_of(replace(body, effects=(effect,)))
-        terms = [*effect.spot.path, *(term for view in views for term in places_in(view))]
-        spans = {loop.name: most(loop) for loop in effect.spot.loops}
+        spans = {loop.name: most(loop) for loop in spot.loops} | dict(elements)
         for whole in without_wraps(kernel, body, terms, spans)[0]:
-            for part in wrapped_in(whole):
-                if part in seen or len(seen) >= MOST_WRAPS:
+            for part, bits in wrapped_in(whole):
+                # what places and guards convert to fewer bits is asked where it is too large for those
+                if part in seen or len(seen) >= MOST_WRAPS or (bits < BITS and not elements):
                     continue
                 seen.add(part)
                 with suppress(Undecided):
-                    yield from _wraps(kernel, body, effect.spot, part.args[0])
+                    yield from _wraps(kernel, body, spot, part, bits, elements)
 
 
-def _wraps(kernel: Kernel, body: Body, spot: Spot, term: Term) -> Iterator[Obligation]:
-    least, end = Term("int", -LIMIT), Term("int", LIMIT)
+Asking = tuple[Spot, Sequence[Term], Mapping[str, int]]
+"""Where numbers are used, numbers and conditions, and names of an element's coordinates in them with their extents."""
+
+
+def _of_effects(body: Body) -> Iterator[Asking]:
+    for effect in body.effects:
+        views = views_of(replace(body, effects=(effect,)))
+        yield effect.spot, [*effect.spot.path, *(term for view in views for term in places_in(view))], {}
+
+
+def _of_masks(body: Body) -> list[Asking]:
+    found: list[Asking] = []
+    with budget(MASKS), suppress(BudgetExceeded, RecursionError):
+        for mask in body.masks:
+            names = [f"element[{k}]" for k in range(len(mask.value.dims))]
+            with suppress(UnsupportedOp):
+                said = mask.value.number(tuple(Term("name", name) for name in names))
+                found.append((mask.spot, [said], dict(zip(names, mask.value.dims, strict=True))))
+    return found
+
+
+def _wraps(
+    kernel: Kernel, body: Body, spot: Spot, term: Term, bits: int, elements: Mapping[str, int]
+) -> Iterator[Obligation]:
+    limit = 1 << (bits - 1)
+    least, end = Term("int", -limit), Term("int", limit)
     outside = Term("or", Term("<", term, least), Term("<=", end, term))
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
         number = value(term)
-        left = (number + LIMIT) % (2 * LIMIT) - LIMIT
-        what = f"the body computes {program_ids(kernel, term)}, which is {number}"
-        return f"{what}: int32 ends at {LIMIT - 1}, and it goes on with {left}"
+        left = (number + limit) % (2 * limit) - limit
+        what = f"the body computes {program_ids(kernel, rebuilt(term, _converted))}, which is {number}"
+        return f"{what}: int{bits} ends at {limit - 1}, and it goes on with {left}"
 
-    found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=[term])
+    place = [Term("name", name) for name in elements]
+    found = asked(kernel, body, [*spot.path, outside], spot.loops, elements, explain, [term], place=place)
     if not found.lost and not found.tables:
         yield Obligation(kernel.name, found.claim, reads=False, severity="warning", source=spot.source)
 
 
-def wrapped_in(whole: Term) -> list[Term]:
-    """The parts that are numbers of 32 bits which may have wrapped, where more than their last bits is used."""
-    found: list[Term] = []
-    visited: set[tuple[Term, bool]] = set()
-    todo = [(whole, False)]
+def wrapped_in(whole: Term) -> list[tuple[Term, int]]:
+    """The parts that so many bits hold what is left of, where more than the last of those bits is used, inner first."""
+    found: list[tuple[Term, int]] = []
+    visited: set[tuple[Term, int]] = set()
+    # how many of a number's last bits are used, 0 = all
+    todo = [(whole, 0)]
     while todo:
-        term, rest = todo.pop()
-        if term.op in ("int", "name", "maybe", "leaf") or (term, rest) in visited:
+        term, last = todo.pop()
+        if term.op in ("int", "name", "maybe", "leaf") or (term, last) in visited:
             continue
-        visited.add((term, rest))
-        if term.op == "int32" and not rest:
-            found.append(term)
+        visited.add((term, last))
+        held = signed_rest(term)
+        if held is not None:
+            part, bits = held
+            if (not last or last > bits) and not _unsigned(part):
+                found.append(held)
+            # a part that wraps at the same width is asked too; of one that wraps at a larger width, no more is left
+            todo.append((part, last or (bits + 1 if bits < BITS else 0)))
+            continue
         if term.op == "%" and _width(term.args[1]):
-            todo.append((term.args[0], True))
+            todo.append((term.args[0], min(last or BITS, _width(term.args[1]))))
             continue
-        same = rest and term.op in ("+", "-", "*", "shl", "int32")
+        same = last if term.op in ("+", "-", "*", "shl") else 0
         todo += [(part, same) for part in term.args[term.op == "read" :]]
-    return found
+    return found[::-1]
+
+
+def _converted(part: Term, made: Term) -> Term:
+    """What is left of a number in so many bits, as people write it."""
+    held = signed_rest(made)
+    return made if held is None else Term("name", f"int{held[1]}({held[0]})")
 
 
 def places_in(view: View) -> list[Term]:
@@ -180,8 +222,9 @@ def _parts(whole: Term) -> list[Term]:
                 # how machine integers are written: narrow or unsigned ones, and what a conversion leaves of a number
                 todo.append((term.args[0], True, False))
                 continue
-            if term.op == "-" and _is_signed_rest(*term.args):
-                todo.append((term.args[0], False, False))
+            held = signed_rest(term)
+            if held is not None and held[1] <= BITS and term.op != "int32":
+                todo.append((held[0], True, False))
                 continue
             same = wraps and term.op in ("+", "-", "*", "shl")
             if not (same or term.op in CONDITIONS or _unsigned(term)):
@@ -194,11 +237,6 @@ def _width(divisor: Term) -> int:
     """The bits of the integers that a rest by this number is, 0 = none that int32 wraps to."""
     value = divisor.args[0] if divisor.op == "int" else 0
     return value.bit_length() - 1 if 1 < value <= 2 * LIMIT and not value & (value - 1) else 0
-
-
-def _is_signed_rest(left: Term, right: Term) -> bool:
-    """Whether `left - right` is what so many bits, with a sign, hold of a number."""
-    return left.op == "%" and right.op == "int" and 0 < 2 * right.args[0] == 1 << _width(left.args[1])
 
 
 def _unsigned(term: Term) -> bool:
