@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.shapes import clamped, plus, shape_of
+from layoutproof.bodies.shapes import clamped, shape_of
 from layoutproof.bodies.values import Index, Lost, Value, maybe
-from layoutproof.core.folding import FALSE, all_of, any_of, folded
+from layoutproof.core.folding import FALSE, all_of, any_of, folded, linear
 from layoutproof.core.term import ZERO, Term
 
 
@@ -43,7 +43,7 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 found.append(on.witness(extent))
             else:
                 start = clamped(indices.number((*batch(index), Term("int", moved.index(d)))), extent - sizes[d])
-                found.append(start if d in gone else _sum(start, offset))
+                found.append(start if d in gone else linear([(1, start), (1, offset)]))
         return tuple(found)
 
     def within(index: Index) -> list[Term]:
@@ -67,10 +67,6 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     dtype = equation.outvars[0].aval.dtype
     number = "what a gather takes or fills in" if fills else lambda index: operand.number(place(index, False))
     return [Value(dims, dtype, number, None if defined else undefined)]
-
-
-def _sum(start: Term, offset: Term) -> Term:
-    return plus(offset, start.args[0]) if start.op == "int" else Term("+", start, offset)
 
 
 def _sorted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

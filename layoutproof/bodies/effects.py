@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from layoutproof.core.folding import fold
+from layoutproof.core.folding import linear
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
 
@@ -308,7 +308,8 @@ def places(view: View, index: Index, some: Callable[[int], Term] | None = None) 
         if step.kind == "slices":
             rest = iter(index)
             index = tuple(
-                piece.start if piece.single else _sum(piece.start, next(rest), piece.stride) for piece in step.slices
+                piece.start if piece.single else linear([(1, piece.start), (piece.stride, next(rest))])
+                for piece in step.slices
             )
         elif step.kind == "reshape" and step.after is not None:
             index = reshaped(index, step.after, step.dims)
@@ -322,11 +323,7 @@ def places(view: View, index: Index, some: Callable[[int], Term] | None = None) 
             index = (*index[:-2], quotient("//", index[-2], step.after[-2] // step.dims[-2]), index[-1])
         elif step.kind == "bitcast" and step.after is not None and some is not None:
             count = step.dims[-2] // step.after[-2]
-            index = (*index[:-2], _sum(some(count), index[-2], count), index[-1])
+            index = (*index[:-2], linear([(1, some(count)), (count, index[-2])]), index[-1])
         else:
             return None
     return index
-
-
-def _sum(start: Term, entry: Term, stride: int) -> Term:
-    return fold("+", start, fold("*", entry, Term("int", stride)))

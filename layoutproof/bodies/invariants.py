@@ -19,7 +19,7 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.solvers.decide import proves
@@ -88,7 +88,7 @@ def _below(start: Term, top: Term) -> Shape:
 
 def _within(start: Term, step: int) -> Shape:
     def shape(v: Term, t: Term) -> Term:
-        reach = Term("+", start, t if step == 1 else Term("*", Term("int", step), t))
+        reach = linear([(1, start), (step, t)])
         return Term("<=", v, reach) if step > 0 else Term("<=", reach, v)
 
     return shape

@@ -35,7 +35,7 @@ from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replace
 from layoutproof.bodies.values import Lost, Value, aligned, leaf
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
 
@@ -784,7 +784,7 @@ def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> li
         return None
     begin = replaced(start, renaming({loop.name: ZERO}))
     if step < 0:
-        begin = Term("+", begin, Term("*", Term("int", step), Term("-", count, ONE)))
+        begin = linear([(1, begin), (step, Term("-", count, ONE))])
         step = -step
     away = Term("-", place, begin)
     at = Term("min", Term("//", away, Term("int", step)), Term("-", count, ONE))

@@ -17,6 +17,7 @@ from layoutproof.bodies.effects import Loop
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import linear
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.term import ONE, ZERO, Term, every
 
@@ -142,8 +143,7 @@ def _guesses(name: str, following: Term) -> list[tuple[int, Guess]]:
 
 
 def _turned(start: Term, t: Term, by: int) -> Term:
-    turns = Term("//", t, Term("int", by))
-    return turns if start.args[0] == 0 else Term("+", start, turns)
+    return linear([(1, Term("//", t, Term("int", by))), (1, start)])
 
 
 def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | None:
@@ -203,10 +203,7 @@ def _swapped(
 
 
 def _moved(start: Term, step: int, counter: Term) -> Term:
-    moved = counter if step == 1 else Term("*", Term("int", step), counter)
-    if step == 0:
-        return start
-    return moved if start.op == "int" and start.args[0] == 0 else Term("+", start, moved)
+    return linear([(1, start), (step, counter)])
 
 
 def difference(left: Term, right: Term) -> int | None:

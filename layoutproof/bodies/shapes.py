@@ -9,7 +9,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, hull, span_of_type
-from layoutproof.core.folding import FALSE, all_of, any_of, fold, negation
+from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
 from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 
@@ -84,8 +84,7 @@ def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]
         return [next(terms) if n != 1 else ZERO for n in before]
     flat: Term = ZERO
     for term, n in wide:
-        flat = times(flat, n)
-        flat = term if flat.op == "int" and flat.args[0] == 0 else Term("+", flat, term)
+        flat = linear([(n, flat), (1, term)])
     found: list[Term] = []
     inner = prod(before)
     for k, n in enumerate(before):
@@ -312,7 +311,7 @@ def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, *starts = operands
     dims = shape_of(equation)
     at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
-    return [moved(operand, dims, lambda index: tuple(_added(t, s) for t, s in zip(index, at, strict=True)))]
+    return [moved(operand, dims, lambda index: tuple(linear([(1, t), (1, s)]) for t, s in zip(index, at, strict=True)))]
 
 
 def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -351,10 +350,6 @@ def clamped(start: Term, most: int) -> Term:
     if start.op == "int":
         return Term("int", min(max(start.args[0], 0), most))
     return Term("min", Term("max", start, ZERO), Term("int", most))
-
-
-def _added(term: Term, start: Term) -> Term:
-    return plus(term, start.args[0]) if start.op == "int" else Term("+", term, start)
 
 
 PRIMITIVES = {

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import COMPARISONS, OPERATIONS, Op, apply
-from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.core.size import Extent
+from layoutproof.core.term import ONE, ZERO, Term, size_term
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
@@ -160,6 +161,24 @@ def shifted(term: Term, by: int) -> Term:
     if term.op != "int" and by < 0:
         return Term("-", term, Term("int", -by))
     return fold("+", term, Term("int", by))
+
+
+def linear(parts: Iterable[tuple[Extent, Term]], constant: Extent = 0) -> Term:
+    """The sum of multiples of some terms and of a constant; what is a number among the terms is added to that.
+
+    parts: (factor, term); factors may be sizes.
+
+    >>> i, j = Term("name", "i"), Term("name", "j")
+    >>> str(linear([(8, i), (0, j), (1, j), (2, ONE)], -3)), str(linear([], 4))
+    ('i * 8 + j - 1', '4')
+    """
+    total = ZERO
+    for factor, term in parts:
+        if term.op == "int":
+            constant = constant + factor * term.args[0]
+        elif factor != 0:
+            total = fold("+", total, fold("*", term, size_term(factor)))
+    return shifted(total, constant) if type(constant) is int else fold("+", total, size_term(constant))
 
 
 def any_of(conditions: Iterable[Term]) -> Term:

@@ -549,14 +549,23 @@ def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(part for term in terms for part in every(term) if part.op == "read"))
 
 
-def substitute(term: Term, values: Mapping[Term, Term]) -> Term:
+def substitute(term: Term, values: Mapping[Term, Term], tables: Mapping[str, str] | None = None) -> Term:
     """The term with others in the place of names and of reads, all at once: what is put in is left as it is.
 
+    tables: other names of tables that are read.
+
     >>> i, t = Term("name", "i"), Term("name", "t")
-    >>> substitute(Term("+", Term("read", t, i), i), {i: Term("int", 3)})
-    Term(t[3] + 3)
+    >>> substitute(Term("+", Term("read", t, i), i), {i: Term("int", 3)}, {"t": "rows"})
+    Term(rows[3] + 3)
     """
-    return rebuilt(term, lambda part, made: values.get(part, made))
+
+    def change(part: Term, made: Term) -> Term:
+        if tables and made.op == "read" and part not in values:
+            table = made.args[0].args[0]
+            return Term("read", Term("name", tables.get(table, table)), *made.args[1:])
+        return values.get(part, made)
+
+    return rebuilt(term, change)
 
 
 def bind(term: Term, values: Mapping[str, int]) -> Term:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import prod
 
-from layoutproof.core.term import ZERO, Term, rebuilt
+from layoutproof.core.folding import linear
+from layoutproof.core.term import Term, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 
 MOST_ENTRIES = 1 << 14
@@ -67,7 +68,7 @@ def entry(table: Table, at: Sequence[Term]) -> Term | None:
 
     >>> t = containing(Table("t", (4,)), [0, 2, 4, 9])
     >>> str(entry(t, [Term("name", "i")])), str(entry(t, [Term("int", 3)]))
-    ('select(i < 3, 2 * i, 9)', '9')
+    ('select(i < 3, i * 2, 9)', '9')
     """
     if table.contents is None or len(at) != len(table.dims):
         return None
@@ -81,12 +82,12 @@ def entry(table: Table, at: Sequence[Term]) -> Term | None:
     even = _even(table.contents, tuple(dims))
     if even is not None:
         first, steps = even
-        return _sum(first, [(step, part) for step, part in zip(steps, at, strict=True)])
+        return linear(zip(steps, at, strict=True), first)
     pieces = _pieces(table.contents)
     if pieces is None:
         return None
-    flat = _sum(0, [(stride, part) for stride, part, n in zip(strides, at, dims, strict=True) if n > 1])
-    values = [_sum(first - step * begin, [(step, flat)]) for begin, first, step in pieces]
+    flat = linear((stride, part) for stride, part, n in zip(strides, at, dims, strict=True) if n > 1)
+    values = [linear([(step, flat)], first - step * begin) for begin, first, step in pieces]
     found = values[-1]
     for (end, *_), value in zip(reversed(pieces[1:]), reversed(values[:-1]), strict=True):
         found = Term("select", Term("<", flat, Term("int", end)), value, found)
@@ -153,10 +154,3 @@ def _pieces(contents: tuple[int, ...]) -> list[tuple[int, int, int]] | None:
             return None
         begin = end
     return found
-
-
-def _sum(first: int, parts: Sequence[tuple[int, Term]]) -> Term:
-    terms = [part if by == 1 else Term("*", Term("int", by), part) for by, part in parts if by]
-    if first or not terms:
-        terms.append(Term("int", first))
-    return [*accumulate(terms, lambda left, right: Term("+", left, right))][-1] if terms else ZERO

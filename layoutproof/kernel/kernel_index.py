@@ -10,12 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
-from layoutproof.core.term import Term, check_kind, rebuilt, trace
+from layoutproof.core.term import Term, check_kind, every, substitute, trace
 from layoutproof.kernel.kernel import Block, Table
 from layoutproof.kernel.kernel_block import check_order
 from layoutproof.kernel.kernel_parts import shown, without_rounding
@@ -131,29 +130,31 @@ def _renaming(names: tuple[str, ...], scope: Scope, text: str) -> dict[str, str]
 
 
 def _checked(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> Term:
-    return rebuilt(check_kind(term, condition=False), partial(_rename, renamed, scope, text))
+    for part in every(check_kind(term, condition=False)):
+        if part.op == "name":
+            _check_name(part.args[0], renamed, scope, text)
+        elif part.op == "read":
+            _check_read(part, renamed, scope, text)
+    names = {Term("name", name): Term("name", new) for name, new in renamed.items()}
+    return substitute(term, names, renamed)
 
 
-def _rename(renamed: Mapping[str, str], scope: Scope, text: str, part: Term, made: Term) -> Term:
-    if part.op == "name":
-        name = part.args[0]
-        new = renamed.get(name, name)
-        if new in scope.tables:
-            raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
-        sizes = scope.sizes if scope.parameters is None else scope.sizes | scope.parameters
-        if name not in renamed and name not in sizes:
-            known = ", ".join((*renamed, *sorted(sizes)))
-            raise LayoutError(f"{name!r} is neither a grid index nor a size; known: {known or 'nothing'}", text=text)
-        if name not in renamed and name in scope.grid:
-            raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
-        return Term("name", new)
-    if part.op != "read":
-        return made
-    name = renamed.get(part.args[0].args[0], part.args[0].args[0])
+def _check_name(name: str, renamed: Mapping[str, str], scope: Scope, text: str) -> None:
+    if renamed.get(name, name) in scope.tables:
+        raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
+    sizes = scope.sizes if scope.parameters is None else scope.sizes | scope.parameters
+    if name not in renamed and name not in sizes:
+        known = ", ".join((*renamed, *sorted(sizes)))
+        raise LayoutError(f"{name!r} is neither a grid index nor a size; known: {known or 'nothing'}", text=text)
+    if name not in renamed and name in scope.grid:
+        raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
+
+
+def _check_read(read: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> None:
+    name = renamed.get(read.args[0].args[0], read.args[0].args[0])
     if name not in scope.tables:
         known = f"known: {', '.join(scope.tables)}" if scope.tables else "the kernel has no tables"
-        raise LayoutError(f"{part} reads {part.args[0]}, which is no table; {known}", text=text)
+        raise LayoutError(f"{read} reads {read.args[0]}, which is no table; {known}", text=text)
     rank = len(scope.tables[name].dims)
-    if len(part.args) - 1 != rank:
-        raise LayoutError(f"{part} has {len(part.args) - 1} indices, and the table has {rank} dimensions", text=text)
-    return Term("read", Term("name", name), *made.args[1:])
+    if len(read.args) - 1 != rank:
+        raise LayoutError(f"{read} has {len(read.args) - 1} indices, and the table has {rank} dimensions", text=text)

@@ -20,7 +20,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.folding import any_of, negation, shifted
 from layoutproof.core.size import Extent
-from layoutproof.core.term import Term, fixed, reads, rebuilt, substitute
+from layoutproof.core.term import Term, fixed, reads, substitute
 from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -61,7 +61,7 @@ def parse_relation(text: str) -> Term:
     guards = [" and ".join(within)] * bool(within) + guards
     for guard in guards:
         condition = any_of([negation(parse_condition(guard.strip(), tables=True)), condition])
-    return _renamed(condition, {plain: name for name, plain in written.items()}) if written else condition
+    return substitute(condition, {}, {plain: name for name, plain in written.items()})
 
 
 def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
@@ -80,17 +80,6 @@ def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
         return name
 
     return _SLICED.sub(lambda found: f"[{', '.join(map(index, found[1].split(',')))}]", plainly), within
-
-
-def _renamed(term: Term, names: Mapping[str, str]) -> Term:
-    """The term with other names of the tables that it reads."""
-
-    def change(part: Term, made: Term) -> Term:
-        if part.op != "read":
-            return made
-        return Term("read", Term("name", names.get(part.args[0].args[0], part.args[0].args[0])), *made.args[1:])
-
-    return rebuilt(term, change)
 
 
 def relation_of(kernel: Kernel, text: str) -> Relation | None:

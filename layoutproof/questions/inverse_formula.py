@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Differ, Formula, PlacePredicate
 from layoutproof.core.errors import InternalError, Undecided, Unsupported
+from layoutproof.core.folding import linear
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import divide, surely_less
@@ -99,7 +100,7 @@ def inverse_terms(m: IndexMap, coordinates: Sequence[Term]) -> tuple[tuple[Term,
     entries = [Term("int", 0)] * (rank + len(m.replicas.extents))
     for root in roots:
         if all(leaf in known for leaf in root.leaves()):
-            entries[root.dimension] = _sum([(leaf.weight, known[leaf]) for leaf in root.leaves()])
+            entries[root.dimension] = linear((leaf.weight, known[leaf]) for leaf in root.leaves())
     told = not any(leaf.dimension >= rank for leaf in hidden)
     return tuple(entries[:rank]), tuple(entries[rank:]) if told else None
 
@@ -135,7 +136,7 @@ def _read(parts: Sequence[tuple[Any, Term]], constant: Any, form: dict[Digit, An
         if not surely_less(0, step):
             # counted from its last value, it goes up
             constant = constant + step * (digit.extent - 1) * -1
-    whole = rest = _sum(parts, constant)
+    whole = rest = linear(parts, constant)
     above: Any = None
     for digit, step in reversed(steps):
         size = magnitude(step)
@@ -146,21 +147,6 @@ def _read(parts: Sequence[tuple[Any, Term]], constant: Any, form: dict[Digit, An
         found[digit] = value if surely_less(0, step) else arithmetic("-", size_term(digit.extent - 1), value)
         rest, above = arithmetic("%", whole, size_term(size)), size
     return found
-
-
-def _sum(parts: Sequence[tuple[Any, Term]], constant: Any = 0) -> Term:
-    """The sum of multiples and a constant, without what is 0 or times 1."""
-    total: Term | None = None
-    for factor, term in parts:
-        if factor == 0 or (term.op == "int" and term.args[0] == 0):
-            continue
-        times = term if factor == 1 else arithmetic("*", term, size_term(factor))
-        total = times if total is None else arithmetic("+", total, times)
-    if total is None:
-        return size_term(constant)
-    if type(constant) is int and constant < 0:
-        return arithmetic("-", total, -constant)
-    return total if constant == 0 else arithmetic("+", total, size_term(constant))
 
 
 def _map(
