@@ -11,11 +11,13 @@ import pytest
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.bodies.kernels import ANY, ROWS, found
@@ -309,3 +311,83 @@ def test_a_guard_that_holds_in_another_program_of_the_visit_is_not_blamed() -> N
     assert "happens only where" not in half.hint
     assert "pl.program_id(1) == 1: let the store at line " in none.fix
     assert "and not where pl.program_id(1) == 2" in none.fix
+
+
+def _in_two_kernels(
+    started: Callable[..., None], waited: Callable[..., None], shares: bool = True, memory: Any = None
+) -> dict[str, Finding]:
+    """What is said of outputs where one kernel starts a copy, and another, which is given its semaphore, waits for it.
+
+    shares: whether the second gives on the memory that the copy fills.
+    """
+    dims, semaphore = (8, 128), pl.BlockSpec(memory_space=pltpu.SEMAPHORE)
+    target = ANY if memory is None else pl.BlockSpec(memory_space=memory)
+    filled = jax.ShapeDtypeStruct(dims, jnp.float32) if memory is None else memory(dims, jnp.float32)
+
+    def both(x: Any) -> Any:
+        kept, out, counted = pl.pallas_call(
+            started,
+            in_specs=[ANY],
+            out_specs=(ANY, target, semaphore),
+            out_shape=(jax.ShapeDtypeStruct(dims, jnp.float32), filled, pltpu.SemaphoreType.DMA(())),
+            input_output_aliases={0: 0},
+            name="first",
+        )(x)
+        return pl.pallas_call(
+            waited,
+            in_specs=[ANY, target, semaphore],
+            out_specs=target,
+            out_shape=filled,
+            input_output_aliases={1: 0} if shares else {},
+            name="second",
+        )(kept, out, counted)
+
+    calls = lp.kernels(both, jax.ShapeDtypeStruct(dims, jnp.float32)).calls
+    return {
+        f"{name} {f.subject}": f
+        for name, call in zip(("first", "second"), calls, strict=True)
+        for f in call.findings
+        if f.question == "outputs_stored"
+    }
+
+
+def _start(x: Any, kept: Any, out: Any, counted: Any) -> None:
+    pltpu.make_async_copy(x, out, counted).start()
+
+
+def _start_in_place(x: Any, kept: Any, out: Any, counted: Any) -> None:
+    pltpu.make_async_copy(out, out, counted).start()
+
+
+def _wait(x: Any, out: Any, counted: Any, given_on: Any) -> None:
+    pltpu.make_async_copy(x, out, counted).wait()
+
+
+def _wait_for_nothing(x: Any, out: Any, counted: Any, given_on: Any) -> None:
+    pass
+
+
+def test_an_output_that_a_copy_of_another_kernel_fills_is_no_hole() -> None:
+    said = _in_two_kernels(_start, _wait)
+    assert said["first outputs[1]"].verdict is PROVED
+    assert [said[one].severity for one in ("first outputs[0]", "second outputs")] == ["info", "info"]
+    assert "it is args[0] where nothing is stored, and the copy that is started" in said["first outputs[0]"].reason
+    assert "started in another kernel, and may fill it" in said["second outputs"].reason
+    assert not any(f.fix or f.hint for f in said.values())
+
+
+def test_an_output_that_no_copy_fills_is_one() -> None:
+    # memory of its own, which the copy does not fill
+    other = _in_two_kernels(_start, _wait, shares=False)["second outputs"]
+    assert (other.severity, other.verdict) == ("error", REFUTED)
+    # nobody waits
+    unwaited = _in_two_kernels(_start, _wait_for_nothing)["second outputs"]
+    assert (unwaited.severity, unwaited.verdict) == ("warning", REFUTED)
+    # the copy moves other memory
+    kept = _in_two_kernels(_start_in_place, _wait)["first outputs[0]"]
+    assert (kept.severity, kept.verdict) == ("warning", REFUTED)
+
+
+def test_a_window_that_a_copy_of_another_kernel_may_fill_is_open() -> None:
+    assert _in_two_kernels(_start, _wait, memory=pltpu.VMEM)["second outputs"].verdict is UNKNOWN
+    assert _in_two_kernels(_start, _wait, False, memory=pltpu.VMEM)["second outputs"].verdict is REFUTED

@@ -8,7 +8,8 @@ only under a condition that no number of the program says, such as loaded data, 
 is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
 by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer
 with an input keeps the input's values where nothing is stored, so a hole is a warning there. Of an output that nobody
-uses it is info.
+uses it is info. So it is of one whose input a copy moves that another kernel waits for, and where the kernel waits
+for a semaphore that it is given: a copy that another kernel started may fill the rest. Of a window it is unknown there.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
 Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
@@ -19,13 +20,13 @@ Limits: What is modelled of bodies: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.effects import Body
+from layoutproof.bodies.effects import Access, Body, Copy, Freed, Signal, Wait
 from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.numbers import INTS, Numbers
@@ -65,9 +66,11 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
     stores = stores_into(body, names, visit.index)
     kept = bool(shared) and not operand.windowed
-    severity = "info" if not operand.live else "warning" if kept else "error"
+    elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
+    severity = "info" if not operand.live or (kept and elsewhere) else "warning" if kept else "error"
     source = next((s.source for s in reversed(stores) if s.source), kernel.source)
-    asked = _Asked(kernel, body, operand, visit, stores)
+    beside = f": it is {shared[0].name} where nothing is stored, and {elsewhere}" if kept and elsewhere else ""
+    asked = _Asked(kernel, body, operand, visit, stores, beside)
     sure = unstored(kernel, body, visit, stores, True, asked.explain, asked.shown)
     doubts = [*sure.lost, *(f"{what}, which is not modelled ({at})" for what, at in body.unmodelled)]
     found = Obligation(
@@ -79,6 +82,8 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         tables=sure.tables,
         fixes=asked.fixes,
     )
+    if elsewhere and operand.windowed:
+        return replace(found, leaves_open={Verdict.REFUTED: f"whether all of it is filled is not known: {elsewhere}"})
     if not doubts and visit.exact:
         return found
     why = f"which elements of {operand.name} are stored depends on {' and '.join(doubts) or 'tables'}"
@@ -98,11 +103,31 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     return replace(found, graver=(graver,))
 
 
-class _Asked:
-    """The words for one output."""
+def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
+    """What copies that end in another kernel than they start in do to an output, in words; "" where there are none.
 
-    def __init__(self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[Store, ...]) -> None:
+    names: of the output, and of inputs that share its buffer.
+    """
+    given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
+    for effect in body.effects:
+        role = "" if isinstance(effect, Access | Freed) else given.get(effect.semaphore.reference.name, "")
+        line = _at(effect.spot.source)
+        if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
+            return f"the copy that is waited for{line} started in another kernel, and may fill it"
+        ends = [effect.source, effect.target] if role and isinstance(effect, Copy) else []
+        if any(view.reference.name in names for view in ends):
+            return f"the copy that is started{line} moves it until another kernel has waited for it"
+    return ""
+
+
+class _Asked:
+    """The words for one output. beside: what else is known of what nothing is stored into."""
+
+    def __init__(
+        self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[Store, ...], beside: str
+    ) -> None:
         self.kernel, self.body, self.operand, self.visit, self.stores = kernel, body, operand, visit, stores
+        self.beside = beside
 
     def shown(self, at: Point, on: Numbers) -> Point:
         """The program, and the element in the array."""
@@ -126,16 +151,18 @@ class _Asked:
         """No program stores it."""
         name, element = self.operand.name, list(self._element(at, on))
         if not self.stores:
-            return f"the body never stores into {name}"
+            return f"the body never stores into {name}{self.beside}"
         what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
         lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in self.stores if store.source))
         by = f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
         if not self.visit.programs:
-            return f"no program copies to {what}{by}"
+            return f"no program copies to {what}{by}{self.beside}"
         return f"no program of the visit of program {tuple(at['program'])} stores {what}{by}"
 
     def hint(self, at: Point, on: Numbers) -> str:
         """Where to look."""
+        if self.beside:
+            return ""
         if not self.stores:
             return f"look at what becomes of {self.operand.name}: every visit of a block has to store into it"
         if not self.visit.programs:
