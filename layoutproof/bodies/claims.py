@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
+from layoutproof.bodies.effects import Body, Loop, Reference, Unknown, loads_of
 from layoutproof.bodies.terms import PARTS, Evaluation, replaced
 from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
@@ -342,10 +342,9 @@ def _loaded(body: Body, table: Table) -> str:
 
 
 def _reference(body: Body, load: str) -> Reference | None:
-    """What a load reads: its name numbers the effect."""
-    number = load.removeprefix("load")
-    effect = body.effects[int(number)] if number.isdigit() and int(number) < len(body.effects) else None
-    return effect.view.reference if isinstance(effect, Access) else None
+    """What a load reads."""
+    found = loads_of(body).get(load)
+    return None if found is None else found.view.reference
 
 
 def _identity(space: Space) -> IndexMap:

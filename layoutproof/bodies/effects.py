@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.folding import linear
@@ -122,8 +123,7 @@ class Spot:
 class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
-    mask: the condition for an element of the view, None = all.  value: what is written. `spot.number` names a load:
-    `loadN`, in terms (`Body.loads`) and as what may be undefined (`values.leaf`).
+    mask: the condition for an element of the view, None = all.  value: what is written.
     """
 
     kind: str
@@ -131,6 +131,11 @@ class Access:
     spot: Spot
     value: Any = None
     mask: Any = None
+
+    @property
+    def name(self) -> str:
+        """What a load is called in terms (`Body.loads`) and as what may be undefined (`values.leaf`)."""
+        return f"load{self.spot.number}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,6 +285,12 @@ class Carried:
     start: Any
     next: Any
     final: bool = False
+
+
+@lru_cache(maxsize=8)
+def loads_of(body: Body) -> Mapping[str, Access]:
+    """The accesses of a body by the names that terms have for what they load."""
+    return {effect.name: effect for effect in body.effects if isinstance(effect, Access)}
 
 
 def views_of(body: Body | None) -> tuple[View, ...]:

@@ -21,7 +21,20 @@ from math import prod
 from typing import Any, NoReturn
 
 from layoutproof.bodies.cells import Box, Cells, covered, kept_by, lost, number_at, stored, without
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Handed, Loop, Signal, Spot, View, Wait
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Copy,
+    Effect,
+    Freed,
+    Handed,
+    Loop,
+    Signal,
+    Spot,
+    View,
+    Wait,
+    loads_of,
+)
 from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, compared, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.bodies.values import Lost
@@ -442,7 +455,7 @@ class Walk:
 
     def _loaded(self, on: Symbolic, load: Access, way: Way) -> Way:
         """What a load of scalar memory gives: what was stored last, or what the call filled in."""
-        name, load_name = load.view.reference.name, f"load{load.spot.number}"
+        name, load_name = load.view.reference.name, load.name
         at = self._cell(on, load.view)
         number = None if at is None else number_at(way.cells, name, at)
         table = self._tables.get(name)
@@ -599,10 +612,9 @@ class Walk:
         if not isinstance(name, tuple):
             return str(name)
         if name[0] == "read" and name[1] in self.body.loads:
-            load = self.body.effects[int(name[1].removeprefix("load"))]
+            load = loads_of(self.body)[name[1]]
             line = load.spot.source.rpartition(":")[2]
-            what = load.view.reference.name if isinstance(load, Access) else name[1]
-            return f"what {what} holds" + (f" at line {line}" if line else "")
+            return f"what {load.view.reference.name} holds" + (f" at line {line}" if line else "")
         if name[0] == "name":
             unknown = self.body.unknowns.get(name[1])
             return unknown.why if unknown is not None else str(name[1])

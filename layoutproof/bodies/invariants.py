@@ -145,7 +145,7 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
     each load in each program, provided that the call was given numbers of the interval.
     """
     found: dict[str, Kept] = {}
-    loads = {f"load{e.spot.number}": e for e in body.effects if isinstance(e, Access) and e.kind == "read"}
+    loads = {e.name: e for e in body.effects if isinstance(e, Access) and e.kind == "read"}
     for reference in body.references:
         seen = {name: e for name, e in loads.items() if name in body.loads and e.view.reference.name == reference.name}
         if reference.role not in ("in", "prefetch") or reference.memory != "smem" or not seen:
@@ -170,9 +170,7 @@ def keeps_range(kernel: Kernel, body: Body, name: str, low: int, high: int) -> b
     """Whether every store to a reference puts a number from low to high - 1 there, as long as all that is loaded is."""
     stores = _stores(body.effects, name)
     seen = {
-        f"load{e.spot.number}": e
-        for e in body.effects
-        if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name
+        e.name: e for e in body.effects if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name
     }
     seen = {load: e for load, e in seen.items() if load in body.loads}
     return stores is not None and _keeps(kernel, body, seen, stores, high, low)
@@ -186,7 +184,7 @@ def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for reference in body.references:
         seen = {
-            f"load{e.spot.number}": e
+            e.name: e
             for e in body.effects
             if isinstance(e, Access) and e.kind == "read" and e.view.reference is reference
         }

@@ -98,7 +98,7 @@ def _term(on: Any, value: Any) -> Term:
 
 def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
     """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
-    reference, name = view.reference, f"load{access.spot.number}"
+    reference, name = view.reference, access.name
     filled = next((t for t in every_table(on.kernel) if t.name == reference.name), None)
     kind = getattr(dtype, "kind", "")
     integral = kind in ("i", "u", "b")

@@ -18,7 +18,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked
-from layoutproof.bodies.effects import Access, Body, Carried, Copy, Index, Loop, Reference, Spot, Unknown, View, places
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Carried,
+    Copy,
+    Index,
+    Loop,
+    Reference,
+    Spot,
+    Unknown,
+    View,
+    loads_of,
+    places,
+)
 from layoutproof.bodies.order import (
     at_program,
     first_of_core,
@@ -344,10 +357,10 @@ class States:
         carried = self.body.carried.get(source)
         if carried is not None:
             return self._handed_on(source, carried, index)
-        if not source.startswith("load"):
+        effect = loads_of(self.body).get(source)
+        if effect is None:
+            assert source not in self._loads, source
             return FALSE
-        effect = self.body.effects[int(source[4:])]
-        assert isinstance(effect, Access)
         reference = effect.view.reference
         if self.only >= 0 and effect.spot.number != self.only:
             return FALSE
@@ -681,9 +694,7 @@ def doubt_of(body: Body, part: Term) -> Term | None:
         return leaf(part.args[0], ())
     if part.op == "read" and part.args[0].args[0] in body.loads:
         name = part.args[0].args[0]
-        load = body.effects[int(name[4:])]
-        single = isinstance(load, Access) and load.view.dims == ()
-        return leaf(name, () if single else part.args[1:])
+        return leaf(name, () if loads_of(body)[name].view.dims == () else part.args[1:])
     return None
 
 

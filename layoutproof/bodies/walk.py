@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, places
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.terms import inlined
@@ -136,7 +136,7 @@ class Walk:
                     happens = None
             if not happens:
                 return happens, None
-            return self._leaf(f"load{effect.spot.number}", element, program, within)
+            return self._leaf(effect.name, element, program, within)
 
         return self._guarded(ask)
 
@@ -679,8 +679,7 @@ class Walk:
             return self._remembered(
                 key, lambda: self._undefined(carried.next, index, program, {**outer, loop.name: t - 1})
             )
-        effect = self.body.effects[int(source[4:])]
-        assert isinstance(effect, Access)
+        effect = loads_of(self.body)[source]
         if any(loop.name not in within for loop in effect.spot.loops):
             # asked from outside of a loop, of an iteration that nobody names
             return None, None

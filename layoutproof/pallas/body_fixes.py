@@ -59,7 +59,7 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
 
     def edit(body: Body) -> Body:
         loads = {
-            f"load{e.spot.number}": e.view
+            e.name: e.view
             for e in body.effects
             if isinstance(e, Access) and e.kind != "write" and e.view.reference.name == operand.name
         }

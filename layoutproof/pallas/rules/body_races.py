@@ -341,7 +341,7 @@ def _used(
             used = found_there(_index(read.view))
         elif later and isinstance(effect, Access) and effect.mask is None and isinstance(effect.value, Value):
             element = any_element(touch.view, "at")
-            leaves = f"load{read.spot.number}"
+            leaves = read.effect.name if isinstance(read.effect, Access) else ""
             used = replaced(effect.value.undefined(_index(touch.view)), _leaf_by(leaves, found_there))
         else:
             continue

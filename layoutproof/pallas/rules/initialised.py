@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, loads_of, places
 from layoutproof.bodies.in_flight import walked
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
@@ -291,8 +291,8 @@ def _goes_back(body: Body, states: States, store: Access) -> bool:
     at = places(store.view, index)
     same = []
     for condition, source in store.value.passed(index):
-        load = body.effects[int(str(source.args[0]).removeprefix("load"))]
-        if isinstance(load, Access) and load.view.reference is store.view.reference:
+        load = loads_of(body).get(source.args[0])
+        if load is not None and load.view.reference is store.view.reference:
             there = places(load.view, source.args[1:])
             if at is not None and there is not None and list(map(str, at)) == list(map(str, there)):
                 same.append(condition)
