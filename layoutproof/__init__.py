@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
+    from layoutproof.answers.of_same import same as same
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
     from layoutproof.answers.of_states import gate as gate
@@ -71,6 +72,7 @@ _WHERE = {
     "answers.of_layout": ("show",),
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
+    "answers.of_same": ("same",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),

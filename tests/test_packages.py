@@ -21,6 +21,7 @@ PACKAGES: dict[str, set[str]] = {
     "properties": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "kernel", "solvers"},
+    "values": {"core"},
     "hardware": {"core", "kernel"},
     "layouts": {"core", "kernel"},
     "algebra": {"core", "layouts", "solvers"},
@@ -51,7 +52,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings", "values",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",

@@ -774,6 +774,32 @@ class Why(Document):
     messages: list[_Message]
 
 
+class _Premise(_Part):
+    question: str
+    subject: str
+    verdict: VerdictWord
+    reason: str
+
+
+class Same(Document):
+    """Whether a function computes what its reference computes."""
+
+    subject: str
+    verdict: Literal["proved", "sampled", "refuted", "unknown"]
+    reason: str
+    file: str
+    line: int
+    counterexample: Point | None = Field(description="the output's position and the first element that differs")
+    figures: dict[str, Any] = Field(description="points; of a difference how many elements and rows, and both values")
+    points: int = Field(description="random points at which no difference was found")
+    axioms: list[str] = Field(description="functions that are taken to obey few laws")
+    chance: str = Field(description="what is proved of the chance that a difference is missed")
+    drawn: list[str] = Field(description="integers that nobody gave")
+    notes: list[str]
+    scope: str
+    premises: list[_Premise] = Field(description="what the comparison rests on")
+
+
 def adapter(command: str) -> TypeAdapter[Any]:
     """What a command prints, answers and failures: the model of its name. KeyError where it has none."""
     return TypeAdapter(globals()[command.capitalize()] | Failure)

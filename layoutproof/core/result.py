@@ -22,6 +22,7 @@ class Verdict(enum.Enum):
 
     REFUTED = "refuted"
     UNKNOWN = "unknown"
+    SAMPLED = "sampled"
     PROVED = "proved"
 
     def __lt__(self, other: Verdict) -> bool:
@@ -29,12 +30,12 @@ class Verdict(enum.Enum):
 
     @property
     def exit_code(self) -> int:
-        """0 proved, 1 refuted, 3 unknown; 2 is for bad input, which has no verdict."""
+        """0 proved or sampled, 1 refuted, 3 unknown; 2 is for bad input, which has no verdict."""
         return _CODES[self]
 
 
-_RANK = {Verdict.REFUTED: 0, Verdict.UNKNOWN: 1, Verdict.PROVED: 2}
-_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
+_RANK = {Verdict.REFUTED: 0, Verdict.UNKNOWN: 1, Verdict.SAMPLED: 2, Verdict.PROVED: 3}
+_CODES = {Verdict.PROVED: 0, Verdict.SAMPLED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
 
 def show_point(point: Counterexample) -> str:

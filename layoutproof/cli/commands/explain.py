@@ -55,6 +55,9 @@ _VERDICTS = {
     "proved": "No violation exists, for any element and any sizes. Exit code 0.\n\nIt is about the layout as written, "
     "under the assumptions shown beside it. An engine is named; --confirm demands a second, independent one.",
     "refuted": "A violation exists; the smallest one is shown, replayed on plain integers first. Exit code 1.",
+    "sampled": "Of values: no difference at random points of prime fields, over the reals, at these sizes. Exit code "
+    "0, 3 with --strict; counted apart, never as proved.\n\nThe answer names the functions that are taken to obey few "
+    "laws, and the bound on the chance that a difference is missed, where one is proved.",
     "unknown": "Nothing is proved and nothing refuted. Exit code 3, never 0.\n\nThe question is vacuous (no element, "
     "assumptions that contradict one another), outside of what the engines decide, or over the step budget.\n"
     "The reason says what would settle it: sizes, an assumption, a larger --effort, another engine.",

@@ -1,0 +1,371 @@
+"""`lp.same`: whether a function of JAX, with its Pallas kernels, computes what a reference computes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.core.document import document
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.finding import Answer, Finding, split_place
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.findings import Judged
+from layoutproof.pallas.report import place as shown_place
+from layoutproof.values.compare import Comparison, Input, compare
+
+PREMISES = (
+    "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
+    "table_reads", "alias_hazard",
+)  # fmt: skip
+"""What the walk takes to hold: it runs programs in one order, and copies land when they are waited for."""
+MOST_ELEMENTS = 2**27
+"""Elements of all arguments and results together."""
+QUESTION = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Same(Answer):
+    """What came of comparing a function with its reference.
+
+    Attributes:
+        function: Its name.
+        reference: The reference's name.
+        comparison: What the points and float64 say of the values.
+        premises: The findings about the function's kernels on which that rests.
+    """
+
+    function: str
+    reference: str
+    comparison: Comparison
+    premises: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Refuted where the values are, or a premise is; unknown where one of them is; else sampled."""
+        return min([self.comparison.verdict, *(f.verdict for f in self.premises)])
+
+    @property
+    def reason(self) -> str:
+        """Why it is refuted or unknown, in one sentence; "" where it is sampled."""
+        if self.comparison.verdict is self.verdict:
+            return self.comparison.reason
+        first = min(self.premises, key=lambda f: f.verdict)
+        values = ""
+        if self.comparison.verdict is Verdict.SAMPLED:
+            values = f"; where it holds, no difference at {self.comparison.points} random points"
+        return f"it rests on {first.question}, which is {first.verdict.value}: {first.reason}{values}"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One."""
+        place = self.comparison.place
+        if self.comparison.verdict is not self.verdict:
+            first = min(self.premises, key=lambda f: f.verdict)
+            place = f"{first.file}:{first.line}" if first.file else ""
+        file, line, column = split_place(place)
+        witness = self.comparison.witness
+        figures: dict[str, Any] = {"points": self.comparison.points}
+        if witness is not None:
+            figures |= {
+                "different": witness.different, "elements": witness.of, "rows": witness.rows,
+                "value": _shown(witness.ours), "reference_value": _shown(witness.theirs), "seed": witness.seed,
+                "scale": witness.scale,
+            }  # fmt: skip
+        point = None
+        if witness is not None and self.verdict is Verdict.REFUTED:
+            point = {"output": (witness.output,), "element": witness.index}
+        finding = Finding(
+            QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
+            verdict=self.verdict, counterexample=point, figures=figures,
+            decided_by="points" if self.verdict is Verdict.SAMPLED else "float64" if witness is not None else "",
+            scope="over the reals, at these sizes: rounding is not asked",
+            assumes=tuple(f"{f.question}: {f.verdict.value}" for f in self.premises),
+        )  # fmt: skip
+        return (finding,)
+
+    @property
+    def exit_code(self) -> int:
+        """0 sampled, 1 refuted, 3 unknown."""
+        return self.verdict.exit_code
+
+    def __str__(self) -> str:
+        found = self.comparison
+        lines = []
+        if self.verdict is Verdict.SAMPLED:
+            axioms = f" (axioms: {', '.join(found.axioms)})" if found.axioms else ""
+            lines.append(
+                f"sampled   {self.function} = {self.reference}   no difference at {found.points} random points{axioms}"
+            )
+            lines.append("  scope         over the reals, at these sizes: rounding is not asked")
+            lines.append(f"  chance        {self.chance}")
+        else:
+            place = self.findings[0]
+            where = shown_place(f"{place.file}:{place.line}") if place.file else ""
+            lines.append(f"{self.verdict.value:<9} {self.function} = {self.reference}   {where}".rstrip())
+            lines.append(f"  because       {self.reason}")
+            if found.witness is not None:
+                how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
+                lines.append(f"  replayed on   float64, {how}")
+        lines += [f"  drawn         {said}" for said in found.drawn]
+        lines += [f"  note          {said}" for said in found.notes]
+        by_verdict = {v: [f.question for f in self.premises if f.verdict is v] for v in Verdict}
+        rests = "; ".join(f"{', '.join(dict.fromkeys(names))}: {v.value}" for v, names in by_verdict.items() if names)
+        if rests:
+            lines.append(f"  rests on      {rests}")
+        counts = ", ".join(
+            f"{int(v is self.verdict)} {v.value}"
+            for v in (Verdict.PROVED, Verdict.SAMPLED, Verdict.REFUTED, Verdict.UNKNOWN)
+        )
+        return "\n".join([*lines, f"1 pair: {counts}"])
+
+    @property
+    def chance(self) -> str:
+        """What is proved of the chance that a difference is missed, in words."""
+        if not self.comparison.axioms:
+            return (
+                f"a difference of degree d is missed with a chance of at most (d / 2^{self.comparison.bits})"
+                f"^{self.comparison.points} for each element (Schwartz and Zippel)"
+            )
+        return "no proved bound: " + ", ".join(self.comparison.axioms) + " are taken as functions with few laws"
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof same --json` prints."""
+        (finding,) = self.findings
+        body = {
+            "subject": finding.subject, "verdict": self.verdict.value, "reason": self.reason,
+            "file": finding.file, "line": finding.line, "counterexample": _plain(finding.counterexample),
+            "figures": dict(finding.figures), "points": self.comparison.points,
+            "axioms": list(self.comparison.axioms), "chance": self.chance,
+            "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "scope": finding.scope,
+            "premises": [
+                {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
+                for f in self.premises
+            ],
+        }  # fmt: skip
+        return document(self.exit_code, body)
+
+
+def _plain(point: Any) -> Any:
+    return None if point is None else {name: list(at) for name, at in point.items()}
+
+
+def _shown(x: float) -> float | str:
+    return x if x == x and abs(x) != float("inf") else str(x)
+
+
+def same(
+    kernel: Callable[..., Any] | str,
+    reference: Callable[..., Any] | str,
+    *args: Any,
+    where: Sequence[str] = (),
+    assume: Sequence[str] = (),
+    inputs: Callable[[], Any] | None = None,
+    outputs: Sequence[int] | None = None,
+    points: int = 3,
+    target: str | None = None,
+    gradient: bool = False,
+    tick: Callable[[str], None] = lambda what: None,
+) -> Same:
+    """Whether a function computes what a reference computes, over the reals, at these sizes.
+
+    Both are traced and walked over at random points of prime fields (`layoutproof explain same`); nothing runs on a
+    device. What is refuted is shown on float64.
+
+    Args:
+        kernel: A function of JAX, with or without Pallas calls, or its place: `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
+        reference: The function that says what is right, likewise.
+        *args: The arguments of both: shapes (texts such as f32[8,128], or `jax.ShapeDtypeStruct`), arrays of integers
+            such as tables, which are used as they are, trees of these, and other values, which are passed as they are.
+            Of an array of floats the shape counts.
+        where: Conditions on sizes that only the running program knows, for the premises.
+        assume: Conditions on scalar prefetch operands, for the premises.
+        inputs: Instead of `args`: a function that gives them; it is called once.
+        outputs: Positions of the outputs that are compared; all by default.
+        points: At how many random points the two are compared, from 1 to 100.
+        target: The TPU generation that functions are traced for, e.g. "v5e".
+        gradient: Whether the gradients are compared: of all float arguments, for random cotangents.
+        tick: Is told what is done now.
+
+    Returns:
+        The answer: `verdict` (sampled, refuted or unknown), `reason`, `findings`, `exit_code`; `str` is what the
+        command prints.
+
+    Raises:
+        LayoutError: The input is wrong: shapes that do not fit, outputs that are not alike, a function that raises.
+
+    >>> import jax.numpy as jnp
+    >>> print(same(lambda x: x * (1 + x), lambda x: x + x * x, "f32[4]").verdict.value)
+    sampled
+    >>> same(lambda x: jnp.sum(x), lambda x: jnp.sum(x[:-1]), "f32[4]").verdict.value
+    'refuted'
+    """
+    if not isinstance(points, int) or not 1 <= points <= 100:
+        raise LayoutError(f"points are a whole number from 1 to 100, not {shorten(repr(points), 40)}")
+    from layoutproof.pallas.from_jax.adapter import need_jax
+    from layoutproof.pallas.from_jax.bodies import JaxReader
+    from layoutproof.pallas.from_jax.user import argument, device, named_function
+
+    jax = need_jax()
+    names = [_name(f) for f in (kernel, reference)]
+    with contextlib.ExitStack() as stack:
+        ours, theirs = (f if callable(f) else stack.enter_context(named_function(str(f))) for f in (kernel, reference))
+        if inputs is not None:
+            if args:
+                raise LayoutError("arguments are given, or made by inputs, not both")
+            made = inputs()
+            args = tuple(made) if isinstance(made, list | tuple) else (made,)
+        given = tuple(argument(a) if isinstance(a, str) else a for a in args)
+        paths, tree = jax.tree_util.tree_flatten_with_path(given)
+        leaves = [leaf for _, leaf in paths]
+        at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+        arrays = [
+            Input(
+                f"args{jax.tree_util.keystr(paths[k][0])}", tuple(leaves[k].shape), leaves[k].dtype, _known(leaves[k])
+            )
+            for k in at
+        ]
+
+        def flat(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*values: Any) -> list[Any]:
+                filled = list(leaves)
+                for k, value in zip(at, values, strict=True):
+                    filled[k] = value
+                return list(jax.tree_util.tree_leaves(function(*jax.tree_util.tree_unflatten(tree, filled))))
+
+            return call
+
+        shapes = [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
+        calls = [flat(ours), flat(theirs)]
+        chip = device(target or "")
+        traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
+        _alike(traced, names, outputs)
+        if gradient:
+            arrays, shapes, calls = _gradients(jax, arrays, shapes, calls, traced[1])
+            traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
+            outputs = None
+        elements = sum(_size(i.shape) for i in arrays) + sum(_size(a.shape) for t in traced for a in t.out_avals)
+        if elements > MOST_ELEMENTS:
+            raise LayoutError(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
+        premises = _premises(calls[0], arrays, shapes, target, assume, where)
+        found = compare((traced[0], traced[1]), arrays, JaxReader(), points, outputs, tick)
+    return Same(names[0], names[1], found, premises)
+
+
+def _name(function: Callable[..., Any] | str) -> str:
+    if callable(function):
+        inner = getattr(function, "func", function)
+        return str(getattr(inner, "__name__", type(function).__name__))
+    return str(function).rpartition(":")[2]
+
+
+def _size(shape: Sequence[int]) -> int:
+    total = 1
+    for n in shape:
+        total *= int(n)
+    return total
+
+
+def _known(leaf: Any) -> Any:
+    """The numbers of an array that is given, if they are integers or truth values."""
+    import numpy as np
+
+    from layoutproof.values.elementwise import kind_of
+
+    if not hasattr(leaf, "__array__") or kind_of(leaf.dtype) not in "ib":
+        return None
+    return np.asarray(leaf)
+
+
+def _traced(call: Callable[..., Any], shapes: Sequence[Any], chip: Any, name: str) -> Any:
+    from layoutproof.pallas.from_jax.trace import traced
+
+    try:
+        return traced(call, shapes, **chip)[0]
+    except LayoutError as error:
+        raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
+
+
+def _alike(traced: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+    """Raises LayoutError where the outputs cannot be compared."""
+    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in traced)
+    if outputs is not None:
+        most = min(len(ours), len(theirs))
+        odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]
+        if odd or not outputs:
+            raise LayoutError(f"outputs are positions from 0 to {most - 1}; {odd[0] if odd else 'none'} is given")
+        ours, theirs = ([side[k] for k in outputs] for side in (ours, theirs))
+    if len(ours) != len(theirs):
+        raise LayoutError(f"{names[0]} gives {len(ours)} outputs and {names[1]} gives {len(theirs)}")
+    if not ours:
+        raise LayoutError(f"{names[0]} gives no output, so there is nothing to compare")
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if a != b:
+            raise LayoutError(f"output {k} of {names[0]} is {list(a)}, and of {names[1]} {list(b)}")
+
+
+def _gradients(
+    jax: Any, arrays: list[Input], shapes: list[Any], calls: list[Callable[..., Any]], reference: Any
+) -> tuple[list[Input], list[Any], list[Callable[..., Any]]]:
+    """The same for gradients: with the cotangents of the float outputs as further inputs."""
+    from layoutproof.values.elementwise import kind_of
+
+    wanted = [k for k, i in enumerate(arrays) if kind_of(i.dtype) == "f"]
+    floats = [k for k, a in enumerate(reference.out_avals) if kind_of(a.dtype) == "f"]
+    if not wanted or not floats:
+        raise LayoutError("a gradient needs an argument and an output of floats")
+    many = len(arrays)
+
+    def of(call: Callable[..., Any]) -> Callable[..., Any]:
+        def gradient(*values: Any) -> list[Any]:
+            fixed, cotangents = list(values[:many]), values[many:]
+
+            def inner(*moving: Any) -> list[Any]:
+                for k, value in zip(wanted, moving, strict=True):
+                    fixed[k] = value
+                found = call(*fixed)
+                return [found[k] for k in floats]
+
+            outs, back = jax.vjp(inner, *(values[k] for k in wanted))
+            return list(back([c.astype(o.dtype) for c, o in zip(cotangents, outs, strict=True)]))
+
+        return gradient
+
+    more = [Input(f"cotangent[{k}]", tuple(reference.out_avals[k].shape), reference.out_avals[k].dtype) for k in floats]
+    structs = [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in more]
+    return [*arrays, *more], [*shapes, *structs], [of(call) for call in calls]
+
+
+def _premises(
+    call: Callable[..., Any],
+    arrays: Sequence[Input],
+    shapes: Sequence[Any],
+    target: str | None,
+    assume: Sequence[str],
+    where: Sequence[str],
+) -> tuple[Finding, ...]:
+    """What is found of the kernels of a function, of what the walk takes to hold."""
+    from layoutproof.answers.of_kernels import calls_of, judged_all
+
+    drawn = [k for k, i in enumerate(arrays) if i.value is None]
+
+    def with_tables(*values: Any) -> Any:
+        filled: list[Any] = [i.value for i in arrays]
+        for k, value in zip(drawn, values, strict=True):
+            filled[k] = value
+        return call(*filled)
+
+    try:
+        found = calls_of(with_tables, [shapes[k] for k in drawn], {}, target, None, assume)
+    except Unsupported:
+        return ()
+    answer = judged_all(found, (), None, None, 1, where=where)
+    return tuple(f for judged in answer.calls for f in _of(judged))
+
+
+def _of(judged: Judged) -> list[Finding]:
+    whole = judged.whole()
+    asked = [f for f in judged.findings if f.question in PREMISES and f.severity == "error"]
+    return [*asked, *([replace(whole, severity="error")] if whole is not None else [])]

@@ -1,0 +1,82 @@
+"""`layoutproof same FUNCTION --reference FUNCTION`: does it compute what its reference computes?
+
+In the list: kernels and programs: Compare the values of a function with those of a reference.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say
+from layoutproof.kernel.kernel_parts import parts_of
+
+
+@click.command()
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION", shell_complete=complete_file)
+@click.option("--reference", required=True, metavar="MODULE:FUNCTION", help="The function that says what is right.")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
+@click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
+@click.option("--inputs", metavar="MODULE:FUNCTION", help="A function that makes the arguments, tables among them.")
+@click.option("--output", "outputs", type=int, multiple=True, help="Compare only this output, from 0; repeatable.")
+@click.option("--points", type=click.IntRange(1, 100), default=3, show_default=True, help="Random points.")
+@click.option("--gradient", is_flag=True, help="Compare the gradients, for random cotangents.")
+@click.option("--assume", metavar="CONDITION", multiple=True, help='Of tables: "0 <= prefetch0 < 8".')
+@click.option("--where", metavar="CONDITION", multiple=True, help='Of sizes of the running program: "grid1 <= 7".')
+@click.option("--target", shell_complete=complete_target, metavar="NAME", help="The TPU to trace for, e.g. v5e.")
+@click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
+@json_flag
+def command(
+    place: str,
+    reference: str,
+    args: tuple[str, ...],
+    together: str | None,
+    inputs: str | None,
+    outputs: tuple[int, ...],
+    points: int,
+    gradient: bool,
+    assume: tuple[str, ...],
+    where: tuple[str, ...],
+    target: str | None,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Compare the values of a function with those of a reference.
+
+    Both are traced on shapes and walked over at random points of prime fields: no device, no tolerance. Sampled: no
+    difference at these points, over the reals, at these sizes; that is not proved. Refuted: an element differs, shown
+    on float64. Exit code 0 sampled, 1 refuted, 3 unknown.
+
+    \b
+    Example:
+      layoutproof same ops.py:rms --reference ops.py:norm --args "f32[64,256]"
+    """
+    from layoutproof.answers.of_same import same
+    from layoutproof.core.result import Verdict
+
+    given = args if together is None else (*parts_of(f"({together})"), *args)
+    if inputs is not None and given:
+        raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
+    progress = _progress if sys.stderr.isatty() else lambda what: None
+    maker = None
+    if inputs is not None:
+        from layoutproof.pallas.from_jax.user import named_function
+
+        def maker() -> object:
+            with named_function(str(inputs)) as function:
+                return function()
+
+    answer = same(
+        place, reference, *given, where=where, assume=assume, inputs=maker, outputs=list(outputs) or None,
+        points=points, target=target, gradient=gradient, tick=progress,
+    )  # fmt: skip
+    code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
+    if as_json:
+        return print_json({**answer.as_dict(), "exit_code": code})
+    say(str(answer))
+    return code
+
+
+def _progress(what: str) -> None:
+    say(what, err=True)

@@ -1,0 +1,339 @@
+"""Whether two jaxprs compute the same: at random points of prime fields, and as a witness on float64.
+
+The field decides what float64 cannot: equal there means equal as functions, but for chance and for what its axioms do
+not say. float64 shows what is different: nothing is refuted that it does not show. Where the two do not agree the
+answer is unknown, with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from layoutproof.core.result import Verdict
+from layoutproof.values.elementwise import kind_of
+from layoutproof.values.fields import LONGEST
+from layoutproof.values.floats import Floats
+from layoutproof.values.known import Known
+from layoutproof.values.points import Points
+from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.walk import Walk
+
+Array = np.ndarray[Any, Any]
+
+MOST_POINTS = 4
+"""Times more points than asked are tried where roots of what is no square leave elements without an answer."""
+SCALES = (1.0, 1e-3, 30.0)
+"""Standard deviations of the inputs on float64."""
+SHOWN, CLEAR = 1e-6, 1e-3
+"""Relative differences on float64: from the first on it confirms the field, from the second it speaks for itself."""
+DRAWN = 4
+"""Integers that nobody gave are drawn below it where they decide places or branches."""
+PLACES_DRAWN = 3
+"""How often they are drawn."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One array of the arguments. name: for people.  value: where it is given; None of what is drawn."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Where two differ on float64. output: its position.  index: the first element in row-major order.
+
+    different: how many elements.  rows: how many rows of the last dimension have one.  of: elements in all.
+    """
+
+    output: int
+    index: tuple[int, ...]
+    ours: float
+    theirs: float
+    different: int
+    of: int
+    rows: int
+    seed: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers."""
+
+    verdict: Verdict
+    reason: str = ""
+    place: str = ""
+    points: int = 0
+    axioms: tuple[str, ...] = ()
+    witness: Witness | None = None
+    bits: int = 0
+    drawn: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Tally:
+    """Of one output, over points: where some point differs and says so, differs without saying, agrees and says so."""
+
+    differs: Array
+    doubtful: Array
+    agrees: Array
+
+
+@dataclass
+class _Field:
+    """What the points say."""
+
+    state: str
+    reason: str = ""
+    place: str = ""
+    points: int = 0
+    axioms: set[str] = field(default_factory=set)
+    differs: list[Array] = field(default_factory=list)
+    bits: int = 0
+
+
+Sides = tuple[Any, Any]
+
+
+def compare(
+    sides: Sides,
+    inputs: Sequence[Input],
+    reader: Any,
+    points: int = 3,
+    outputs: Sequence[int] | None = None,
+    tick: Callable[[str], None] = lambda what: None,
+) -> Comparison:
+    """Whether two jaxprs of the same inputs give the same outputs.
+
+    sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
+    outputs: positions of those that are compared, None for all.  tick: is told what is done now.
+    """
+    integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
+    found = _compare(sides, inputs, reader, points, outputs, tick)
+    if not integers or not _wants_integers(found):
+        return found
+    # what decides places and branches, or is compared, is a number: drawn several times
+    worst: Comparison | None = None
+    for draw in range(PLACES_DRAWN):
+        rng = np.random.default_rng((17, draw))
+        chosen = [_given(i, rng) if i in integers else i for i in inputs]
+        again = _compare(sides, chosen, reader, points, outputs, tick)
+        said = tuple(f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}" for i in integers)
+        again = Comparison(**{**_fields(again), "drawn": said})
+        if worst is None or again.verdict < worst.verdict:
+            worst = again
+    assert worst is not None
+    return worst
+
+
+def _fields(found: Comparison) -> dict[str, Any]:
+    return (
+        {name: getattr(found, name) for name in found.__slots__} if hasattr(found, "__slots__") else dict(vars(found))
+    )
+
+
+def _wants_integers(found: Comparison) -> bool:
+    return found.verdict is Verdict.UNKNOWN and bool(found.reason)
+
+
+def _given(i: Input, rng: np.random.Generator) -> Input:
+    if kind_of(i.dtype) == "b":
+        return Input(i.name, i.shape, i.dtype, rng.integers(0, 2, i.shape).astype(bool))
+    kind = i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8
+    return Input(i.name, i.shape, i.dtype, rng.integers(0, DRAWN, i.shape).astype(kind))
+
+
+def _compare(
+    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    tick: Callable[[str], None],
+) -> Comparison:  # fmt: skip
+    said = _at_points(sides, inputs, reader, points, outputs, tick)
+    tick("float64")
+    shown = _on_floats(sides, inputs, reader, outputs)
+    axioms = tuple(sorted(said.axioms))
+    if shown.outside:
+        return Comparison(Verdict.REFUTED, shown.outside, shown.place)
+    if said.state == "same":
+        if shown.clear is not None:
+            return Comparison(
+                Verdict.UNKNOWN,
+                f"no difference at {said.points} points of a field, and float64 shows one: {_told(shown.clear)}",
+                witness=shown.clear, points=said.points, axioms=axioms,
+            )  # fmt: skip
+        notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
+        return Comparison(Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes)
+    if said.state == "differs":
+        if shown.first is not None:
+            return Comparison(Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms)
+        why = (
+            shown.reason
+            or f"no element differs by more than {SHOWN:g} there: "
+            "a constant that is read otherwise, or an identity that the field does not know"
+        )
+        return Comparison(Verdict.UNKNOWN, f"the field differs and float64 does not show it: {why}", axioms=axioms)
+    if shown.clear is not None:
+        return Comparison(
+            Verdict.REFUTED, f"{_told(shown.clear)} (by float64 alone: {said.reason})", said.place, witness=shown.clear
+        )
+    return Comparison(Verdict.UNKNOWN, said.reason, said.place)
+
+
+def _told(witness: Witness) -> str:
+    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
+    ours, theirs = (_number(x) for x in (witness.ours, witness.theirs))
+    return (
+        f"output {witness.output}{at} is {ours}, and the reference's {theirs}; "
+        f"{witness.different:,} of {witness.of:,} elements differ, in {witness.rows:,} rows"
+    )
+
+
+def _number(x: float) -> str:
+    return "undefined" if np.isnan(x) else f"{x:.9g}"
+
+
+def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:
+    return [values[k] for k in (range(len(values)) if outputs is None else outputs)]
+
+
+def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+    drawn = []
+    for i in inputs:
+        kind = kind_of(i.dtype)
+        if i.value is not None and kind in "ib":
+            drawn.append(Known(np.asarray(i.value)))
+        elif i.value is not None and not hasattr(i.value, "astype"):
+            drawn.append(Known(i.value))
+        elif kind == "b":
+            raise NotModelled("truth values that are data")
+        elif kind == "i":
+            info = np.iinfo(i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8)
+            drawn.append(numbers.draw(i.shape, (int(info.min), int(info.max))))
+        elif kind == "c":
+            raise NotModelled("complex numbers")
+        else:
+            drawn.append(numbers.draw(i.shape))
+    return drawn
+
+
+def _run(numbers: Any, jaxpr: Any, values: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> list[Any]:
+    walk = Walk(numbers, reader)
+    with np.errstate(all="ignore"):
+        return [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
+
+
+def _at_points(
+    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    tick: Callable[[str], None],
+) -> _Field:  # fmt: skip
+    levels, seed, done = 1, 0, 0
+    found = _Field("same")
+    tallies: list[_Tally] = []
+    while done < MOST_POINTS * points:
+        seed += 1
+        if seed > 8 * points + 8:
+            return _Field("unknown", "sets of maxima meet by chance at every point", "")
+        tick(f"point {done + 1}")
+        try:
+            numbers = Points(seed, levels)
+            values = _values(numbers, inputs)
+            ours, theirs = (_run(numbers, side, values, reader, outputs) for side in sides)
+            answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
+        except Levels:
+            if levels == LONGEST:
+                return _Field("unknown", f"exponentials and logarithms nested more than {LONGEST - 1} times")
+            levels, seed = levels + 1, seed - 1
+            continue
+        except Collision:
+            continue
+        except NotModelled as refusal:
+            return _Field("unknown", refusal.what, refusal.place)
+        except OutOfBounds as refusal:
+            return _Field("unknown", f"an access out of bounds: {refusal.what}", refusal.place)
+        found.axioms |= numbers.axioms
+        found.bits = int(numbers.fields[-1].p).bit_length() - 1
+        if any(numbers.lost(v) for v in (*ours, *theirs)):
+            return _Field(
+                "unknown", "a mask value or an infinity is computed with in a way that the model does not say"
+            )
+        done += 1
+        for k, (different, says) in enumerate(answers):
+            if k == len(tallies):
+                none = np.zeros(different.shape, bool)
+                tallies.append(_Tally(none, none, none))
+            t = tallies[k]
+            tallies[k] = _Tally(
+                t.differs | different & says, t.doubtful | different & ~says, t.agrees | ~different & says
+            )
+        found.points = done
+        found.differs = [t.differs for t in tallies]
+        if any(t.differs.any() for t in tallies):
+            found.state = "differs"
+            return found
+        if done >= points and not any((t.doubtful & ~t.agrees).any() for t in tallies):
+            return found
+    left = sum(int((t.doubtful & ~t.agrees).sum()) for t in tallies)
+    return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
+
+
+@dataclass
+class _Shown:
+    """What float64 shows. first: a difference.  clear: one at scale 1 that is no rounding.  outside: an access."""
+
+    first: Witness | None = None
+    clear: Witness | None = None
+    reason: str = ""
+    outside: str = ""
+    place: str = ""
+
+
+def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[int] | None) -> _Shown:
+    found = _Shown()
+    for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
+        numbers = Floats(1, scale, sign)
+        try:
+            values = _values(numbers, inputs)
+            ours, theirs = (_run(numbers, side, values, reader, outputs) for side in sides)
+        except NotModelled as refusal:
+            found.reason, found.place = refusal.what, refusal.place
+            return found
+        except OutOfBounds as refusal:
+            found.outside, found.place = refusal.what, refusal.place
+            return found
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            position = k if outputs is None else outputs[k]
+            if found.first is None:
+                found.first = _differs(a.array, b.array, SHOWN, position, numbers)
+            if found.clear is None and scale == 1.0:
+                found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
+    return found
+
+
+def _differs(a: Array, b: Array, least: float, output: int, numbers: Floats) -> Witness | None:
+    if not a.size:
+        return None
+    known = np.isfinite(b)
+    size = np.where(np.isfinite(a), np.maximum(np.abs(a), np.abs(b)), np.abs(b))
+    typical = np.median(np.abs(b[known])) if known.any() else 0.0
+    with np.errstate(all="ignore"):
+        far = np.abs(a - b) > least * np.maximum(size, 1e-3 * typical)
+    # an overflow of one side at a large scale is no difference over the reals; undefined memory is, at any
+    odd = ~np.isfinite(a) & known & (numbers.scale <= 1.0)
+    different = known & np.where(np.isfinite(a), far, odd)
+    if not different.any():
+        return None
+    flat = int(np.flatnonzero(different.reshape(-1))[0])
+    index = tuple(int(k) for k in np.unravel_index(flat, a.shape))
+    rows = int(different.reshape(-1, a.shape[-1]).any(-1).sum()) if a.ndim else 1
+    return Witness(
+        output, index, float(a.reshape(-1)[flat]), float(b.reshape(-1)[flat]), int(different.sum()), a.size, rows,
+        numbers.seed, numbers.scale,
+    )  # fmt: skip

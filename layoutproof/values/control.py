@@ -1,0 +1,82 @@
+"""Calls, branches and loops: run as they are written, once their conditions are known."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.known import Known, combined, moved
+
+
+def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr", params.get("call"))))
+    if jaxpr is None:
+        raise on.refuse(f"a call of {params.get('name', 'a function')} without its body")
+    return list(on.run(jaxpr, operands))
+
+
+def decided(on: Any, value: Any, what: str) -> int:
+    """A single number that follows from the code, and not from how data compare."""
+    if not isinstance(value, Known) or (value.sampled and on.numbers.exact):
+        raise on.refuse(f"{what} that data decide")
+    return int(value.array)
+
+
+def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    which, *rest = operands
+    branches = equation.params["branches"]
+    chosen = min(max(decided(on, which, "a branch"), 0), len(branches) - 1)
+    return list(on.run(branches[chosen], rest))
+
+
+def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
+    of_condition, of_body = operands[:first], operands[first : first + second]
+    carried = operands[first + second :]
+    while decided(on, on.run(p["cond_jaxpr"], [*of_condition, *carried])[0], "a loop's end"):
+        on.seen += 1
+        carried = on.run(p["body_jaxpr"], [*of_body, *carried])
+    return list(carried)
+
+
+def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    consts, carry = on.reader.scan_parts(equation)
+    fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
+    length = int(p["length"])
+    stacked: list[list[Any]] = []
+    order = range(length - 1, -1, -1) if p.get("reverse") else range(length)
+    for k in order:
+        here = [moved(on.numbers, x, itemgetter(k)) for x in rows]
+        results = on.run(p["jaxpr"], [*fixed, *carried, *here])
+        carried = results[:carry]
+        stacked.append(results[carry:])
+    if p.get("reverse"):
+        stacked.reverse()
+    outs = []
+    for k, variable in enumerate(equation.outvars[carry:]):
+        if not length:
+            dtype = variable.aval.dtype
+            empty = np.zeros(variable.aval.shape, dtype if dtype.kind in "iub" else np.float64)
+            outs.append(Known(empty))
+            continue
+        outs.append(combined(on.numbers, [row[k] for row in stacked], np.stack))
+    return [*carried, *outs]
+
+
+PRIMITIVES = {
+    **dict.fromkeys(
+        (
+            "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+            "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call",
+        ),
+        _call,
+    ),
+    "cond": _cond,
+    "while": _while,
+    "scan": _scan,
+}  # fmt: skip

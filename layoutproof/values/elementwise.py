@@ -1,0 +1,326 @@
+"""Arithmetic, comparisons, choices and conversions, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
+from layoutproof.values.known import Known, combined, moved
+
+Array = np.ndarray[Any, Any]
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return a / b
+    # XLA: division by zero gives -1, and towards zero
+    zero = b == 0
+    safe = np.where(zero, 1, b)
+    wide = np.abs(a.astype(object)) // np.abs(safe.astype(object)) if a.dtype.itemsize == 8 else None
+    if wide is None:
+        wide = np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64))
+    signed = np.where((a < 0) != (safe < 0), -wide, wide)
+    return np.where(zero, -1, signed).astype(a.dtype)
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return np.fmod(a, b)
+    zero = b == 0
+    return np.where(zero, a, np.fmod(a, np.where(zero, 1, b))).astype(a.dtype)
+
+
+def _shift(kind: str) -> Callable[[Array, Array], Array]:
+    def of(a: Array, b: Array) -> Array:
+        bits = 8 * a.dtype.itemsize
+        far = (b < 0) | (b >= bits)
+        by = np.where(far, 0, b).astype(a.dtype)
+        if kind == "left":
+            return np.where(far, 0, a << by).astype(a.dtype)
+        if kind == "arithmetic":
+            return np.where(far, np.where(a < 0, -1, 0), a >> by).astype(a.dtype)
+        unsigned = np.dtype(f"u{a.dtype.itemsize}")
+        return np.where(far, 0, (a.astype(unsigned) >> by.astype(unsigned)).astype(a.dtype)).astype(a.dtype)
+
+    return of
+
+
+def _plain(x: Array) -> Array:
+    return x
+
+
+_MATH: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
+    "exp2": np.exp2, "log1p": np.log1p, "expm1": np.expm1, "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil, "is_finite": np.isfinite,
+}  # fmt: skip
+
+_KNOWN: dict[str, Callable[..., Array]] = {
+    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "div": _quotient, "rem": _remainder,
+    "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "not": np.invert, "neg": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
+    "shift_left": _shift("left"), "shift_right_arithmetic": _shift("arithmetic"),
+    "shift_right_logical": _shift("logical"),
+    "copy": _plain, "copy_p": _plain, "stop_gradient": _plain, **_MATH,
+}  # fmt: skip
+
+
+def _is_integer(equation: Any) -> bool:
+    return getattr(equation.outvars[0].aval.dtype, "kind", "") in "iu"
+
+
+def _logistic(n: Any, x: Any) -> Any:
+    return n.reciprocal(n.add(n.constant(np.ones(())), n.exp(n.neg(x))))
+
+
+def _tanh(n: Any, x: Any) -> Any:
+    one = n.constant(np.ones(()))
+    if not n.exact:
+        return n.function("tanh", x)
+    # 1 - 2 / (e^(2x) + 1)
+    grown = n.exp(n.add(x, x))
+    return n.sub(one, n.mul(n.constant(np.full((), 2.0)), n.reciprocal(n.add(grown, one))))
+
+
+def _scaled(n: Any, x: Any, by: float) -> Any:
+    return n.mul(x, n.constant(np.full((), by)))
+
+
+def _sign(n: Any, x: Any) -> Any:
+    zero = n.constant(np.zeros(()))
+    up, down = n.less(zero, x), n.less(x, zero)
+    return n.combine(
+        [x, n.constant(np.where(up, 1.0, np.where(down, -1.0, 0.0)))],
+        lambda parts: np.where(up | down, parts[1], parts[0]),
+    )
+
+
+def _abs(n: Any, x: Any) -> Any:
+    negative = n.less(x, n.constant(np.zeros(())))
+    return n.combine([x, n.neg(x)], lambda parts: np.where(negative, parts[1], parts[0]))
+
+
+_DATA: dict[str, Callable[..., Any]] = {
+    "add": lambda n, a, b: n.add(a, b), "add_any": lambda n, a, b: n.add(a, b), "sub": lambda n, a, b: n.sub(a, b),
+    "mul": lambda n, a, b: n.mul(a, b), "neg": lambda n, a: n.neg(a), "square": lambda n, a: n.mul(a, a),
+    "exp": lambda n, a: n.exp(a), "log": lambda n, a: n.log(a), "sqrt": lambda n, a: n.sqrt(a),
+    "rsqrt": lambda n, a: n.reciprocal(n.sqrt(a)),
+    "exp2": lambda n, a: n.exp(_scaled(n, a, float(np.log(2)))),
+    "log1p": lambda n, a: n.log(n.add(a, n.constant(np.ones(())))),
+    "expm1": lambda n, a: n.sub(n.exp(a), n.constant(np.ones(()))),
+    "logistic": _logistic, "tanh": _tanh, "abs": _abs, "sign": _sign,
+    "erfc": lambda n, a: n.sub(n.constant(np.ones(())), n.function("erf", a)),
+    "copy": lambda n, a: a, "copy_p": lambda n, a: a, "stop_gradient": lambda n, a: a,
+    **{
+        name: (lambda n, *args, name=name: n.function(name, *args))
+        for name in (
+            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2",
+            "erf", "erf_inv", "lgamma", "digamma", "cbrt", "floor", "ceil", "rem", "nextafter",
+        )
+    },
+}  # fmt: skip
+
+_COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
+    "eq": lambda n, a, b: n.equal(a, b), "ne": lambda n, a, b: ~n.equal(a, b),
+    "lt": lambda n, a, b: n.less(a, b), "gt": lambda n, a, b: n.less(b, a),
+    "le": lambda n, a, b: ~n.less(b, a) & ~n.is_nan(a) & ~n.is_nan(b),
+    "ge": lambda n, a, b: ~n.less(a, b) & ~n.is_nan(a) & ~n.is_nan(b),
+}  # fmt: skip
+
+
+def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        if all(isinstance(o, Known) for o in operands):
+            if name in _KNOWN:
+                with np.errstate(all="ignore"):
+                    found = np.asarray(_KNOWN[name](*(o.array for o in operands)))
+                return [Known(found, any(o.sampled for o in operands))]
+            if name in _COMPARED or name not in _DATA:
+                raise on.refuse(f"the primitive {name}")
+        n = on.numbers
+        data = [on.data(o) for o in operands]
+        if name in ("max", "min"):
+            constant = any(isinstance(o, Known) for o in operands)
+            shape = np.broadcast_shapes(*(d.shape for d in data))
+            data = [n.map(d, lambda r: np.broadcast_to(r, shape)) for d in data]
+            return [(n.maximum if name == "max" else n.minimum)(*data, constant)]
+        if name in _COMPARED:
+            return [Known(_COMPARED[name](n, *data), True)]
+        if name == "is_finite":
+            return [Known(n.finite(data[0]), n.exact)]
+        if name in ("and", "or", "xor", "not", "shift_left", "shift_right_arithmetic", "shift_right_logical"):
+            raise on.refuse(f"{name} of integers that are data")
+        if name == "div":
+            if _is_integer(equation):
+                raise on.refuse("a division of integers that are data")
+            return [n.div(*data)]
+        return [within(on, _DATA[name](n, *data), equation)]
+
+    return of
+
+
+def within(on: Any, value: Any, equation: Any) -> Any:
+    """A result, once it is sure that integers do not wrap; floats have no span."""
+    dtype = equation.outvars[0].aval.dtype
+    if getattr(dtype, "kind", "") not in ("i", "u"):
+        return value if getattr(value, "span", None) is None else replace(value, span=None)
+    if value.span is None:
+        raise on.refuse("integers that are data, between nobody knows which numbers")
+    low, high = integer_range(8 * dtype.itemsize, dtype.kind == "i")
+    if value.span[0] < low or value.span[1] >= high:
+        raise on.refuse(f"{dtype} between {value.span[0]} and {value.span[1]}, which may wrap")
+    return value
+
+
+def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    which, *cases = operands
+    if not isinstance(which, Known):
+        raise on.refuse("a choice by integers that are data")
+    chosen = which.array.astype(np.int64)
+    shape = equation.outvars[0].aval.shape
+
+    def pick(parts: Any) -> Array:
+        full = [np.broadcast_to(p, shape) for p in parts]
+        if len(full) == 2:
+            return np.where(chosen != 0, full[1], full[0])
+        return np.choose(np.broadcast_to(chosen, shape), full)
+
+    if len(cases) == 2 and which.array.size and not which.sampled:
+        if chosen.all():
+            return (
+                [cases[1]]
+                if cases[1].shape == shape
+                else [moved(on.numbers, cases[1], lambda r: np.broadcast_to(r, shape))]
+            )
+        if not chosen.any():
+            return (
+                [cases[0]]
+                if cases[0].shape == shape
+                else [moved(on.numbers, cases[0], lambda r: np.broadcast_to(r, shape))]
+            )
+    found = combined(on.numbers, cases, pick)
+    if isinstance(found, Known) and which.sampled:
+        found = Known(found.array, True)
+    return [found]
+
+
+def _clamp(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    low, x, high = operands
+    if all(isinstance(o, Known) for o in operands):
+        return [
+            Known(
+                np.minimum(np.maximum(x.array, low.array), high.array).astype(x.array.dtype),
+                any(o.sampled for o in operands),
+            )
+        ]
+    (found,) = PRIMITIVES["max"](on, equation, [x, low])
+    return PRIMITIVES["min"](on, equation, [found, high])
+
+
+def _integer_power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (x,), y = operands, int(equation.params["y"])
+    if isinstance(x, Known):
+        with np.errstate(all="ignore"):
+            return [Known(np.asarray(x.array**y if y >= 0 else 1.0 / x.array**-y), x.sampled)]
+    return [within(on, on.numbers.power(x, y), equation)]
+
+
+def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    x, y = operands
+    if isinstance(x, Known) and isinstance(y, Known):
+        with np.errstate(all="ignore"):
+            return [Known(np.power(x.array, y.array), x.sampled or y.sampled)]
+    n = on.numbers
+    if isinstance(y, Known) and y.array.size and (y.array == y.array.flat[0]).all():
+        by = float(y.array.flat[0])
+        if by == int(by) and abs(by) <= 64:
+            return [n.power(x, int(by))]
+        if 2 * by == int(2 * by) and abs(by) <= 32:
+            root = n.sqrt(x)
+            return [n.power(root, int(2 * by))]
+    return [n.function("pow", on.data(x), on.data(y))]
+
+
+def _round(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    even = "EVEN" in str(equation.params.get("rounding_method", ""))
+    (x,) = operands
+    if isinstance(x, Known):
+        return [Known(np.round(x.array) if even else np.trunc(x.array + np.copysign(0.5, x.array)), x.sampled)]
+    return [on.numbers.function("round_to_even" if even else "round", x)]
+
+
+def _convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (x,) = operands
+    source, dtype = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+    return [converted(on, x, source, dtype)]
+
+
+def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
+    """A value as another element type. Between floats of 16 bits and more nothing changes, over the reals."""
+    kind = kind_of(dtype)
+    if isinstance(x, Known):
+        if kind == "f":
+            return Known(x.array.astype(np.float64), x.sampled)
+        if kind == "b":
+            return Known(x.array != 0, x.sampled)
+        with np.errstate(all="ignore"):
+            if x.array.dtype.kind == "f":
+                info = np.iinfo(dtype if dtype.kind in "iu" else np.int8)
+                clipped = np.clip(
+                    np.nan_to_num(np.trunc(x.array), posinf=info.max, neginf=info.min), info.min, info.max
+                )
+                return Known(clipped.astype(info.dtype), x.sampled)
+            return Known(x.array.astype(dtype if dtype.kind in "iub" else np.int8), x.sampled)
+    n = on.numbers
+    if kind == "b":
+        return Known(~n.equal(x, n.constant(np.zeros(()))), True)
+    if kind == "f":
+        if ELEMENT_BITS.get(element_type(dtype), 32) < 16 and kind_of(source) == "f":
+            return n.function(f"to {np.dtype(dtype).name}", x)
+        return replace(x, span=None) if x.span is not None else x
+    bits = ELEMENT_BITS[element_type(dtype)]
+    low, high = integer_range(bits, not element_type(dtype).startswith("u"))
+    if kind_of(source) == "f":
+        return n.function(f"to {np.dtype(dtype).name}", x, span=(low, high - 1))
+    if x.span is None or x.span[0] < low or x.span[1] >= high:
+        raise on.refuse(f"integers between {x.span} as {np.dtype(dtype).name}, which may wrap")
+    return x
+
+
+def kind_of(dtype: Any) -> str:
+    """ "b", "i", "f" or "c": of what is no NumPy type, by its name."""
+    kind = getattr(dtype, "kind", "f")
+    if kind in "iu":
+        return "i"
+    if kind == "V":
+        return "i" if "int" in str(dtype) else "f"
+    return str(kind)
+
+
+def _same(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return list(operands)
+
+
+_NAMES = {*_KNOWN, *_DATA, *_COMPARED, "max", "min", "div", "is_finite"}
+
+PRIMITIVES = {
+    **{name: _rule(name) for name in _NAMES},
+    "select_n": _select,
+    "clamp": _clamp,
+    "integer_pow": _integer_power,
+    "pow": _power,
+    "round": _round,
+    "convert_element_type": _convert,
+    **dict.fromkeys(
+        (
+            "reduce_precision", "optimization_barrier", "sharding_constraint", "pvary", "mesh_cast", "name",
+            "multiple_of", "layout_constraint", "pcast",
+        ),
+        _same,
+    ),
+}  # fmt: skip

@@ -1,0 +1,199 @@
+"""Arithmetic on chains of prime fields, on NumPy arrays of residues.
+
+In a chain p, 2p+1, 4p+3, .. of primes the squares of each field but the lowest are a group whose order is the prime
+below it. So `exp` takes residues of one level to the next, x -> g^x, and exp(a + b) = exp(a) exp(b) holds (Mirage,
+Wu et al., OSDI 2025); `log` is its inverse and goes one level down. All primes are below 2^31: a product of two
+residues fits 64 bits, and sums of products are exact in float64 once residues are cut into 16 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+BELOW = 2**31
+"""Every prime is below it."""
+LONGEST = 4
+"""Primes of the longest chain: exponentials are nested at most one time less."""
+_HALF, _GIANT = 16, 20
+"""Bits of the first table of powers, and of the table that finds logarithms."""
+
+
+@lru_cache(maxsize=64)
+def chain(seed: int) -> tuple[int, ...]:
+    """Four primes p, 2p+1, 4p+3, 8p+7 below 2^31, drawn by the seed; in all but the lowest 2 is a square.
+
+    >>> [b == 2 * a + 1 for a, b in zip(chain(0), chain(0)[1:])], chain(0)[-1] < BELOW, chain(0) == chain(1)
+    ([True, True, True], True, False)
+    """
+    from sympy import isprime
+
+    draw = np.random.default_rng((7, seed))
+    while True:
+        start = int(draw.integers(BELOW // 32, BELOW // 16))
+        # p = 3 modulo 4 makes the next one 7 modulo 8, where 2 is a square
+        for first in range(start - start % 4 + 3, start + 400_000, 4):
+            found = (first, 2 * first + 1, 4 * first + 3, 8 * first + 7)
+            if all(p % q for p in found for q in (3, 5, 7, 11, 13)) and all(isprime(p) for p in found):
+                return found
+
+
+def mixed(keys: Array, salt: int) -> Array:
+    """64 bits of each key that look random (splitmix64 of Steele, Lea and Flood, OOPSLA 2014).
+
+    >>> int(mixed(np.array([1]), 0)[0]) != int(mixed(np.array([1]), 1)[0])
+    True
+    """
+    with np.errstate(over="ignore"):
+        x = keys.astype(np.uint64) + np.uint64((salt * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Prime:
+    """One field. p: its prime, below 2^31.  below: the prime of the level below it, 0 of the lowest."""
+
+    p: int
+    below: int = 0
+
+    def mul(self, a: Array, b: Array) -> Array:
+        """The product of residues."""
+        return a * b % self.p
+
+    def power(self, a: Array, exponent: int) -> Array:
+        """a to a power of at least 0, by squaring."""
+        result = np.ones_like(a)
+        while exponent:
+            if exponent & 1:
+                result = self.mul(result, a)
+            a = self.mul(a, a)
+            exponent >>= 1
+        return result
+
+    def inverse(self, a: Array) -> Array:
+        """1 / a; of 0 it is 0. One power for all: products of pairs, of pairs of pairs, and back.
+
+        >>> field = Prime(101)
+        >>> field.mul(np.arange(1, 6), field.inverse(np.arange(1, 6))).tolist(), field.inverse(np.array([0])).tolist()
+        ([1, 1, 1, 1, 1], [0])
+        """
+        flat = a.reshape(-1)
+        zero = flat == 0
+        if zero.any():
+            return np.where(zero, 0, self.inverse(np.where(zero, 1, flat))).reshape(a.shape)
+        rows, row = [], flat
+        while row.size > 64:
+            if row.size % 2:
+                row = np.append(row, 1)
+            rows.append(row)
+            row = self.mul(row[0::2], row[1::2])
+        found = self.power(row, self.p - 2)
+        for row in reversed(rows):
+            wide = np.empty_like(row)
+            wide[0::2] = self.mul(found[: row.size // 2], row[1::2])
+            wide[1::2] = self.mul(found[: row.size // 2], row[0::2])
+            found = wide
+        return found[: flat.size].reshape(a.shape)
+
+    def exp(self, x: Array) -> Array:
+        """g to residues of the level below."""
+        low, high = _powers(self.p)
+        return self.mul(low[x & (2**_HALF - 1)], high[x >> _HALF])
+
+    def log(self, y: Array) -> tuple[Array, Array]:
+        """(x with g^x = y or g^x = -y, where it was y), x being residues of the level below; of 0 anything.
+
+        Baby steps and giant steps (Shanks 1971): one table of 2^20 powers, looked up 2^11 times at most.
+        """
+        square = self.power(y, (self.p - 1) // 2) == 1
+        left = np.where(square, y, (self.p - y) % self.p).reshape(-1)
+        keys, exponents, seen, step = _babies(self.p)
+        found = np.full(left.size, -1, np.int64)
+        open_ = np.flatnonzero(left != 0)
+        left = left[open_]
+        for giant in range(self.below // 2**_GIANT + 1):
+            near = np.flatnonzero(seen[left & (seen.size - 1)])
+            at = np.minimum(np.searchsorted(keys, left[near]), keys.size - 1)
+            hit = keys[at] == left[near]
+            done = near[hit]
+            found[open_[done]] = (exponents[at[hit]] + giant * 2**_GIANT) % self.below
+            if done.size:
+                keep = np.ones(left.size, bool)
+                keep[done] = False
+                open_, left = open_[keep], left[keep]
+            if not left.size:
+                break
+            left = left * step % self.p
+        return np.maximum(found, 0).reshape(y.shape), square.reshape(y.shape)
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """Matrix products of residues, [.., M, K] by [.., K, N], exact: three products of halves in float64.
+
+        >>> int(Prime(2**31 - 1).matmul(np.full((1, 9), 2**31 - 2), np.full((9, 1), 2**31 - 2))[0, 0])
+        9
+        """
+        most = 2**18
+        if a.shape[-1] > most:
+            parts = [self.matmul(a[..., k : k + most], b[..., k : k + most, :]) for k in range(0, a.shape[-1], most)]
+            total: Array = sum(parts[1:], parts[0]) % self.p
+            return total
+        a1, a0 = (a >> 16).astype(np.float64), (a & 0xFFFF).astype(np.float64)
+        b1, b0 = (b >> 16).astype(np.float64), (b & 0xFFFF).astype(np.float64)
+        high, low = a1 @ b1, a0 @ b0
+        middle = (a0 + a1) @ (b0 + b1) - high - low
+        p = self.p
+        top, between, bottom = (part.astype(np.int64) % p for part in (high, middle, low))
+        found: Array = ((top * 2**16 + between) % p * 2**16 + bottom) % p
+        return found
+
+    def number(self, numerator: int, denominator: int) -> int:
+        """A rational number."""
+        return numerator * pow(denominator, -1, self.p) % self.p
+
+
+def generator(p: int) -> int:
+    """A square that generates the squares of a field whose (p - 1) / 2 is prime."""
+    return next(h * h % p for h in range(3, 100) if h * h % p not in (1, p - 1))
+
+
+@lru_cache(maxsize=16)
+def _powers(p: int) -> tuple[Array, Array]:
+    """g^x for x below 2^16, and g^(x 2^16)."""
+
+    def table(base: int) -> Array:
+        row = np.ones(1, np.int64)
+        while row.size < 2**_HALF:
+            row = np.concatenate([row, row * pow(base, row.size, p) % p])
+        return row
+
+    base = generator(p)
+    return table(base), table(pow(base, 2**_HALF, p))
+
+
+@lru_cache(maxsize=4)
+def _babies(p: int) -> tuple[Array, Array, Array, int]:
+    """Sorted powers g^0 .. g^(2^20 - 1), their exponents, which low bits occur, and what a giant step multiplies by."""
+    base = generator(p)
+    row = np.ones(1, np.int64)
+    while row.size < 2**_GIANT:
+        row = np.concatenate([row, row * pow(base, row.size, p) % p])
+    order = np.argsort(row)
+    seen = np.zeros(2**24, bool)
+    seen[row & (2**24 - 1)] = True
+    return row[order], order, seen, pow(base, -(2**_GIANT), p)
+
+
+@lru_cache(maxsize=64)
+def logarithm(p: int, below: int, of: int) -> int:
+    """x with g^x = of, for a number that is a square in the field."""
+    found, square = Prime(p, below).log(np.array([of % p], np.int64))
+    if not square[0]:
+        raise ValueError(f"{of} is no square modulo {p}")
+    return int(found[0])

@@ -1,0 +1,234 @@
+"""Values as numbers of float64: the literal oracle of the points.
+
+Every operation is NumPy's own. Undefined memory is NaN, and so is what comes of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.refusals import NotModelled
+
+Array = np.ndarray[Any, Any]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Real:
+    """An array of float64. span: of integers, between which numbers they lie."""
+
+    array: Array
+    span: Span | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+        return tuple(self.array.shape)
+
+
+class Floats:
+    """One draw of float64. seed: draws inputs.  scale: their standard deviation.  sign: 1 or -1 of all, 0 of none."""
+
+    exact = False
+
+    def __init__(self, seed: int, scale: float = 1.0, sign: int = 0) -> None:
+        self.seed, self.scale, self.sign = seed, scale, sign
+        self._draw = np.random.default_rng((13, seed))
+        self.axioms: set[str] = set()
+
+    # arrays
+
+    def draw(self, shape: Sequence[int], span: Span | None = None) -> Real:
+        """Random elements: normal, or integers of the span."""
+        if span is not None:
+            low, high = max(span[0], -(2**31)), min(span[1], 2**31 - 1)
+            return Real(self._draw.integers(low, high, tuple(shape), endpoint=True).astype(np.float64), span)
+        normal = self.scale * self._draw.standard_normal(tuple(shape))
+        return Real(self.sign * np.abs(normal) if self.sign else normal)
+
+    def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
+        """Integers that nobody wrote: any."""
+        if dtype.kind == "b":
+            return self._draw.integers(0, 2, tuple(shape)).astype(dtype)
+        info = np.iinfo(dtype)
+        return self._draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+
+    def undefined(self, shape: Sequence[int]) -> Real:
+        """Memory that nobody wrote."""
+        return Real(np.full(tuple(shape), np.nan))
+
+    def constant(self, values: Array) -> Real:
+        """Known numbers."""
+        span = None
+        if values.dtype.kind in "iub":
+            span = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        return Real(values.astype(np.float64), span)
+
+    def map(self, data: Real, move: Callable[[Array], Array]) -> Real:
+        """What moves elements and computes nothing."""
+        return Real(move(data.array), data.span)
+
+    def combine(self, parts: Sequence[Real], move: Callable[[Sequence[Array]], Array]) -> Real:
+        """What makes one array of several and computes nothing."""
+        spans = [p.span for p in parts]
+        span = None
+        if all(s is not None for s in spans):
+            span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
+        return Real(move([p.array for p in parts]), span)
+
+    # arithmetic
+
+    def _of(self, array: Array, a: Real, b: Real, of: Callable[[Span, Span], Span]) -> Real:
+        return Real(array, None if a.span is None or b.span is None else of(a.span, b.span))
+
+    def add(self, a: Real, b: Real) -> Real:
+        """a + b."""
+        return self._of(a.array + b.array, a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
+
+    def neg(self, a: Real) -> Real:
+        """-a."""
+        return Real(-a.array, None if a.span is None else (-a.span[1], -a.span[0]))
+
+    def sub(self, a: Real, b: Real) -> Real:
+        """a - b."""
+        return self._of(a.array - b.array, a, b, lambda x, y: (x[0] - y[1], x[1] - y[0]))
+
+    def mul(self, a: Real, b: Real) -> Real:
+        """a b."""
+        return self._of(a.array * b.array, a, b, _product_span)
+
+    def div(self, a: Real, b: Real) -> Real:
+        """a / b."""
+        return Real(a.array / b.array)
+
+    def reciprocal(self, b: Real) -> Real:
+        """1 / b."""
+        return Real(1.0 / b.array)
+
+    def power(self, a: Real, exponent: int) -> Real:
+        """a to an integer power."""
+        return Real(a.array**exponent if exponent >= 0 else 1.0 / a.array**-exponent)
+
+    def exp(self, a: Real) -> Real:
+        """e^a."""
+        return Real(np.exp(a.array))
+
+    def log(self, a: Real) -> Real:
+        """ln a."""
+        return Real(np.log(a.array))
+
+    def sqrt(self, a: Real) -> Real:
+        """The square root."""
+        return Real(np.sqrt(a.array))
+
+    def function(self, name: str, *arguments: Real, span: Span | None = None) -> Real:
+        """A function by its name."""
+        arrays = [a.array for a in arguments]
+        if name.startswith("to "):
+            return Real(_converted(name[3:], arrays[0]), span)
+        if name in _NUMPY:
+            return Real(np.asarray(_NUMPY[name](*arrays)), span)
+        if name in _MATH:
+            return Real(np.vectorize(_guarded(_MATH[name]), otypes=[np.float64])(*arrays), span)
+        raise NotModelled(f"the function {name} on float64")
+
+    # comparisons
+
+    def equal(self, a: Real, b: Real) -> Array:
+        """Whether two are equal."""
+        return np.asarray(a.array == b.array)
+
+    def less(self, a: Real, b: Real) -> Array:
+        """Whether a < b."""
+        return np.asarray(a.array < b.array)
+
+    def finite(self, a: Real) -> Array:
+        """Whether it is a number."""
+        return np.isfinite(a.array)
+
+    def is_nan(self, a: Real) -> Array:
+        """Whether it is no number at all."""
+        return np.isnan(a.array)
+
+    def maximum(self, a: Real, b: Real, of_constant: bool = False) -> Real:
+        """The greater one."""
+        return self._of(np.maximum(a.array, b.array), a, b, lambda x, y: (max(x[0], y[0]), max(x[1], y[1])))
+
+    def minimum(self, a: Real, b: Real, of_constant: bool = False) -> Real:
+        """The smaller one."""
+        return self._of(np.minimum(a.array, b.array), a, b, lambda x, y: (min(x[0], y[0]), min(x[1], y[1])))
+
+    # along the last axis
+
+    def sum(self, a: Real) -> Real:
+        """The sum along the last axis."""
+        n = a.shape[-1]
+        span = None if a.span is None else (n * min(0, a.span[0]), n * max(0, a.span[1]))
+        return Real(a.array.sum(-1), span)
+
+    def largest(self, a: Real) -> Real:
+        """The maximum along the last axis."""
+        return Real(a.array.max(-1), a.span)
+
+    def matmul(self, a: Real, b: Real) -> Real:
+        """[.., M, K] times [.., K, N]."""
+        n = a.shape[-1]
+
+        def span(x: Span, y: Span) -> Span:
+            low, high = _product_span(x, y)
+            return n * low, n * high
+
+        return self._of(a.array @ b.array, a, b, span)
+
+    def accumulate(self, base: Real, places: Array, values: Real) -> Real:
+        """base with values added at flat places; places below 0 are left out."""
+        out = base.array.reshape(-1).copy()
+        chosen = places.reshape(-1) >= 0
+        np.add.at(out, places.reshape(-1)[chosen], values.array.reshape(-1)[chosen])
+        return Real(out.reshape(base.shape))
+
+
+def _product_span(x: Span, y: Span) -> Span:
+    ends = [p * q for p in x for q in y]
+    return min(ends), max(ends)
+
+
+def _converted(name: str, array: Array) -> Array:
+    """What a conversion to a narrow type makes of numbers."""
+    import ml_dtypes
+
+    if hasattr(ml_dtypes, name):
+        return array.astype(getattr(ml_dtypes, name)).astype(np.float64)
+    return np.trunc(array)
+
+
+def _guarded(function: Callable[..., float]) -> Callable[..., float]:
+    def of(*x: float) -> float:
+        try:
+            return function(*x)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return math.nan
+
+    return of
+
+
+def _erf_inv(x: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((x + 1) / 2) / math.sqrt(2)
+
+
+_NUMPY: dict[str, Callable[..., Any]] = {
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "atan2": np.arctan2, "cbrt": np.cbrt, "floor": np.floor, "ceil": np.ceil, "pow": np.power, "rem": np.fmod,
+    "round_to_even": np.round, "round": lambda x: np.trunc(x + np.copysign(0.5, x)), "tanh": np.tanh,
+}  # fmt: skip
+_MATH: dict[str, Callable[..., float]] = {
+    "erf": math.erf, "erf_inv": _erf_inv, "lgamma": math.lgamma,
+}  # fmt: skip

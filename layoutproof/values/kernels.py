@@ -1,0 +1,223 @@
+"""A Pallas call: its programs one after the other, in the order of the grid, each on its windows.
+
+A window of an input is what its block of the array holds, undefined beyond the array's end. A window of an output is
+undefined when a block is first visited, stays while programs in a row visit it, and is written back, as far as the
+array goes, when the next one is visited. Scratch keeps what it holds. (jax/_src/pallas/hlo_interpreter.py and the
+TPU's pipeline agree on that, jax 0.10.2 and 0.12.0.1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.movement import numbers_of
+from layoutproof.values.references import Memory, View, fresh, store
+
+MOST_PROGRAMS = 100_000
+"""Programs of one call."""
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Programs:
+    """Where a kernel's walk is. grid: its extents.  ids: of the program.  counted: the axes that the body counts."""
+
+    grid: tuple[int, ...]
+    ids: tuple[int, ...]
+    counted: tuple[int, ...]
+
+
+@dataclass
+class _Window:
+    """One operand as programs see it. at: of the block that is there, where it starts in the array; None of none."""
+
+    whole: Memory
+    block: Any
+    output: bool
+    windowed: bool
+    at: tuple[tuple[int, int], ...] | None = None
+    memory: Memory | None = None
+
+
+def _block_of(entry: Any) -> tuple[str, int, int]:
+    """(kind, extent, padding below) of a block's dimension."""
+    kind = type(entry).__name__
+    if entry is None or kind == "Squeezed":
+        return "squeezed", 1, 0
+    if isinstance(entry, int):
+        return "blocked", int(entry), 0
+    if kind == "Blocked":
+        return "blocked", int(entry.block_size), 0
+    if kind == "Element":
+        return "element", int(entry.block_size), int((entry.padding or (0, 0))[0])
+    if kind == "BoundedSlice":
+        return "bounded", int(entry.block_size), 0
+    return kind, 1, 0
+
+
+def _starts(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """Of each dimension (first element, extent) of the block that a program sees."""
+    inner, _ = on.reader.opened(block.index_map_jaxpr)
+    given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
+    found = on.run(block.index_map_jaxpr, given[: len(inner.invars)])
+    numbers = iter(numbers_of(on, found, "an index map"))
+    result = []
+    for entry in block.block_shape:
+        kind, extent, low = _block_of(entry)
+        at = next(numbers)
+        if kind == "blocked":
+            result.append((at * extent, extent))
+        elif kind == "squeezed":
+            result.append((at, 1))
+        elif kind == "element":
+            result.append((at - low, extent))
+        elif kind == "bounded":
+            result.append((at, min(next(numbers), extent)))
+        else:
+            raise on.refuse(f"a block dimension {kind}")
+    return tuple(result)
+
+
+def _inside(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """The part of a block that lies in the array: (in the array, in the block)."""
+    array, block = [], []
+    for (first, extent), n in zip(starts, shape, strict=True):
+        low, high = min(max(first, 0), n), min(max(first + extent, 0), n)
+        array.append(slice(low, high))
+        block.append(slice(low - first, high - first))
+    return tuple(array), tuple(block)
+
+
+def _extents(block: Any) -> tuple[int, ...]:
+    return tuple(_block_of(entry)[1] for entry in block.block_shape)
+
+
+def _shown(block: Any) -> tuple[int, ...]:
+    """The shape in which the body sees a block."""
+    return tuple(extent for kind, extent, _ in map(_block_of, block.block_shape) if kind != "squeezed")
+
+
+def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> Memory:
+    """A window that holds the block."""
+    whole, shape = window.whole, window.whole.shape
+    extents, shown = _extents(window.block), _shown(window.block)
+    array, inside = _inside(starts, shape)
+    if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
+        return Memory(moved(on.numbers, whole.value, lambda r: r[array].reshape(shown)), whole.dtype, whole.name)
+    empty = Memory(_nobodys(on, extents, whole.dtype), whole.dtype, whole.name)
+    if isinstance(whole.value, Known) != isinstance(empty.value, Known):
+        empty.value = on.data(empty.value) if isinstance(empty.value, Known) else on.numbers.undefined(extents)
+    part = moved(on.numbers, whole.value, lambda r: r[array])
+    if isinstance(part, Known) != isinstance(empty.value, Known):
+        part = on.data(part)
+
+    def move(parts: Sequence[Array]) -> Array:
+        out = np.array(parts[0])
+        out[inside] = parts[1]
+        return out.reshape(shown)
+
+    return Memory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name)
+
+
+def _nobodys(on: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """Memory that nobody wrote."""
+    if getattr(dtype, "kind", "f") in "iub":
+        return Known(on.numbers.garbage(shape, dtype))
+    return on.numbers.undefined(shape)
+
+
+def _written(on: Any, window: _Window) -> None:
+    """Writes a window of an output back."""
+    if window.at is None or window.memory is None:
+        return
+    array, inside = _inside(window.at, window.whole.shape)
+    extents = _extents(window.block)
+    part = moved(on.numbers, window.memory.value, lambda r: r.reshape(extents)[inside])
+    places = np.arange(prod(window.whole.shape), dtype=np.int64).reshape(window.whole.shape)[array]
+    store(on, View(window.whole, places, places.shape), part)
+
+
+def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    mapping = params["grid_mapping"]
+    if (
+        type(params.get("compiler_params")).__module__.find("gpu") >= 0
+        or "triton" in type(params.get("compiler_params")).__module__
+    ):
+        raise on.refuse("a kernel for a GPU")
+    bounds = mapping.num_dynamic_grid_bounds
+    dynamic = iter(numbers_of(on, operands[:bounds], "the extent of a grid"))
+    grid = tuple(n if type(n) is int else next(dynamic) for n in mapping.grid)
+    if prod(grid) > MOST_PROGRAMS:
+        raise on.refuse(f"a grid of {prod(grid)} programs, more than {MOST_PROGRAMS}")
+    given = operands[bounds:]
+    dtypes = [v.aval.dtype for v in equation.invars[bounds:]]
+    count = mapping.num_index_operands
+    tables = [Memory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(zip(given[:count], dtypes, strict=False))]
+    inputs = [Memory(v, d, f"args[{k}]") for k, (v, d) in enumerate(zip(given[count:], dtypes[count:], strict=True))]
+    aliases = {int(b): int(a) - count for a, b in params.get("input_output_aliases") or ()}
+    blocks = list(mapping.block_mappings)
+    windows = []
+    for k, block in enumerate(blocks):
+        output = k >= mapping.num_inputs
+        if not output:
+            whole = inputs[k]
+        elif aliases.get(k - mapping.num_inputs, -1) >= 0:
+            whole = inputs[aliases[k - mapping.num_inputs]]
+        else:
+            aval = block.array_aval
+            dtype = aval.dtype
+            whole = Memory(_nobodys(on, aval.shape, dtype), dtype, f"outputs[{k - mapping.num_inputs}]")
+        memory = on.reader.memory_of(getattr(block, "transformed_block_aval", block.block_aval))
+        windows.append(_Window(whole, block, output, memory not in ("any", "hbm")))
+    scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch_avals)]
+    counted = tuple(k for k in range(len(grid)) if k not in tuple(getattr(mapping, "vmapped_dims", ()) or ()))
+    before = on.programs
+    for ids in product(*(range(n) for n in grid)):
+        on.programs = Programs(grid, ids, counted)
+        refs: list[Any] = []
+        for window in windows:
+            if not window.windowed:
+                refs.append(window.whole)
+                continue
+            starts = _starts(on, window.block, ids, tables)
+            if starts != window.at:
+                if window.output:
+                    _written(on, window)
+                    extents = _shown(window.block)
+                    window.memory = Memory(_nobodys(on, extents, window.whole.dtype), window.whole.dtype)
+                else:
+                    window.memory = _fetched(on, window, starts)
+                window.at = starts
+            refs.append(window.memory)
+        on.run(params["jaxpr"], [*tables, *refs, *scratch])
+    for window in windows:
+        if window.windowed and window.output:
+            _written(on, window)
+    on.programs = before
+    return [w.whole.value for w in windows if w.output]
+
+
+def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    programs, axis = on.programs, int(equation.params["axis"])
+    if programs is None:
+        raise on.refuse("a program's id outside of a kernel")
+    return [Known(np.asarray(programs.ids[programs.counted[axis]], np.int32))]
+
+
+def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    programs, axis = on.programs, int(equation.params["axis"])
+    if programs is None:
+        raise on.refuse("a number of programs outside of a kernel")
+    return [Known(np.asarray(programs.grid[programs.counted[axis]], np.int32))]
+
+
+PRIMITIVES = {"pallas_call": _pallas_call, "program_id": _program_id, "num_programs": _num_programs}

@@ -1,0 +1,65 @@
+"""What follows from the code alone: integers, truth values, and the floats of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """An array that is known.
+
+    array: integers and truth values as they are, floats as float64; keys of random numbers as JAX has them.
+    sampled: whether it rests on how data compare, which a point of a field decides at random.
+    """
+
+    array: Any
+    sampled: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+        return tuple(self.array.shape)
+
+
+def known_of(value: Any, sampled: bool = False) -> Known:
+    """A number or an array of the code."""
+    if isinstance(value, Known):
+        return value
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and not isinstance(dtype, np.dtype):
+        # keys of random numbers
+        return Known(value, sampled)
+    array = np.asarray(value)
+    if array.dtype.kind == "V":
+        # bfloat16, float8 and narrow integers of ml_dtypes
+        whole = "int" in array.dtype.name
+        array = array.astype(np.int8 if whole else np.float64)
+    elif array.dtype.kind == "f":
+        array = array.astype(np.float64)
+    return Known(array, sampled)
+
+
+def data_of(numbers: Any, value: Any) -> Any:
+    """A value as data of a kind of number."""
+    return numbers.constant(value.array) if isinstance(value, Known) else value
+
+
+def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
+    """A value whose elements are moved and nothing is computed."""
+    if isinstance(value, Known):
+        return Known(move(value.array), value.sampled)
+    return numbers.map(value, move)
+
+
+def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array]], Array]) -> Any:
+    """One value made of several, nothing being computed."""
+    if all(isinstance(v, Known) for v in values):
+        return Known(move([v.array for v in values]), any(v.sampled for v in values))
+    return numbers.combine([data_of(numbers, v) for v in values], move)

@@ -1,0 +1,591 @@
+"""Values as random points of a chain of prime fields.
+
+A value has a residue at each level of the chain at which it is known: an exponential is unknown at the lowest, a
+logarithm at the highest. Sums, products and quotients are those of the fields; the maximum is a random function of a
+set, comparisons are random but antisymmetric, other functions are random functions of their arguments. What is no
+number is one of a few kinds: undefined, infinities, mask values, NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
+from layoutproof.values.literals import literals
+from layoutproof.values.refusals import Levels, NotModelled
+from layoutproof.values.sets import Sets
+
+Array = np.ndarray[Any, Any]
+Span = tuple[int, int]
+
+NUMBER, UNDEFINED, NEGATIVE, POSITIVE, MASK, OPPOSITE, NAN, LOST = range(8)
+"""Kinds of a value: a number, memory that nobody wrote, -inf, inf, a mask value (below everything), its opposite, NaN,
+and what the model does not say."""
+KIND, ROOT, MAXIMUM, NONNEGATIVE = 7, 8, 16, 32
+"""Bits of a flag: its kind; a square root of what is no square rests below it; a maximum of several; at least 0."""
+MASKED = 1e9
+"""A literal below minus this is a mask value: below everything that is a number, and its exponential is 0."""
+OPPOSED = 1e15
+"""A literal from this on is the opposite of a mask value, above everything."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array of values. residues: of each level, None where it is not known.  flags: uint8, None for all numbers.
+
+    span: of integers, between which numbers they lie.
+    """
+
+    residues: tuple[Array | None, ...]
+    flags: Array | None = None
+    span: Span | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+        return tuple(next(r for r in self.residues if r is not None).shape)
+
+    @property
+    def kinds(self) -> Array:
+        """The kind of each element."""
+        return np.zeros(self.shape, np.uint8) if self.flags is None else self.flags & KIND
+
+    @property
+    def marks(self) -> Array:
+        """The flag of each element."""
+        return np.zeros(self.shape, np.uint8) if self.flags is None else self.flags
+
+
+def _table(rows: str) -> Array:
+    return np.array([[int(c) for c in row] for row in rows.split()], np.uint8)
+
+
+# rows and columns: number, undefined, -inf, inf, mask, opposite, NaN, lost
+_SUM = _table("01234567 11111111 21262267 31633367 41234067 51230567 61666667 71777777")
+_PRODUCT = _table("01777767 11111111 71327767 71237767 71777767 71777767 61666667 71777777")
+_OPPOSITE = np.array([0, 1, 3, 2, 5, 4, 6, 7], np.uint8)
+# of the kinds in the order of their size; numbers are 0 and compared
+_HEIGHT = np.array([0, 0, -2, 2, -1, 1, 0, 0], np.int8)
+
+
+class Points:
+    """One point: a chain of fields and the functions that are drawn in them.
+
+    seed: draws everything.  levels: how many of the chain are used, the highest ones.
+    """
+
+    exact = True
+
+    def __init__(self, seed: int, levels: int = 1) -> None:
+        primes = chain(seed)
+        low = LONGEST - levels
+        self.seed, self.levels = seed, levels
+        self.fields = tuple(Prime(p, primes[k - 1] if k else 0) for k, p in enumerate(primes))[low:]
+        self.sets = tuple(Sets(f.p, 1000 * seed + k) for k, f in enumerate(self.fields))
+        self._draw = np.random.default_rng((11, seed))
+        self.axioms: set[str] = set()
+
+    # arrays
+
+    def draw(self, shape: Sequence[int], span: Span | None = None) -> Field:
+        """Random elements."""
+        residues = tuple(self._draw.integers(0, f.p, tuple(shape)) for f in self.fields)
+        return Field(residues, None, span)
+
+    def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
+        """Integers that nobody wrote: any."""
+        if dtype.kind == "b":
+            return self._draw.integers(0, 2, tuple(shape)).astype(dtype)
+        info = np.iinfo(dtype)
+        return self._draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+
+    def undefined(self, shape: Sequence[int]) -> Field:
+        """Memory that nobody wrote."""
+        zero = np.zeros(tuple(shape), np.int64)
+        return Field((zero,) * self.levels, np.full(tuple(shape), UNDEFINED, np.uint8))
+
+    def constant(self, values: Array) -> Field:
+        """Known numbers, read as `literals` says. values: of float64, or integers."""
+        if values.dtype.kind in "iub":
+            whole = values.astype(np.int64)
+            flags = None if (whole < 0).any() else np.full(values.shape, NONNEGATIVE, np.uint8)
+            span = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
+            return Field(tuple(whole % f.p for f in self.fields), flags, span)
+        distinct, where = np.unique(values, return_inverse=True)
+        where = where.reshape(values.shape)
+        flags = np.where(distinct >= 0, NONNEGATIVE, 0).astype(np.uint8)
+        for kind, which in (
+            (NAN, np.isnan(distinct)),
+            (NEGATIVE, distinct == -np.inf),
+            (POSITIVE, distinct == np.inf),
+            (MASK, (distinct <= -MASKED) & (distinct > -np.inf)),
+            (OPPOSITE, (distinct >= OPPOSED) & (distinct < np.inf)),
+        ):
+            flags[which] = kind
+        numbers = (flags & KIND) == NUMBER
+        read = literals(np.where(numbers, distinct, 0.0))
+        found = []
+        for level, field in enumerate(self.fields):
+            r = field.mul(read.numerator % field.p, field.inverse(read.denominator % field.p))
+            r = field.mul(r, _powers_of(field.p, 2, read.twos))
+            r = field.mul(r, _powers_of(field.p, 10, read.tens))
+            for root in np.unique(read.root[read.root != 1]):
+                self.axioms.add("sqrt")
+                drawn = pow(int(root), (field.p + 1) // 4, field.p)
+                which = read.root == root
+                r[which] = r[which] * drawn % field.p
+                if drawn * drawn % field.p != root % field.p:
+                    flags[which] |= ROOT
+            for log in (1, -1):
+                which = read.logs == log
+                if which.any():
+                    r[which] = r[which] * pow(self._log2(level), log, field.p) % field.p
+            found.append(r[where])
+        return Field(tuple(found), flags[where] if flags.any() else None)
+
+    def _log2(self, level: int) -> int:
+        """ln 2 at a level: what `exp` takes to 2; at the highest any number."""
+        p = self.fields[level].p
+        if level + 1 < self.levels:
+            return logarithm(self.fields[level + 1].p, p, 2)
+        return int(mixed(np.array([2]), self.seed)[0]) % (p - 1) + 1
+
+    def map(self, data: Field, move: Callable[[Array], Array]) -> Field:
+        """What moves elements and computes nothing, on every component."""
+        flags = None if data.flags is None else move(data.flags)
+        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span)
+
+    def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
+        """What makes one array of several and computes nothing."""
+        every = [[part.residues[k] for part in parts] for k in range(self.levels)]
+        residues = tuple(None if any(r is None for r in level) else move(level) for level in every)  # type: ignore[arg-type]
+        if all(r is None for r in residues):
+            raise Levels
+        plain = all(part.flags is None for part in parts)
+        spans = [part.span for part in parts]
+        span = None
+        if all(s is not None for s in spans):
+            span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
+        return Field(residues, None if plain else move([part.marks for part in parts]), span)
+
+    # arithmetic
+
+    def _each(self, parts: Sequence[Field], compute: Callable[..., Array]) -> tuple[Array | None, ...]:
+        found = []
+        for k, field in enumerate(self.fields):
+            level = [part.residues[k] for part in parts]
+            found.append(None if any(r is None for r in level) else compute(field, *level))
+        if all(r is None for r in found):
+            raise Levels
+        return tuple(found)
+
+    def _kept(self, residues: tuple[Array | None, ...], flags: Array | None, span: Span | None = None) -> Field:
+        """The residues of what is no number are 0."""
+        if flags is None:
+            return Field(residues, None, span)
+        other = (flags & KIND) != NUMBER
+        if other.any():
+            residues = tuple(None if r is None else np.where(other, 0, r) for r in residues)
+        return Field(residues, flags if flags.any() else None, span)
+
+    def add(self, a: Field, b: Field) -> Field:
+        """a + b."""
+        residues = self._each([a, b], lambda f, x, y: (x + y) % f.p)
+        if a.flags is None and b.flags is None:
+            return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
+        x, y = a.marks, b.marks
+        flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & NONNEGATIVE)
+        # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
+        return self._kept(_where_number(residues, x, y), flags, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
+
+    def neg(self, a: Field) -> Field:
+        """-a."""
+        residues = self._each([a], lambda f, x: (f.p - x) % f.p)
+        span = None if a.span is None else (-a.span[1], -a.span[0])
+        if a.flags is None:
+            return Field(residues, None, span)
+        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT), span)
+
+    def sub(self, a: Field, b: Field) -> Field:
+        """a - b."""
+        return self.add(a, self.neg(b))
+
+    def mul(self, a: Field, b: Field) -> Field:
+        """a b."""
+        residues = self._each([a, b], lambda f, x, y: x * y % f.p)
+        span = _both(a, b, _product_span)
+        if a.flags is None and b.flags is None and a is not b:
+            return Field(residues, None, span)
+        x, y = a.marks, b.marks
+        kinds = _PRODUCT[x & KIND, y & KIND]
+        lost = kinds == LOST
+        if lost.any():
+            # a number that is known to be positive leaves the kind as it is
+            top = self._top(a, b)
+            for one, other, part in ((x, y, a), (y, x, b)):
+                scale = ((one & KIND) == NUMBER) & ((one & NONNEGATIVE) != 0) & (self._residue(part, top) != 0)
+                kinds = np.where(lost & scale, other & KIND, kinds)
+            kinds = np.broadcast_to(kinds, np.broadcast_shapes(x.shape, y.shape))
+        flags = kinds | ((x | y) & ROOT) | (x & y & NONNEGATIVE)
+        if a is b:
+            flags = flags | np.where(kinds == NUMBER, NONNEGATIVE, 0).astype(np.uint8)
+        return self._kept(residues, flags.astype(np.uint8), span)
+
+    def div(self, a: Field, b: Field) -> Field:
+        """a / b."""
+        return self.mul(a, self.reciprocal(b))
+
+    def reciprocal(self, b: Field) -> Field:
+        """1 / b; that of infinities and mask values is 0, of 0 it is NaN."""
+        residues = self._each([b], lambda f, x: f.inverse(x))
+        zero = self._residue(b, self._top(b)) == 0
+        marks = b.marks
+        kinds = marks & KIND
+        number = kinds == NUMBER
+        kinds = np.where(number & zero, NAN, np.where(np.isin(kinds, (NEGATIVE, POSITIVE, MASK, OPPOSITE)), 0, kinds))
+        flags = kinds | (marks & (ROOT | NONNEGATIVE))
+        residues = tuple(None if r is None else np.where(number, r, 0) for r in residues)
+        return self._kept(residues, flags.astype(np.uint8))
+
+    def power(self, a: Field, exponent: int) -> Field:
+        """a to an integer power."""
+        if exponent < 0:
+            return self.reciprocal(self.power(a, -exponent))
+        if exponent == 0:
+            return self.constant(np.ones(a.shape))
+        result, square = None, a
+        while exponent:
+            if exponent & 1:
+                result = square if result is None else self.mul(result, square)
+            exponent >>= 1
+            if exponent:
+                square = self.mul(square, square)
+        assert result is not None
+        return result
+
+    def exp(self, a: Field) -> Field:
+        """e^a: its residue at a level rests on a's at the level below."""
+        self.axioms.add("exp")
+        found: list[Array | None] = [None]
+        for k in range(1, self.levels):
+            below = a.residues[k - 1]
+            found.append(None if below is None else self.fields[k].exp(below))
+        if all(r is None for r in found):
+            raise Levels
+        marks = a.marks
+        kinds = marks & KIND
+        low = (kinds == NEGATIVE) | (kinds == MASK)
+        flags = np.array([0, 1, 0, POSITIVE, 0, POSITIVE, NAN, LOST], np.uint8)[kinds] | (marks & ROOT) | NONNEGATIVE
+        residues = tuple(None if r is None else np.where(low, 0, r) for r in found)
+        return self._kept(residues, flags)
+
+    def log(self, a: Field) -> Field:
+        """ln a: its residue at a level rests on a's at the level above."""
+        self.axioms.add("log")
+        found: list[Array | None] = []
+        marks = a.marks
+        root = np.zeros(a.shape, np.uint8)
+        for k in range(self.levels - 1):
+            above = a.residues[k + 1]
+            if above is None:
+                found.append(None)
+                continue
+            if above.size > 20_000:
+                raise NotModelled(f"logarithms of {above.size} elements: more than 20,000 at once")
+            r, square = self.fields[k + 1].log(above)
+            # ln of what is no square: that of its opposite, and so for every form of it
+            found.append(r)
+            root |= np.where(square, 0, ROOT).astype(np.uint8)
+        found.append(None)
+        if all(r is None for r in found):
+            raise Levels
+        zero = (self._residue(a, self._top(a)) == 0) & ((marks & KIND) == NUMBER)
+        kinds = np.array([0, 1, NAN, POSITIVE, NAN, POSITIVE, NAN, LOST], np.uint8)[marks & KIND]
+        return self._kept(tuple(found), np.where(zero, NEGATIVE, kinds).astype(np.uint8) | (marks & ROOT) | root)
+
+    def sqrt(self, a: Field) -> Field:
+        """A square root: the power (P + 1) / 4. Where a is no square, its own square is -a, and it is marked."""
+        self.axioms.add("sqrt")
+        residues = self._each([a], lambda f, x: f.power(x, (f.p + 1) // 4))
+        wrong = np.zeros(a.shape, bool)
+        for field, x, r in zip(self.fields, a.residues, residues, strict=True):
+            if x is not None and r is not None:
+                wrong |= field.mul(r, r) != x
+        marks = a.marks
+        kinds = np.array([0, 1, NAN, POSITIVE, NAN, LOST, NAN, LOST], np.uint8)[marks & KIND]
+        flags = kinds | (marks & ROOT) | np.where(wrong, ROOT, 0).astype(np.uint8) | NONNEGATIVE
+        return self._kept(residues, flags.astype(np.uint8))
+
+    def function(self, name: str, *arguments: Field, span: Span | None = None) -> Field:
+        """A function of which nothing is known but its name."""
+        self.axioms.add(name)
+        salt = self.seed * 1_000_003 + int.from_bytes(name.encode()[:12].rjust(12), "little") % 2**40
+
+        def drawn(field: Prime, *residues: Array) -> Array:
+            keys = np.zeros(residues[0].shape, np.uint64)
+            for r in residues:
+                keys = mixed(keys ^ r.astype(np.uint64), salt)
+            return (mixed(keys, salt + 1) % np.uint64(field.p)).astype(np.int64)
+
+        shape = _shape(arguments)
+        arguments = tuple(self.map(a, lambda r: np.broadcast_to(r, shape)) for a in arguments)
+        residues = self._each(arguments, drawn)
+        flags = None
+        for a in arguments:
+            if a.flags is not None:
+                kinds = a.flags & KIND
+                other = np.where(kinds == NUMBER, 0, np.where(kinds == UNDEFINED, UNDEFINED, LOST)).astype(np.uint8)
+                mine = other | (a.flags & ROOT)
+                flags = mine if flags is None else _worse(flags, mine)
+        return self._kept(residues, flags, span)
+
+    # comparisons
+
+    def _top(self, *parts: Field) -> int:
+        """The level that decides: the highest at which all are known."""
+        known = [k for k in range(self.levels) if all(p.residues[k] is not None for p in parts)]
+        if not known:
+            raise Levels
+        return known[-1]
+
+    def _residue(self, part: Field, level: int) -> Array:
+        residue = part.residues[level]
+        assert residue is not None
+        return residue
+
+    def equal(self, a: Field, b: Field) -> Array:
+        """Whether two are the same function: two that are not the same are equal nowhere."""
+        if a.span is not None and b.span is not None:
+            raise NotModelled("a comparison of integers that are data")
+        top = self._top(a, b)
+        same = (self._residue(a, top) == self._residue(b, top)) & ((a.marks & KIND) == (b.marks & KIND))
+        for one, other in ((a, b), (b, a)):
+            # the maximum is one of its members: the one that is drawn
+            which = ((one.marks & MAXIMUM) != 0) & ((other.marks & MAXIMUM) == 0)
+            if which.any():
+                which, maxima, members = (
+                    np.broadcast_to(x, same.shape)[np.broadcast_to(which, same.shape)]
+                    for x in (which, self._residue(one, top), self._residue(other, top))
+                )
+                if not self.sets[top].knows(maxima):
+                    raise NotModelled("a comparison with more maxima than are kept")
+                where = np.broadcast_to(((one.marks & MAXIMUM) != 0) & ((other.marks & MAXIMUM) == 0), same.shape)
+                same = same.copy()
+                same[where] = self.sets[top].drawn(maxima) == members
+        return np.asarray(same)
+
+    def less(self, a: Field, b: Field) -> Array:
+        """Whether a < b: random, and one of a < b, a = b, b < a."""
+        if a.span is not None and b.span is not None:
+            raise NotModelled("a comparison of integers that are data")
+        self.axioms.add("<")
+        top = self._top(a, b)
+        p = self.fields[top].p
+        x, y, marks_a, marks_b = self._residue(a, top), self._residue(b, top), a.marks, b.marks
+        turn = int(mixed(np.array([self.seed]), 5)[0]) % (p - 1) + 1
+        difference = (y - x) % p
+        result = (difference * turn % p < p // 2) & (difference != 0)
+        result = np.where((x == 0) & (marks_b & NONNEGATIVE != 0), y != 0, result)
+        result = np.where((y == 0) & (marks_a & NONNEGATIVE != 0), False, result)
+        kinds_a, kinds_b = marks_a & KIND, marks_b & KIND
+        if kinds_a.any() or kinds_b.any():
+            if (kinds_a == LOST).any() or (kinds_b == LOST).any():
+                raise NotModelled("a comparison of what the model does not say")
+            result = np.where((kinds_a != NUMBER) | (kinds_b != NUMBER), _HEIGHT[kinds_a] < _HEIGHT[kinds_b], result)
+            result = np.where((kinds_a == NAN) | (kinds_b == NAN), False, result)
+            odd = (kinds_a == UNDEFINED) | (kinds_b == UNDEFINED)
+            result = np.where(odd, self._draw.integers(0, 2, odd.shape) == 1, result)
+        return result.astype(bool)
+
+    def finite(self, a: Field) -> Array:
+        """Whether it is a number."""
+        return np.isin(a.marks & KIND, (NUMBER, MASK, OPPOSITE))
+
+    def is_nan(self, a: Field) -> Array:
+        """Whether it is no number at all."""
+        return np.asarray((a.marks & KIND) == NAN)
+
+    def maximum(self, a: Field, b: Field, of_constant: bool = False) -> Field:
+        """The greater one. of_constant: whether one of them is a number of the code, which is compared as by `less`."""
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        a, b = (self.map(x, lambda r: np.broadcast_to(r, shape)) for x in (a, b))
+        if of_constant:
+            below = self.less(a, b)
+            found = self.combine([a, b], lambda parts: np.where(below, parts[1], parts[0]))
+            undefined = (a.kinds == UNDEFINED) | (b.kinds == UNDEFINED)
+            flags = found.marks & ~np.uint8(MAXIMUM)
+            flags = np.where(undefined, UNDEFINED, flags)
+            at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
+            flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
+            return self._kept(found.residues, flags, found.span)
+        residues = self._each([a, b], lambda f, x, y: (x + y) % f.p)
+        if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
+            # max(x, -x) = |x|
+            negative = self.less(a, self.constant(np.zeros(())))
+            return self.combine([a, b], lambda parts: np.where(negative, parts[1], parts[0]))
+        both = self.combine([a, b], lambda parts: np.stack([p.reshape(-1) for p in parts], 1))
+        return self.map(self._maxima(both), lambda r: r.reshape(shape))
+
+    def minimum(self, a: Field, b: Field, of_constant: bool = False) -> Field:
+        """The smaller one: the opposite of the maximum of the opposites."""
+        return self.neg(self.maximum(self.neg(a), self.neg(b), of_constant))
+
+    def _maxima(self, rows: Field) -> Field:
+        """Of each row of [rows, columns] the maximum."""
+        self.axioms.add("max")
+        marks = rows.marks
+        kinds = marks & KIND
+        leaves = kinds == NUMBER
+        if rows.shape[1] == 1:
+            return self.map(rows, lambda r: r[:, 0])
+        maxima = leaves & ((marks & MAXIMUM) != 0)
+        found: list[Array | None] = []
+        count = np.zeros(rows.shape[0], np.int64)
+        for sets, residues in zip(self.sets, rows.residues, strict=True):
+            if residues is None:
+                found.append(None)
+                continue
+            if maxima.any() and not sets.knows(residues[maxima]):
+                raise NotModelled("a maximum of more maxima than are kept")
+            r, count = sets.maximum(residues, leaves, maxima)
+            found.append(r)
+        height = np.where(leaves, -9, _HEIGHT[kinds]).max(1)
+        only = np.array([NAN, NEGATIVE, MASK, NUMBER, OPPOSITE, POSITIVE], np.uint8)[np.clip(height + 3, 0, 5)]
+        result = np.where(count > 0, np.where(height > 0, only, NUMBER), only)
+        for bad in (NAN, LOST, UNDEFINED):
+            result = np.where((kinds == bad).any(1), bad, result)
+        flags = result.astype(np.uint8) | np.where(count > 1, MAXIMUM, 0).astype(np.uint8)
+        flags |= np.bitwise_or.reduce(marks & ROOT, 1)
+        flags |= np.where(((marks & NONNEGATIVE) != 0).any(1), NONNEGATIVE, 0).astype(np.uint8)
+        return self._kept(tuple(found), flags.astype(np.uint8), rows.span)
+
+    # along axes; the axis is the last one of [.., n]
+
+    def sum(self, a: Field) -> Field:
+        """The sum along the last axis."""
+        n = a.shape[-1]
+        residues = self._each([a], lambda f, x: x.sum(-1) % f.p)
+        span = None if a.span is None else (n * min(0, a.span[0]), n * max(0, a.span[1]))
+        if a.flags is None:
+            return Field(residues, None, span)
+        kinds = a.flags & KIND
+        result = np.zeros(kinds.shape[:-1], np.uint8)
+        for kind in (OPPOSITE, MASK, POSITIVE, NEGATIVE, NAN, LOST, UNDEFINED):
+            some = (kinds == kind).any(-1)
+            result = np.where(some, _SUM[result, kind] if kind not in (UNDEFINED,) else UNDEFINED, result)
+        flags = result | np.bitwise_or.reduce(a.flags & ROOT, -1) | np.bitwise_and.reduce(a.flags & NONNEGATIVE, -1)
+        return self._kept(residues, flags.astype(np.uint8), span)
+
+    def largest(self, a: Field) -> Field:
+        """The maximum along the last axis."""
+        lead = a.shape[:-1]
+        rows = self.map(a, lambda r: r.reshape(-1, a.shape[-1]))
+        return self.map(self._maxima(rows), lambda r: r.reshape(lead))
+
+    def matmul(self, a: Field, b: Field) -> Field:
+        """[.., M, K] times [.., K, N]."""
+        residues = self._each([a, b], lambda f, x, y: f.matmul(x, y))
+        n = a.shape[-1]
+        span = _both(a, b, lambda x, y: tuple(n * e for e in _product_span(x, y)))  # type: ignore[arg-type,return-value]
+        if a.flags is None and b.flags is None:
+            return Field(residues, None, span)
+        x, y = a.marks, b.marks
+        bad_x, bad_y = (x & KIND) != NUMBER, (y & KIND) != NUMBER
+        flags = np.zeros((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), np.uint8)
+        for kind, of_x, of_y in (
+            (LOST, bad_x, bad_y),
+            (UNDEFINED, (x & KIND) == UNDEFINED, (y & KIND) == UNDEFINED),
+        ):
+            some = of_x.any(-1)[..., :, None] | of_y.any(-2)[..., None, :]
+            flags = np.where(some, kind, flags)
+        root = ((x & ROOT) != 0).any(-1)[..., :, None] | ((y & ROOT) != 0).any(-2)[..., None, :]
+        positive = ((x & NONNEGATIVE) != 0).all(-1)[..., :, None] & ((y & NONNEGATIVE) != 0).all(-2)[..., None, :]
+        flags = flags | np.where(root, ROOT, 0) | np.where(positive, NONNEGATIVE, 0)
+        return self._kept(residues, flags.astype(np.uint8), span)
+
+    def accumulate(self, base: Field, places: Array, values: Field) -> Field:
+        """base with values added at flat places; places below 0 are left out."""
+        chosen = places.reshape(-1) >= 0
+        at = places.reshape(-1)[chosen]
+        shape = base.shape
+
+        def added(field: Prime, x: Array, y: Array) -> Array:
+            out = x.reshape(-1).copy()
+            np.add.at(out, at, y.reshape(-1)[chosen])
+            return (out % field.p).reshape(shape)
+
+        residues = self._each([base, values], added)
+        if base.flags is None and values.flags is None:
+            return Field(residues)
+        flags = base.marks.reshape(-1).copy()
+        given = values.marks.reshape(-1)[chosen]
+        flags &= np.uint8(~np.uint8(NONNEGATIVE) & 0xFF)
+        for mark in np.unique(given & (KIND | ROOT)):
+            some = at[(given & (KIND | ROOT)) == mark]
+            flags[some] = _SUM[flags[some] & KIND, mark & KIND] | ((flags[some] | mark) & ROOT)
+        return self._kept(residues, flags.reshape(shape))
+
+    # answers
+
+    def differs(self, a: Field, b: Field) -> tuple[Array, Array]:
+        """(where two differ, where that says something): a root of what is no square, or what is lost, says nothing."""
+        kinds_a, kinds_b = a.kinds, b.kinds
+        different = np.zeros(a.shape, bool)
+        self._top(a, b)
+        for x, y in zip(a.residues, b.residues, strict=True):
+            if x is not None and y is not None:
+                different |= x != y
+        different = np.where((kinds_a == NUMBER) & (kinds_b == NUMBER), different, kinds_a != kinds_b)
+        said = ((a.marks | b.marks) & ROOT) == 0
+        said &= (kinds_a != LOST) & (kinds_b != LOST)
+        return different, said
+
+    def lost(self, a: Field) -> bool:
+        """Whether the model does not say some element."""
+        return bool((a.kinds == LOST).any())
+
+
+def _powers_of(p: int, base: int, exponents: Array) -> Array:
+    """base to each exponent."""
+    distinct, where = np.unique(exponents, return_inverse=True)
+    return np.array([pow(base, int(e), p) for e in distinct], np.int64)[where.reshape(exponents.shape)]
+
+
+def _shape(parts: Sequence[Field]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(p.shape for p in parts))
+
+
+def _both(a: Field, b: Field, of: Callable[[Span, Span], Span]) -> Span | None:
+    return None if a.span is None or b.span is None else of(a.span, b.span)
+
+
+def _product_span(x: Span, y: Span) -> Span:
+    ends = [p * q for p in x for q in y]
+    return min(ends), max(ends)
+
+
+def _where_number(residues: tuple[Array | None, ...], x: Array, y: Array) -> tuple[Array | None, ...]:
+    """Sums, 0 where a mask value meets its opposite."""
+    other = ((x & KIND) != NUMBER) | ((y & KIND) != NUMBER)
+    if not other.any():
+        return residues
+    return tuple(None if r is None else np.where(other, 0, r) for r in residues)
+
+
+def _worse(a: Array, b: Array) -> Array:
+    kinds = np.maximum(_RANK[a & KIND], _RANK[b & KIND])
+    found: Array = (_BY_RANK[kinds] | ((a | b) & ROOT)).astype(np.uint8)
+    return found
+
+
+_BY_RANK = np.array([NUMBER, POSITIVE, NEGATIVE, MASK, OPPOSITE, NAN, LOST, UNDEFINED], np.uint8)
+_RANK = np.argsort(_BY_RANK).astype(np.uint8)
+
+
+def spanned(data: Field, span: Span | None) -> Field:
+    """The same with another span."""
+    return replace(data, span=span)

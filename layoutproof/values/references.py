@@ -1,0 +1,354 @@
+"""Memory: references, views of them, loads, stores, copies that land when they are waited for, semaphores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.refusals import OutOfBounds
+
+Array = np.ndarray[Any, Any]
+
+
+class Memory:
+    """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's."""
+
+    def __init__(self, value: Any, dtype: Any, name: str = "") -> None:
+        self.value, self.dtype, self.name = value, dtype, name
+        self.shape: tuple[int, ...] = tuple(value.shape)
+
+    def __repr__(self) -> str:
+        return f"Memory({self.name}, {self.shape})"
+
+
+@dataclass
+class Semaphore:
+    """Counters. waiting: the copies that signal each, in order."""
+
+    shape: tuple[int, ...]
+    waiting: dict[int, list[Copy]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements of memory. places: flat, in the shape of the view; None for all of it."""
+
+    memory: Any
+    places: Array | None
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy under way."""
+
+    source: View
+    target: View
+    add: bool = False
+
+
+def fresh(on: Any, aval: Any, name: str = "") -> Any:
+    """Memory that nobody wrote."""
+    shape = tuple(int(n) for n in aval.shape)
+    dtype = getattr(aval, "dtype", None)
+    if on.reader.memory_of(aval) == "semaphore":
+        return Semaphore(shape)
+    if getattr(dtype, "kind", "f") in "iub":
+        return Memory(Known(on.numbers.garbage(shape, dtype)), dtype, name)
+    return Memory(on.numbers.undefined(shape), dtype, name)
+
+
+def view_of(on: Any, value: Any) -> View:
+    """A reference, or one that carries its own transforms."""
+    if isinstance(value, View):
+        return value
+    if isinstance(value, Memory | Semaphore):
+        return View(value, None, value.shape)
+    inner = getattr(value, "ref", None)
+    if inner is not None:
+        return through(on, view_of(on, inner), getattr(value, "transforms", ()))
+    raise on.refuse(f"an address that is no reference but {type(value).__name__}")
+
+
+def _places(view: View) -> Array:
+    if view.places is not None:
+        return view.places
+    return np.arange(prod(view.memory.shape), dtype=np.int64).reshape(view.memory.shape)
+
+
+def _index(on: Any, entry: Any) -> Any:
+    """A known number or array of an index."""
+    if isinstance(entry, Known):
+        return entry.array if entry.shape else int(entry.array)
+    if isinstance(entry, int | np.integer):
+        return int(entry)
+    if isinstance(entry, np.ndarray):
+        return entry
+    raise on.refuse("a place in memory that rests on data")
+
+
+def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
+    """A view through more transforms, as JAX stores them. clip: places outside become -1, for masked accesses."""
+    for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
+        if transform is None:
+            continue
+        kind = type(transform).__name__
+        if hasattr(transform, "indices"):
+            view = _indexed(on, view, transform.indices, clip)
+        elif "eshape" in kind:
+            shape = tuple(int(n) for n in transform.shape)
+            view = View(view.memory, _places(view).reshape(shape), shape)
+        elif "ranspose" in kind:
+            turned = np.transpose(_places(view), tuple(transform.permutation))
+            view = View(view.memory, turned, turned.shape)
+        elif "itcast" in kind and on.reader.element_type(transform.dtype) == on.reader.element_type(view.memory.dtype):
+            pass
+        else:
+            raise on.refuse(f"a view through {kind}")
+    return view
+
+
+def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
+    pieces: list[Any] = []
+    whole = True
+    arrays = False
+    for entry, extent in zip(indices, view.shape, strict=True):
+        if hasattr(entry, "start") and hasattr(entry, "size"):
+            start, size, stride = _index(on, entry.start), _index(on, entry.size), int(getattr(entry, "stride", 1) or 1)
+            last = start + (size - 1) * stride
+            if size and (start < 0 or last >= extent) and not clip:
+                raise OutOfBounds(f"elements {start} to {last} of {extent}")
+            whole = whole and start == 0 and size == extent and stride == 1
+            pieces.append(
+                start + stride * np.arange(size)
+                if size and (start < 0 or last >= extent)
+                else slice(start, last + 1 if size else start, stride)
+            )
+        else:
+            at = _index(on, entry)
+            whole = False
+            if not clip and np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)):
+                raise OutOfBounds(
+                    f"element {at if np.ndim(at) == 0 else np.asarray(at).ravel()[:4].tolist()} of {extent}"
+                )
+            arrays = arrays or np.ndim(at) > 0
+            pieces.append(at)
+    if whole:
+        return view
+    base = _places(view)
+    if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
+        clip
+        and any(
+            not isinstance(p, slice) and np.any((np.asarray(p) < 0) | (np.asarray(p) >= n))
+            for p, n in zip(pieces, view.shape, strict=True)
+        )
+    ):
+        rows = []
+        inside_all: Any = True
+        shape: list[int] = []
+        for p, n in zip(pieces, view.shape, strict=True):
+            at = np.arange(n)[p] if isinstance(p, slice) else np.asarray(p)
+            rows.append(np.atleast_1d(at))
+            if at.ndim:
+                shape.append(at.size)
+        mesh = np.ix_(*[np.clip(r, 0, n - 1) for r, n in zip(rows, view.shape, strict=True)])
+        for r, n, m in zip(rows, view.shape, mesh, strict=True):
+            inside_all = inside_all & ((r >= 0) & (r < n)).reshape(m.shape)
+        found = np.where(inside_all, base[mesh], -1).reshape(shape)
+        return View(view.memory, found, found.shape)
+    found = base[tuple(pieces)]
+    if arrays:
+        # the dimensions of index arrays come first, as JAX has it
+        at = [k for k, p in enumerate(pieces) if not isinstance(p, slice)]
+        if at != list(range(at[0], at[0] + len(at))) or at[0]:
+            expected = found
+            found = expected
+    return View(view.memory, np.asarray(found), np.asarray(found).shape)
+
+
+def load(on: Any, view: View) -> Any:
+    """What is there."""
+    memory = view.memory
+    if view.places is None:
+        return memory.value
+    at = view.places
+    if isinstance(memory, Semaphore):
+        raise on.refuse("what a semaphore counts")
+    return moved(on.numbers, memory.value, lambda r: r.reshape(-1)[at])
+
+
+def store(on: Any, view: View, value: Any, mask: Array | None = None, whole: bool = True) -> None:
+    """Puts a value there; with a mask where it holds."""
+    memory = view.memory
+    if isinstance(memory.value, Known) != isinstance(value, Known):
+        if isinstance(value, Known):
+            value = on.data(value)
+        else:
+            memory.value = on.data(memory.value)
+    if view.places is None and mask is None:
+        memory.value = moved(on.numbers, value, lambda r: np.broadcast_to(r, memory.shape))
+        return
+    at = _places(view)
+    chosen = (at >= 0) if mask is None else (np.broadcast_to(mask, at.shape) & (at >= 0))
+    every = bool(chosen.all())
+    flat = at.reshape(-1) if every else at[chosen]
+
+    def move(parts: Sequence[Array]) -> Array:
+        out = np.array(parts[0]).reshape(-1)
+        given = np.broadcast_to(parts[1], at.shape)
+        out[flat] = given.reshape(-1) if every else given[chosen]
+        return out.reshape(parts[0].shape)
+
+    memory.value = combined(on.numbers, [memory.value, value], move)
+
+
+def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return [load(on, through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:])))]
+
+
+def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, value, *rest = operands
+    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    before = load(on, view) if type(equation.outvars[0]).__name__ != "DropVar" else value
+    store(on, view, value)
+    return [before]
+
+
+def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, value, *rest = operands
+    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
+    return []
+
+
+def _mask(on: Any, mask: Any, view: View) -> Array | None:
+    if mask is None:
+        return None
+    if not isinstance(mask, Known):
+        raise on.refuse("a mask of data")
+    return np.broadcast_to(mask.array.astype(bool), view.shape)
+
+
+def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
+    view = through(on, view_of(on, reference), transforms, clip=mask is not None)
+    held = _mask(on, mask, view)
+    if held is None:
+        return [load(on, view)]
+    at = _places(view)
+    if (held & (at < 0)).any():
+        raise OutOfBounds("an element that the mask holds lies outside")
+    found = moved(on.numbers, view.memory.value, lambda r: r.reshape(-1)[np.maximum(at, 0)])
+    dtype = view.memory.dtype
+    if other is None:
+        other = (
+            Known(on.numbers.garbage(view.shape, dtype))
+            if isinstance(found, Known)
+            else on.numbers.undefined(view.shape)
+        )
+    return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
+
+
+def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
+    view = through(on, view_of(on, reference), transforms, clip=mask is not None)
+    held = _mask(on, mask, view)
+    at = _places(view)
+    if held is not None and (held & (at < 0)).any():
+        raise OutOfBounds("an element that the mask holds lies outside")
+    before = value
+    if type(equation.outvars[0]).__name__ != "DropVar":
+        before = moved(on.numbers, view.memory.value, lambda r: r.reshape(-1)[np.maximum(at, 0)])
+    store(on, view, value, held)
+    return [before]
+
+
+def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    parts = on.reader.unflatten(equation.params["tree"], operands)
+    source, target, semaphore, _, device = parts
+    if device is not None:
+        raise on.refuse("a copy to another device")
+    copy = Copy(view_of(on, source), view_of(on, target), bool(equation.params.get("add")))
+    counter = view_of(on, semaphore)
+    if not copy.add:
+        # nobody knows what is there until it is waited for
+        kind = copy.target.memory
+        lost = on.numbers.undefined(copy.target.shape)
+        if isinstance(kind.value, Known):
+            lost = Known(on.numbers.garbage(copy.target.shape, kind.dtype))
+        store(on, copy.target, lost)
+    counter.memory.waiting.setdefault(int(_places(counter).reshape(-1)[0]), []).append(copy)
+    return []
+
+
+def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    source, target, semaphore, _, device = on.reader.unflatten(equation.params["tree"], operands)
+    if device is not None:
+        raise on.refuse("a copy to another device")
+    counter = view_of(on, semaphore)
+    waiting = counter.memory.waiting.get(int(_places(counter).reshape(-1)[0]), [])
+    size = prod(view_of(on, target).shape if target is not None else view_of(on, source).shape)
+    landed = 0
+    while landed < size:
+        if not waiting:
+            raise on.refuse("a wait for a copy that nobody started")
+        copy = waiting.pop(0)
+        landed += prod(copy.target.shape)
+        land(on, copy)
+    return []
+
+
+def land(on: Any, copy: Copy) -> None:
+    """The copy is done."""
+    value = load(on, copy.source)
+    if tuple(value.shape) != copy.target.shape:
+        value = moved(on.numbers, value, lambda r: r.reshape(copy.target.shape))
+    if copy.add:
+        value = on.numbers.add(on.data(load(on, copy.target)), on.data(value))
+    store(on, copy.target, value)
+
+
+def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    jaxpr = equation.params["jaxpr"]
+    inner, _ = on.reader.opened(jaxpr)
+    return list(on.run(jaxpr, [*operands, *(fresh(on, v.aval) for v in inner.invars)]))
+
+
+def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    if equation.outvars:
+        raise on.refuse(f"the primitive {equation.primitive.name}")
+    return []
+
+
+def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return [fresh(on, equation.outvars[0].aval)]
+
+
+def _new(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """A reference that JAX makes of a value."""
+    return [Memory(operands[0], equation.invars[0].aval.dtype)]
+
+
+PRIMITIVES = {
+    "get": _get,
+    "swap": _swap,
+    "addupdate": _added,
+    "masked_load": _masked_load,
+    "load": _masked_load,
+    "masked_swap": _masked_swap,
+    "dma_start": _start,
+    "dma_wait": _wait,
+    "run_scoped": _run_scoped,
+    "empty_ref": _fresh,
+    "ref": _new,
+    **dict.fromkeys(
+        ("semaphore_signal", "semaphore_wait", "delay", "debug_print", "debug_callback", "trace_start", "trace_stop",
+         "trace_value", "check"),
+        _nothing,
+    ),
+}  # fmt: skip

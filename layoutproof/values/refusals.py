@@ -1,0 +1,27 @@
+"""What a walk meets and does not model."""
+
+from __future__ import annotations
+
+
+class NotModelled(Exception):
+    """Something that has no value here. what: in words.  place: `file:line`, "" where nobody knows."""
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(what)
+        self.what, self.place = what, place
+
+
+class OutOfBounds(Exception):
+    """A load or a store beyond what it is of. what: in words.  place: `file:line`."""
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(what)
+        self.what, self.place = what, place
+
+
+class Levels(Exception):
+    """The chain of fields is too short for what is nested."""
+
+
+class Collision(Exception):
+    """Two sets have the same number by chance: the point is drawn again."""

@@ -1,0 +1,154 @@
+"""One walk over a jaxpr: every equation is computed on a kind of number, in the order in which it is written.
+
+Integers and truth values that follow from the code alone are known, and computed by NumPy at their own width; so are
+floats of the code. Everything else is data, arrays of the kind of number. The walk takes what JAX's eager evaluation
+would take, Pallas kernels included: their programs one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from layoutproof.core.errors import failure
+from layoutproof.values import contractions, control, elementwise, kernels, movement, references
+from layoutproof.values.known import Known, data_of, known_of
+from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+
+MOST_EQUATIONS = 20_000_000
+"""Equations that one walk computes."""
+
+Rule = Callable[["Walk", Any, list[Any]], list[Any]]
+
+PRIMITIVES: Mapping[str, Rule] = {
+    **elementwise.PRIMITIVES,
+    **movement.PRIMITIVES,
+    **contractions.PRIMITIVES,
+    **references.PRIMITIVES,
+    **control.PRIMITIVES,
+    **kernels.PRIMITIVES,
+}
+"""Primitive -> (walk, equation, operands) -> results."""
+
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("argmax", "argmin", "sort", "top_k", "approx_top_k"), "an order of data"),
+    **dict.fromkeys(("psum", "all_gather", "ppermute", "all_to_all", "shard_map", "psum_invariant"), "several devices"),
+    **dict.fromkeys(
+        ("random_bits", "threefry2x32", "prng_random_bits", "prng_seed"), "random numbers of a key that is data"
+    ),
+    "fft": "a Fourier transform",
+    "triangular_solve": "a triangular system",
+    "cholesky": "a factorisation of data",
+    "device_id": "several devices",
+    "get_barrier_semaphore": "several devices",
+}
+"""Primitives that are known and not modelled, and why."""
+
+
+class Walk:
+    """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`."""
+
+    def __init__(self, numbers: Any, reader: Any) -> None:
+        self.numbers = numbers
+        self.reader = reader
+        self.programs: kernels.Programs | None = None
+        self.equation: Any = None
+        self.seen = 0
+        self._around: list[Any] = []
+        self._needed: dict[int, tuple[Any, frozenset[int]]] = {}
+
+    def place(self) -> str:
+        """`file:line` of the equation that is computed, or of the one that it is in."""
+        for equation in (self.equation, *reversed(self._around)):
+            if equation is not None and (found := self.reader.place_of(equation)):
+                return str(found)
+        return ""
+
+    def refuse(self, what: str) -> NotModelled:
+        """What to raise."""
+        return NotModelled(what, self.place())
+
+    def data(self, value: Any) -> Any:
+        """A value as data."""
+        return data_of(self.numbers, value)
+
+    def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
+        """The results of a jaxpr for some values."""
+        inner, consts = self.reader.opened(jaxpr)
+        if len(arguments) == len(inner.invars):
+            known, given = [known_of(c) for c in consts], list(arguments)
+        else:
+            # run_scoped: the outer references are the constants
+            known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
+        values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
+        values.update(zip(inner.invars, given, strict=True))
+        around, self.equation = self.equation, self.equation
+        self._around.append(around)
+        needed = self._used(inner)
+        for k, equation in enumerate(inner.eqns):
+            if k not in needed:
+                values.update(dict.fromkeys(equation.outvars))
+                continue
+            self.equation = equation
+            operands = [known_of(a.val) if hasattr(a, "val") else values[a] for a in equation.invars]
+            for variable, result in zip(equation.outvars, self._results(equation, operands), strict=True):
+                values[variable] = result
+        self.equation = around
+        self._around.pop()
+        return [known_of(a.val) if hasattr(a, "val") else values[a] for a in inner.outvars]
+
+    def _used(self, jaxpr: Any) -> frozenset[int]:
+        """The equations of a jaxpr whose results somebody looks at, or that touch memory."""
+        known = self._needed.get(id(jaxpr))
+        if known is not None:
+            return known[1]
+        wanted = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+        found = set()
+        for k in range(len(jaxpr.eqns) - 1, -1, -1):
+            equation = jaxpr.eqns[k]
+            touches = any(hasattr(v.aval, "inner_aval") for v in equation.invars if not hasattr(v, "val"))
+            if touches or equation.effects or not wanted.isdisjoint(equation.outvars):
+                found.add(k)
+                wanted.update(v for v in equation.invars if not hasattr(v, "val"))
+        # with the jaxpr itself, so that its identity stays its own
+        self._needed[id(jaxpr)] = jaxpr, frozenset(found)
+        return self._needed[id(jaxpr)][1]
+
+    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        self.seen += 1
+        if self.seen > MOST_EQUATIONS:
+            raise self.refuse(f"more than {MOST_EQUATIONS} equations")
+        name = equation.primitive.name
+        rule = PRIMITIVES.get(name)
+        try:
+            if rule is not None:
+                return rule(self, equation, operands)
+            if operands and all(isinstance(o, Known) for o in operands):
+                return evaluated(equation, operands)
+        except (NotModelled, OutOfBounds) as refusal:
+            refusal.place = refusal.place or self.place()
+            raise
+        except (Levels, Collision, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            # a form of an operation that nobody has read: it is unknown, with our own words for it
+            raise self.refuse(f"{name}: {failure(error)}") from error
+        raise self.refuse(REFUSED.get(name, f"the primitive {name}"))
+
+
+def evaluated(equation: Any, operands: Sequence[Known]) -> list[Any]:
+    """An equation of numbers that are known, computed by JAX itself."""
+    import jax
+
+    primitive, params = equation.primitive, equation.params
+    given = [
+        o.array if hasattr(o.array, "dtype") and not isinstance(o.array, np.ndarray)
+        else jax.numpy.asarray(o.array, v.aval.dtype)
+        for o, v in zip(operands, equation.invars, strict=True)
+    ]  # fmt: skip
+    with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
+        found = primitive.bind(*given, **params)
+    sampled = any(o.sampled for o in operands)
+    return [known_of(f, sampled) for f in (found if primitive.multiple_results else [found])]

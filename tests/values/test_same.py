@@ -1,0 +1,171 @@
+"""Functions and their references: what is right is sampled, what is wrong is refuted, the rest is unknown by name."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import layoutproof as lp
+from layoutproof.cli.main import run
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+same_cases = pytest.importorskip("tests.values.same_cases")
+
+ROWS = "f32[16,32]"
+FLOATS = jax.ShapeDtypeStruct((16, 32), jnp.float32)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"),
+    [("", "sampled"), ("reset late", "refuted"), ("mask off by one", "refuted"), ("mask short", "refuted"),
+     ("transposed", "refuted")],
+)  # fmt: skip
+def test_a_matmul_with_a_masked_tail(wrong: str, verdict: str) -> None:
+    """Sums through scratch; what the mask leaves in is undefined, and stays so times 0."""
+    found = lp.same(same_cases.matmul(wrong), lambda x, y: x @ y, "f32[32,48]", "f32[48,32]")
+    assert found.verdict.value == verdict
+    if verdict == "sampled":
+        assert "2^" in found.chance
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"), [("", "sampled"), ("starts at 0", "sampled"), ("not rescaled", "refuted")]
+)
+def test_an_online_softmax(wrong: str, verdict: str) -> None:
+    """Over the reals a running maximum that starts at 0 is right."""
+    found = lp.same(same_cases.softmax(wrong), lambda x: jax.nn.softmax(x, -1), "f32[16,24]")
+    assert found.verdict.value == verdict
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [("", "sampled"), ("no wait", "refuted"), ("rows", "refuted")])
+def test_copies_land_when_they_are_waited_for(wrong: str, verdict: str) -> None:
+    """What is read before the wait is undefined."""
+    assert lp.same(same_cases.copied(wrong), lambda x: 2 * x, "f32[24,128]").verdict.value == verdict
+
+
+PAIRS: list[tuple[str, Any, Any, str]] = [
+    ("relu", lambda x: jnp.where(x > 0, x, 0), jax.nn.relu, "sampled"),
+    ("relu from 1", lambda x: jnp.where(x > 1, x, 0), jax.nn.relu, "refuted"),
+    ("silu", lambda x: x / (1 + jnp.exp(-x)), jax.nn.silu, "sampled"),
+    ("gelu", jax.nn.gelu, lambda x: jax.nn.gelu(x, approximate=False), "refuted"),
+    ("layer norm", lambda x: (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(
+        (x * x).mean(-1, keepdims=True) - x.mean(-1, keepdims=True) ** 2 + 1e-5),
+     lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5), "sampled"),
+    ("eps", lambda x: x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6),
+     lambda x: x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5), "refuted"),
+    ("log softmax", lambda x: x - jnp.log(jnp.exp(x).sum(-1, keepdims=True)), jax.nn.log_softmax, "sampled"),
+    ("abs", lambda x: jnp.maximum(x, -x), jnp.abs, "sampled"),
+    ("scale", lambda x: x / np.sqrt(128), lambda x: x * (1 / np.sqrt(128)), "sampled"),
+    ("zeros", jnp.zeros_like, jax.nn.relu, "refuted"),
+    ("float8", lambda x: x.astype(jnp.float8_e4m3fn).astype(jnp.float32), lambda x: x, "refuted"),
+    ("sorted", lambda x: jnp.sort(x, -1), lambda x: jnp.sort(x, -1), "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "theirs", "verdict"), [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize("kernel", [False, True], ids=["plain", "kernel"])
+def test_functions_of_rows(ours: Any, theirs: Any, verdict: str, kernel: bool) -> None:
+    """In a kernel and without one they are judged alike."""
+    found = lp.same(same_cases.rows_of(ours) if kernel else ours, theirs, ROWS)
+    assert found.verdict.value == verdict, found.reason
+
+
+def test_integers_that_may_wrap_are_drawn_and_named() -> None:
+    """An int8 product kept in int8 is no int32 product; with room for it, integers are data."""
+    x, y = "s8[8,256]", "s8[256,8]"
+
+    def wide(x: Any, y: Any) -> Any:
+        return jnp.dot(x.astype(jnp.int32), y.astype(jnp.int32))
+
+    def kept(x: Any, y: Any) -> Any:
+        return jnp.dot(x, y, preferred_element_type=jnp.int8).astype(jnp.int32)
+
+    right = lp.same(lambda x, y: jnp.dot(x, y, preferred_element_type=jnp.int32), wide, x, y)
+    assert (right.verdict, right.comparison.drawn) == (lp.Verdict.SAMPLED, ())
+    assert lp.same(kept, wide, x, y).verdict is lp.Verdict.REFUTED
+
+
+def test_tables_are_used_as_they_are() -> None:
+    """A gather by a given table, and another one."""
+    table = np.array([3, 0, 2, 2])
+    assert lp.same(lambda t, x: x[t], lambda t, x: x[jnp.array([3, 0, 2, 2])], table, ROWS).verdict.value == "sampled"
+    assert lp.same(lambda t, x: x[t], lambda t, x: x[jnp.array([3, 0, 2, 1])], table, ROWS).verdict.value == "refuted"
+
+
+def test_gradients_trees_and_outputs() -> None:
+    """A gradient may be wrong where the value is right; arguments and results are trees."""
+
+    @jax.custom_vjp
+    def halved(x: Any) -> Any:
+        return x * x
+
+    halved.defvjp(lambda x: (x * x, x), lambda x, ct: (x * ct,))
+    assert lp.same(halved, lambda x: x * x, ROWS).verdict.value == "sampled"
+    assert lp.same(halved, lambda x: x * x, ROWS, gradient=True).verdict.value == "refuted"
+    tree = {"a": FLOATS, "b": FLOATS}
+    assert lp.same(lambda p: [p["a"] + p["b"], p["a"]], lambda p: [p["b"] + p["a"], p["b"]], tree).exit_code == 1
+    kept = lp.same(lambda p: [p["a"] + p["b"], p["a"]], lambda p: [p["b"] + p["a"], p["b"]], tree, outputs=[0])
+    assert kept.verdict.value == "sampled"
+
+
+def test_a_refutation_shows_the_first_element_and_both_values() -> None:
+    """In row-major order, on float64."""
+    found = lp.same(lambda x: x.at[3, 5].add(1.0), lambda x: x, ROWS)
+    (finding,) = found.findings
+    assert finding.counterexample == {"output": (0,), "element": (3, 5)}
+    assert finding.figures["different"] == 1
+    assert finding.figures["value"] - finding.figures["reference_value"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "args", "said"),
+    [
+        (lambda x: x, lambda x: x[:1], (ROWS,), "output 0 of <lambda> is [16, 32], and of <lambda> [1, 32]"),
+        (lambda x: (x, x), lambda x: x, (ROWS,), "gives 2 outputs"),
+        (lambda x: x @ x, lambda x: x, (ROWS,), "dot_general"),
+        (lambda x: x, lambda x: x, ("f32[100000,100000]",), "more than"),
+    ],
+)
+def test_bad_input_is_one_line(ours: Any, theirs: Any, args: tuple[str, ...], said: str) -> None:
+    """A LayoutError that names what is wrong."""
+    with pytest.raises(lp.LayoutError) as error:
+        lp.same(ours, theirs, *args)
+    assert said in str(error.value)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit codes 0, 1, 3; what it prints as JSON is what its schema says."""
+    from layoutproof.cli.documents import adapter
+
+    text = "import jax.numpy as jnp\n\n\ndef f(x):\n    return x * (1 + x)\n\n\ndef g(x):\n    return x + x * x\n\n\n"
+    text += "def h(x):\n    return x - x * x\n\n\ndef s(x):\n    return jnp.sort(x)\n"
+    (tmp_path / "ops.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for name, code in (("f", 0), ("h", 1), ("s", 3)):
+        asked = ["same", f"ops.py:{name}", "--reference", "ops.py:g", "--args", "f32[8]"]
+        assert run(asked) == code
+        capsys.readouterr()
+        assert run([*asked, "--json"]) == code
+        out = capsys.readouterr().out
+        adapter("same").validate_json(out)
+        assert json.loads(out)["exit_code"] == code
+    assert run(["same", "ops.py:f", "--reference", "ops.py:g", "--args", "f32[8]", "--strict"]) == 3
+
+
+def test_the_page_prints_what_it_says() -> None:
+    """The program of docs/same.md."""
+    page = (Path(__file__).parents[2] / "docs" / "same.md").read_text("utf-8")
+    found = re.search(r"```python\n(.*?)```\n```text\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(found[1], "same.md", "exec"), {})
+    assert printed.getvalue() == found[2]
