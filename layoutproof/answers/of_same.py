@@ -195,12 +195,6 @@ def same(
 
     Raises:
         LayoutError: The input is wrong: shapes that do not fit, outputs that are not alike, a function that raises.
-
-    >>> import jax.numpy as jnp
-    >>> print(same(lambda x: x * (1 + x), lambda x: x + x * x, "f32[4]").verdict.value)
-    sampled
-    >>> same(lambda x: jnp.sum(x), lambda x: jnp.sum(x[:-1]), "f32[4]").verdict.value
-    'refuted'
     """
     if not isinstance(points, int) or not 1 <= points <= 100:
         raise LayoutError(f"points are a whole number from 1 to 100, not {shorten(repr(points), 40)}")

@@ -4,7 +4,7 @@
 >>> i = Term("name", "carry1")
 >>> forms = closed_form(Loop("loop1", None), {"carry1": Term("int", 3)}, {"carry1": Term("+", i, Term("int", 2))})
 >>> str(forms["carry1"])
-'3 + 2 * loop1'
+'loop1 * 2 + 3'
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ simple rational, a simple rational times ln 2 or by it. Any other is the binary 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ def literals(x: Array) -> Numbers:
             good &= left & (np.abs(np.sqrt(top / bottom) - np.abs(x)) <= CLOSE * np.abs(x))
         for k in np.flatnonzero(good):
             inside, outside = _squarefree(int(top[k]) * int(bottom[k]))
-            n[k], d[k], root[k] = (outside if x[k] > 0 else -outside), bottom[k], inside
+            common = gcd(outside, int(bottom[k]))
+            n[k], d[k], root[k] = np.sign(x[k]) * (outside // common), bottom[k] // common, inside
         left[good] = False
     for log in (1, -1):
         if left.any():
