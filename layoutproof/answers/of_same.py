@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from layoutproof.core.document import document
@@ -240,7 +241,7 @@ def same(
             arrays, shapes, calls = _gradients(jax, arrays, shapes, calls, traced[1])
             traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
             outputs = None
-        elements = sum(_size(i.shape) for i in arrays) + sum(_size(a.shape) for t in traced for a in t.out_avals)
+        elements = sum(prod(i.shape) for i in arrays) + sum(prod(a.shape) for t in traced for a in t.out_avals)
         if elements > MOST_ELEMENTS:
             raise LayoutError(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
         premises = _premises(calls[0], arrays, shapes, target, assume, where)
@@ -253,13 +254,6 @@ def _name(function: Callable[..., Any] | str) -> str:
         inner = getattr(function, "func", function)
         return str(getattr(inner, "__name__", type(function).__name__))
     return str(function).rpartition(":")[2]
-
-
-def _size(shape: Sequence[int]) -> int:
-    total = 1
-    for n in shape:
-        total *= int(n)
-    return total
 
 
 def _known(leaf: Any) -> Any:

@@ -8,7 +8,7 @@ answer is unknown, with both.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,6 @@ class _Field:
     place: str = ""
     points: int = 0
     axioms: set[str] = field(default_factory=set)
-    differs: list[Array] = field(default_factory=list)
     bits: int = 0
 
 
@@ -119,7 +118,7 @@ def compare(
     """
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
     found = _compare(sides, inputs, reader, points, outputs, tick)
-    if not integers or not _wants_integers(found):
+    if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
     worst: Comparison | None = None
@@ -128,21 +127,11 @@ def compare(
         chosen = [_given(i, rng) if i in integers else i for i in inputs]
         again = _compare(sides, chosen, reader, points, outputs, tick)
         said = tuple(f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}" for i in integers)
-        again = Comparison(**{**_fields(again), "drawn": said})
+        again = replace(again, drawn=said)
         if worst is None or again.verdict < worst.verdict:
             worst = again
     assert worst is not None
     return worst
-
-
-def _fields(found: Comparison) -> dict[str, Any]:
-    return (
-        {name: getattr(found, name) for name in found.__slots__} if hasattr(found, "__slots__") else dict(vars(found))
-    )
-
-
-def _wants_integers(found: Comparison) -> bool:
-    return found.verdict is Verdict.UNKNOWN and bool(found.reason)
 
 
 def _given(i: Input, rng: np.random.Generator) -> Input:
@@ -274,7 +263,6 @@ def _at_points(
                 t.differs | different & says, t.doubtful | different & ~says, t.agrees | ~different & says
             )
         found.points = done
-        found.differs = [t.differs for t in tallies]
         if any(t.differs.any() for t in tallies):
             found.state = "differs"
             return found

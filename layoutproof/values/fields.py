@@ -153,10 +153,6 @@ class Prime:
         found: Array = ((top * 2**16 + between) % p * 2**16 + bottom) % p
         return found
 
-    def number(self, numerator: int, denominator: int) -> int:
-        """A rational number."""
-        return numerator * pow(denominator, -1, self.p) % self.p
-
 
 def generator(p: int) -> int:
     """A square that generates the squares of a field whose (p - 1) / 2 is prime."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Memory, View, fresh, store
+from layoutproof.values.references import Memory, View, fresh, store, unwritten
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
@@ -112,7 +112,7 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
     array, inside = _inside(starts, shape)
     if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
         return Memory(moved(on.numbers, whole.value, lambda r: r[array].reshape(shown)), whole.dtype, whole.name)
-    empty = Memory(_nobodys(on, extents, whole.dtype), whole.dtype, whole.name)
+    empty = Memory(unwritten(on, extents, whole.dtype), whole.dtype, whole.name)
     if isinstance(whole.value, Known) != isinstance(empty.value, Known):
         empty.value = on.data(empty.value) if isinstance(empty.value, Known) else on.numbers.undefined(extents)
     part = moved(on.numbers, whole.value, lambda r: r[array])
@@ -125,13 +125,6 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
         return out.reshape(shown)
 
     return Memory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name)
-
-
-def _nobodys(on: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """Memory that nobody wrote."""
-    if getattr(dtype, "kind", "f") in "iub":
-        return Known(on.numbers.garbage(shape, dtype))
-    return on.numbers.undefined(shape)
 
 
 def _written(on: Any, window: _Window) -> None:
@@ -175,7 +168,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         else:
             aval = block.array_aval
             dtype = aval.dtype
-            whole = Memory(_nobodys(on, aval.shape, dtype), dtype, f"outputs[{k - mapping.num_inputs}]")
+            whole = Memory(unwritten(on, aval.shape, dtype), dtype, f"outputs[{k - mapping.num_inputs}]")
         memory = on.reader.memory_of(getattr(block, "transformed_block_aval", block.block_aval))
         windows.append(_Window(whole, block, output, memory not in ("any", "hbm")))
     scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch_avals)]
@@ -193,7 +186,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 if window.output:
                     _written(on, window)
                     extents = _shown(window.block)
-                    window.memory = Memory(_nobodys(on, extents, window.whole.dtype), window.whole.dtype)
+                    window.memory = Memory(unwritten(on, extents, window.whole.dtype), window.whole.dtype)
                 else:
                     window.memory = _fetched(on, window, starts)
                 window.at = starts

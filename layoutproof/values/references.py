@@ -58,9 +58,14 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
     dtype = getattr(aval, "dtype", None)
     if on.reader.memory_of(aval) == "semaphore":
         return Semaphore(shape)
+    return Memory(unwritten(on, shape, dtype), dtype, name)
+
+
+def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """What is in memory that nobody wrote: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
-        return Memory(Known(on.numbers.garbage(shape, dtype)), dtype, name)
-    return Memory(on.numbers.undefined(shape), dtype, name)
+        return Known(on.numbers.garbage(shape, dtype))
+    return on.numbers.undefined(shape)
 
 
 def view_of(on: Any, value: Any) -> View:
@@ -162,12 +167,6 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
         found = np.where(inside_all, base[mesh], -1).reshape(shape)
         return View(view.memory, found, found.shape)
     found = base[tuple(pieces)]
-    if arrays:
-        # the dimensions of index arrays come first, as JAX has it
-        at = [k for k, p in enumerate(pieces) if not isinstance(p, slice)]
-        if at != list(range(at[0], at[0] + len(at))) or at[0]:
-            expected = found
-            found = expected
     return View(view.memory, np.asarray(found), np.asarray(found).shape)
 
 
@@ -182,7 +181,7 @@ def load(on: Any, view: View) -> Any:
     return moved(on.numbers, memory.value, lambda r: r.reshape(-1)[at])
 
 
-def store(on: Any, view: View, value: Any, mask: Array | None = None, whole: bool = True) -> None:
+def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     """Puts a value there; with a mask where it holds."""
     memory = view.memory
     if isinstance(memory.value, Known) != isinstance(value, Known):

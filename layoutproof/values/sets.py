@@ -31,9 +31,10 @@ class Sets:
         residues: [rows, columns].  leaves: which entries are numbers.  maxima: which of these are maxima themselves.
         """
         if residues.shape[1] == 2:
-            # a running maximum is often kept once for each lane
-            pairs = np.stack([residues * 4 + leaves + 2 * maxima], -1)[..., 0]
-            distinct, where = _distinct(pairs[:, 0] << 33 ^ pairs[:, 1])
+            # A running maximum is often kept once for each lane.
+            # The two words of a pair do not fit 64 bits side by side, so the pair is mixed.
+            pairs = residues * 4 + leaves + 2 * maxima
+            distinct, where = _distinct(mixed(pairs[:, 0], 0) ^ mixed(pairs[:, 1], 1))
             first = np.zeros(distinct.size, np.int64)
             first[where[::-1]] = np.arange(len(residues))[::-1]
             if distinct.size < len(residues):

@@ -169,3 +169,15 @@ def test_the_page_prints_what_it_says() -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(found[1], "same.md", "exec"), {})
     assert printed.getvalue() == found[2]
+
+
+def test_pairs_that_differ_have_different_maxima() -> None:
+    """Two words of 33 bits do not fit 64 bits: pairs whose low words differ in the top bits were taken as one."""
+    import numpy as np
+
+    from layoutproof.values.sets import Sets
+
+    pairs = np.array([[5, 7], [5 + 2**29, 7]])
+    every, none = np.ones(pairs.shape, bool), np.zeros(pairs.shape, bool)
+    (one, other), _ = Sets(2147483579, 3).maximum(pairs, every, none)
+    assert one != other
