@@ -237,10 +237,15 @@ def _letters(kind: Any, value: Any, flags: int) -> int:
     return ~found & _ALL if negated else found
 
 
+@cache
+def letter(character: str) -> int:
+    """A character as a set of letters of the automata."""
+    # one that is not of the alphabet stands for itself by the last one of it
+    return 1 << (_ALPHABET.index(character) if character in _ALPHABET else len(_ALPHABET) - 1)
+
+
 def _letter(code: int) -> int:
-    letter = chr(code)
-    # a letter that is not of the alphabet stands for itself by the last one of it
-    return 1 << _ALPHABET.index(letter) if letter in _ALPHABET else 1 << len(_ALPHABET) - 1
+    return letter(chr(code))
 
 
 @cache

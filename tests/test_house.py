@@ -141,7 +141,7 @@ def test_what_is_remembered_has_a_bound() -> None:
 
 def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
-    from layoutproof.changes import lock_head, rules, states
+    from layoutproof.changes import lock_head, states
     from layoutproof.core import bounds, files
     from layoutproof.hlotext import lines
     from layoutproof.layouts.sharding import text as sharding
@@ -161,7 +161,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
             f"{files.MAX_YAML >> 20} MiB, {positions.MAX_DEPTH} levels, "
             f"{positions.MAX_NODES:,} values with aliases expanded"
         ),
-        "`pyproject.toml`": f"{rules.MAX_CONFIG >> 20} MiB",
+        "`pyproject.toml`": f"{files.MAX_CONFIG >> 20} MiB, keys of {files.MOST_PARTS} parts",
         "a layout's text (XLA, sharding)": f"{xla.MAX_TEXT:,} characters",
         "an HLO operation within operations": f"{bounds.DEEPEST} levels",
         "a number in an HLO dump": f"{lines.MOST_DIGITS:,} digits",

@@ -16,10 +16,10 @@ from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME, RENEW
 from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
 from layoutproof.changes.rules import Rules
-from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
+from layoutproof.compiler.tracing import Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import read
+from layoutproof.core.files import MAX_CONFIG, read
 from layoutproof.core.finding import Answer, Finding, Report, wrong_input
 from layoutproof.formats import render
 

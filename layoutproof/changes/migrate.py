@@ -25,10 +25,10 @@ from typing import Any
 from layoutproof.changes import drift, migrate_lock, policy
 from layoutproof.changes.lock_head import paths_of, version_of
 from layoutproof.changes.report import Judges
-from layoutproof.changes.rules import MAX_CONFIG, PYPROJECT, rules_in
+from layoutproof.changes.rules import PYPROJECT, rules_in
 from layoutproof.changes.states import File, here
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import YAML_ENDS, read
+from layoutproof.core.files import MAX_CONFIG, YAML_ENDS, read
 from layoutproof.specs.check import run
 from layoutproof.specs.positions import Node, read_yaml
 from layoutproof.specs.spec import Check, read_spec

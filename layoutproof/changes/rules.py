@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,18 @@ from typing import Any
 from layoutproof.changes.classes import text_of
 from layoutproof.compiler.tracing import PYPROJECT as PYPROJECT
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MIB, read
+from layoutproof.core.files import MAX_CONFIG, read, toml_of
 
 Rules = Mapping[str, Any] | LayoutError
 """The gate's table of a pyproject.toml as plain data, or why there is none to be read."""
-MAX_CONFIG = 4 * MIB
 
 
 def rules_in(text: str | bytes, place: str) -> Rules:
     """The gate's rules in a pyproject.toml; empty where it has none, a LayoutError where it is no TOML."""
     try:
-        found: Any = tomllib.loads(text.decode() if isinstance(text, bytes) else text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return LayoutError(f"{place}: not TOML: {error}")
-    except RecursionError:
-        return LayoutError(f"{place}: not TOML that can be read: it is nested too deep")
+        found: Any = toml_of(text, place)
+    except LayoutError as error:
+        return error
     for key in ("tool", "layoutproof", "gate"):
         found = found.get(key, {})
         if not isinstance(found, dict):

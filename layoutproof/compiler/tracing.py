@@ -19,7 +19,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,14 +29,13 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 from layoutproof.core.errors import LayoutError, Unsupported, closest, shorten
-from layoutproof.core.files import read
+from layoutproof.core.files import MAX_CONFIG, read, toml_of
 
 T = TypeVar("T")
 R = TypeVar("R")
 _MOST_WRAPPED = 100
 
 PYPROJECT = "pyproject.toml"
-MAX_CONFIG = 1 << 24
 NOT_TRACED = "not traced: "
 """Starts the reason of what is unknown because its code was not run."""
 
@@ -113,11 +111,9 @@ def stated(data: bytes, place: str) -> Tracing:
     ('pkg.kernels',)
     """
     try:
-        found: Any = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return Tracing(on=False, source=f"{place}: not TOML: {error}")
-    except RecursionError:
-        return Tracing(on=False, source=f"{place}: not TOML that can be read: it is nested too deep")
+        found: Any = toml_of(data, place)
+    except LayoutError as error:
+        return Tracing(on=False, source=error.problem)
     for key in ("tool", "layoutproof"):
         found = found.get(key, {})
         if not isinstance(found, dict):

@@ -12,8 +12,10 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 import sys
+import tomllib
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +41,12 @@ PROGRAM_ENDS = (".json",)
 """What the name of a compiled program's record ends with."""
 RECORD_ENDS = (".jsonl", ".jsonl.gz")
 """How the names of records of traced Pallas calls end."""
+
+MAX_CONFIG = 4 * MIB
+"""Bytes of a pyproject.toml."""
+MOST_PARTS = 100
+"""Of one key of it, `a.b.c`."""
+_OF_KEY = re.compile(r"""([\w\-]++|"[^"\n]*+"|'[^'\n]*+')|[^\S\n]++|[^\w\-]""")
 
 _GZIP = b"\x1f\x8b"
 _KINDS = (
@@ -96,6 +104,39 @@ def read_json(path: str | Path, most: int) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise LayoutError(f"no JSON: {error}", file=str(path)) from None
+
+
+def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
+    """What a text of TOML holds. Raises LayoutError, which begins with `place`, where it is none.
+
+    Python's reader takes a time that grows with the square of the parts of one key, `a.b.c`: they are counted before.
+
+    >>> toml_of("a.b = 1", "pyproject.toml")
+    {'a': {'b': 1}}
+    """
+    try:
+        text = data.decode() if isinstance(data, bytes) else data
+        if _parts(text) <= MOST_PARTS:
+            return tomllib.loads(text)
+    except RecursionError:
+        raise LayoutError(f"{place}: not TOML that can be read: it is nested too deep") from None
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, and a number of thousands of digits
+        raise LayoutError(f"{place}: not TOML: {error}") from None
+    raise LayoutError(f"{place}: not TOML that can be read: a key of more than {MOST_PARTS} parts")
+
+
+def _parts(text: str) -> int:
+    """Of the longest of what may be keys."""
+    longest, parts, dotted = 1, 1, False
+    for found in _OF_KEY.finditer(text):
+        if found[0] == ".":
+            dotted = not dotted
+        elif found[1]:
+            parts, dotted = parts + 1 if dotted else 1, False
+            longest = max(longest, parts)
+        elif not found[0].isspace() or found[0] == "\n":
+            dotted = False
+    return longest
 
 
 def not_there(given: str | Path) -> LayoutError:

@@ -56,7 +56,7 @@ def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
 def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
     match node:
         case ast.Call(func=ast.Name(id="P" | "PartitionSpec"), keywords=[]):
-            return ("P", _spec(ast.get_source_segment(text, node) or "", mesh))
+            return ("P", _spec(ast.unparse(node), mesh))
         case ast.Dict(keys=keys, values=values):
             names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
             if all(isinstance(name, str | int) for name in names):
@@ -71,12 +71,14 @@ def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
 def _spec(text: str, mesh: Mapping[str, int]) -> Spec:
     found = spec_of(text).entries
     used = [axis for entry in found for axis in (entry if isinstance(entry, tuple) else (entry,)) if axis is not None]
+    seen = set[str]()
     for axis in used:
         if axis not in mesh:
             have = f"its axes are {', '.join(mesh)}" if mesh else "there is no mesh"
             raise LayoutError(f"the mesh has no axis {axis!r}; {have}{closest(axis, mesh)}", text=text[:200])
-        if used.count(axis) > 1:
+        if axis in seen:
             raise LayoutError(f"the axis {axis!r} splits two dimensions", text=text[:200])
+        seen.add(axis)
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 from layoutproof.changes.compare import compare, pairs_of
 from layoutproof.changes.rules import rules_in
 from layoutproof.changes.states import File, State, on_disk, pair
+from layoutproof.compiler.tracing import stated
 from layoutproof.core.errors import LayoutError
 
 HLO = b"HloModule jit_f, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n"
@@ -112,3 +113,16 @@ def test_search_files_are_no_specs() -> None:
     alone = compare(state(s__yaml=problem), state(s__yaml=problem + b"#"), {}, today=TODAY)
     assert alone.exit_code == 2
     assert "claims nothing" in alone.findings[0].reason
+
+
+@pytest.mark.parametrize("key", ["a.", "'a b' . ", '"a".'])
+def test_a_key_of_many_parts_is_not_read(key: str) -> None:
+    """Python's reader takes a time that grows with their square: 4 MiB of them would take an hour."""
+    words = f"{key * 100}a = 1"
+    assert str(rules_in(words, "p")) == "p: not TOML that can be read: a key of more than 100 parts"
+    assert stated(words.encode(), "p").source == "p: not TOML that can be read: a key of more than 100 parts"
+    assert rules_in(f"{key * 99}a = 1\nb = '{'a.' * 500}'", "p") == {}
+
+
+def test_a_number_of_thousands_of_digits_is_no_toml() -> None:
+    assert str(rules_in(f"a = {'7' * 5000}", "p")).startswith("p: not TOML: Exceeds the limit")

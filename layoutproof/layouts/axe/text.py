@@ -87,12 +87,14 @@ def _terms(body: Span) -> list[tuple[int, Span]]:
     """The summands and their signs, split at + and - outside brackets."""
     terms: list[tuple[int, Span]] = []
     start, sign = body.start, 1
+    seen = start
     for found in body.outside(_SIGN):
         # a sign right after a sign, as in `+ -3@m`, belongs to the number, and so does `*`, `//` before one
-        if _seen(body.text[start : found.start()]):
+        if _seen(body.text[seen : found.start()]):
             terms.append((sign, body.part(start, found.start())))
             start, sign = found.end(), 1 if found[0] == "+" else -1
-    if not _seen(body.text[start : body.end]):
+        seen = found.end()
+    if not _seen(body.text[seen : body.end]):
         raise body.refuse("a summand is missing", body.end)
     return [*terms, (sign, body.part(start, body.end))]
 

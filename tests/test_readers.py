@@ -1,0 +1,79 @@
+"""Every reader of a stranger's text takes steps that grow as the text does, whatever the text is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.hangs import HANGS
+
+PROGRAM = """
+import json, sys
+from tests import steps
+steps.install()
+from benchmarks.readers import READERS, said, texts
+
+found = {}
+for name in json.loads(sys.argv[1]) or READERS:
+    of = READERS[name]
+    for text in texts(of, name):
+        said(of.read, text.of(100))
+        counted = []
+        for length in (500, 1_000):
+            before = steps.steps
+            said(of.read, text.of(length))
+            counted.append(steps.steps - before)
+        if counted[1] > 2.6 * counted[0]:
+            found[f"{name}: {text.again!r} in {text.begin!r}"] = counted
+print(json.dumps(found))
+"""
+"""Of the first 100 characters is asked what is imported, or kept, once."""
+
+
+def found(program: str, *given: str) -> dict[str, list[int]]:
+    """What a process says in which the steps of the package are counted."""
+    done = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, timeout=HANGS)
+    assert done.stderr == ""
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_a_text_that_is_twice_as_long_is_twice_the_work() -> None:
+    """Line ends, brackets and quotes that nobody closes, digits, computations on one line: no reader goes back."""
+    assert found(PROGRAM, "[]") == {}
+
+
+FAULTS = {
+    "a copy of the rest": "while text:\n    text = text[1:]",
+    "a search from the start": "for at in range(len(text)):\n    text.find('b', 0)",
+    "a search that fails at each place": "for at in range(len(text)):\n    AT.match(text, at)",
+    "a text put together": "whole = ''\nfor each in text:\n    whole = whole + each",
+    "a list that is looked through": "seen = []\nfor at in range(len(text)):\n    at in seen or seen.append(at)",
+    "a list that is made anew": "seen = []\nfor each in text:\n    seen = [*seen, each]",
+    "a loop within a loop": "for one in text:\n    for other in text:\n        pass",
+}
+SOUND = {
+    "a cursor": "at = 0\nwhile at < len(text):\n    at = WORD.match(text, at).end()",
+    "slices": "for at in range(len(text)):\n    text[at : at + 10]",
+    "a list that grows": "seen = []\nfor each in text:\n    seen.append(each)",
+    "a match that fails at once": "for at in range(len(text)):\n    NOT.match(text, at)",
+}
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *SOUND])
+def test_what_goes_back_is_counted(name: str) -> None:
+    """A reader that is planted is found, and its right twin is not."""
+    from tests import steps
+
+    inside = {**FAULTS, **SOUND}[name].replace("\n", "\n    ")
+    source = f"import re\nAT, NOT, WORD = map(re.compile, ('a*b', 'c*b', 'a{{5}}'))\ndef read(text):\n    {inside}\n"
+    space: dict[str, object] = {"__steps__": steps}
+    exec(steps.compiled(source, "planted"), space)
+    counted = []
+    for length in (1_000, 2_000):
+        before = steps.steps
+        space["read"]("a" * length)  # type: ignore[operator]
+        counted.append(steps.steps - before)
+    assert (counted[1] > 2.6 * counted[0]) == (name in FAULTS)
