@@ -101,6 +101,7 @@ class Same(Answer):
             )
             lines.append("  scope         over the reals, at these sizes: rounding is not asked")
             lines.append(f"  chance        {self.chance}")
+            lines += self._stability()
         else:
             place = self.findings[0]
             where = shown_place(f"{place.file}:{place.line}") if place.file else ""
@@ -121,6 +122,37 @@ class Same(Answer):
         )
         return "\n".join([*lines, f"1 pair: {counts}"])
 
+    def _stability(self) -> list[str]:
+        """The lines about exponents and sums."""
+        found, lines = self.comparison, []
+        high = [e.place for e in found.exponents if not e.bounded]
+        beside = [e.place for e in found.exponents if e.bounded and e.beside]
+        if found.exponents and not high and not beside:
+            lines.append("  stable        every exponent is at most 0")
+        if high:
+            at = ", ".join(shown_place(p) for p in high)
+            lines.append(
+                f"  not bounded   {at}: nothing shows that the exponent is at most 0; e^x overflows float32 at 89"
+            )
+        if beside:
+            at = ", ".join(shown_place(p) for p in beside)
+            lines.append(
+                f"  not scaled    {at}: the maximum also holds a number of the code, such as one that it starts at; "
+                "where all others are far below that, every exponential is 0"
+            )
+        if found.sums:
+            worst = max(found.sums, key=lambda s: s.roundoff)
+            alike = [s for s in found.sums if s.dtype == worst.dtype]
+            most = max(alike, key=lambda s: s.terms)
+            terms = (
+                f", {most.terms:,} terms at once: relative error of up to {most.bound:.2g} of the sum of magnitudes"
+                if most.terms else ""
+            )  # fmt: skip
+            carried = ", ".join(shown_place(s.place) for s in alike if not s.terms)
+            terms += f"; carried from step to step at {carried}" if carried else ""
+            lines.append(f"  sums kept in  {worst.dtype} at {shown_place(most.place)}{terms}")
+        return lines
+
     @property
     def chance(self) -> str:
         """What is proved of the chance that a difference is missed, in words."""
@@ -140,6 +172,14 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "exponents": [
+                {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
+                for e in self.comparison.exponents
+            ],
+            "sums": [
+                {"place": s.place, "dtype": s.dtype, "terms": s.terms, "unit_roundoff": s.roundoff}
+                for s in self.comparison.sums
+            ],
             "scope": finding.scope,
             "premises": [
                 {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}

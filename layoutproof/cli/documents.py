@@ -781,6 +781,19 @@ class _Premise(_Part):
     reason: str
 
 
+class _Exponent(_Part):
+    place: str
+    at_most_zero: bool
+    beside_a_literal: bool = Field(description="whether the maximum also holds a number of the code")
+
+
+class _Sum(_Part):
+    place: str
+    dtype: str = Field(description="the type that it is kept in")
+    terms: int = Field(description="how many are added at once; 0 of a sum that is carried in memory")
+    unit_roundoff: float
+
+
 class Same(Document):
     """Whether a function computes what its reference computes."""
 
@@ -796,6 +809,8 @@ class Same(Document):
     chance: str = Field(description="what is proved of the chance that a difference is missed")
     drawn: list[str] = Field(description="integers that nobody gave")
     notes: list[str]
+    exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
+    sums: list[_Sum] = Field(description="of the function, where no difference was found")
     scope: str
     premises: list[_Premise] = Field(description="what the comparison rests on")
 

@@ -20,6 +20,7 @@ from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
 from layoutproof.values.points import Points
 from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.stability import Audit, Exponent, Sum
 from layoutproof.values.walk import Walk
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +67,10 @@ class Witness:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers."""
+    """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
+
+    exponents, sums: of the one that is asked about, where no difference was found.
+    """
 
     verdict: Verdict
     reason: str = ""
@@ -77,6 +81,8 @@ class Comparison:
     bits: int = 0
     drawn: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    exponents: tuple[Exponent, ...] = ()
+    sums: tuple[Sum, ...] = ()
 
 
 @dataclass
@@ -98,6 +104,7 @@ class _Field:
     points: int = 0
     axioms: set[str] = field(default_factory=set)
     bits: int = 0
+    audit: Audit = field(default_factory=Audit)
 
 
 Sides = tuple[Any, Any]
@@ -159,7 +166,11 @@ def _compare(
                 witness=shown.clear, points=said.points, axioms=axioms,
             )  # fmt: skip
         notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
-        return Comparison(Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes)
+        exponents, sums = said.audit.found()
+        return Comparison(
+            Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes, exponents=exponents,
+            sums=sums,
+        )  # fmt: skip
     if said.state == "differs":
         if shown.first is not None:
             return Comparison(Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms)
@@ -213,8 +224,11 @@ def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
     return drawn
 
 
-def _run(numbers: Any, jaxpr: Any, values: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> list[Any]:
-    walk = Walk(numbers, reader)
+def _run(
+    numbers: Any, jaxpr: Any, values: Sequence[Any], reader: Any, outputs: Sequence[int] | None,
+    audit: Audit | None = None,
+) -> list[Any]:  # fmt: skip
+    walk = Walk(numbers, reader, audit)
     with np.errstate(all="ignore"):
         return [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
 
@@ -234,7 +248,8 @@ def _at_points(
         try:
             numbers = Points(seed, levels)
             values = _values(numbers, inputs)
-            ours, theirs = (_run(numbers, side, values, reader, outputs) for side in sides)
+            ours = _run(numbers, sides[0], values, reader, outputs, found.audit)
+            theirs = _run(numbers, sides[1], values, reader, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
         except Levels:
             if levels == LONGEST:

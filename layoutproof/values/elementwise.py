@@ -100,11 +100,6 @@ def _sign(n: Any, x: Any) -> Any:
     )
 
 
-def _abs(n: Any, x: Any) -> Any:
-    negative = n.less(x, n.constant(np.zeros(())))
-    return n.combine([x, n.neg(x)], lambda parts: np.where(negative, parts[1], parts[0]))
-
-
 _DATA: dict[str, Callable[..., Any]] = {
     "add": lambda n, a, b: n.add(a, b), "add_any": lambda n, a, b: n.add(a, b), "sub": lambda n, a, b: n.sub(a, b),
     "mul": lambda n, a, b: n.mul(a, b), "neg": lambda n, a: n.neg(a), "square": lambda n, a: n.mul(a, a),
@@ -113,7 +108,7 @@ _DATA: dict[str, Callable[..., Any]] = {
     "exp2": lambda n, a: n.exp(_scaled(n, a, float(np.log(2)))),
     "log1p": lambda n, a: n.log(n.add(a, n.constant(np.ones(())))),
     "expm1": lambda n, a: n.sub(n.exp(a), n.constant(np.ones(()))),
-    "logistic": _logistic, "tanh": _tanh, "abs": _abs, "sign": _sign,
+    "logistic": _logistic, "tanh": _tanh, "abs": lambda n, a: n.absolute(a), "sign": _sign,
     "erfc": lambda n, a: n.sub(n.constant(np.ones(())), n.function("erf", a)),
     "copy": lambda n, a: a, "copy_p": lambda n, a: a, "stop_gradient": lambda n, a: a,
     **{
@@ -149,6 +144,8 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
             shape = np.broadcast_shapes(*(d.shape for d in data))
             data = [n.map(d, lambda r: np.broadcast_to(r, shape)) for d in data]
             return [(n.maximum if name == "max" else n.minimum)(*data, constant)]
+        if name in ("exp", "exp2", "expm1") and on.audit is not None:
+            on.audit.exponent(on, data[0])
         if name in _COMPARED:
             return [Known(_COMPARED[name](n, *data), True)]
         if name == "is_finite":

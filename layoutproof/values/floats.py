@@ -114,6 +114,10 @@ class Floats:
         """a to an integer power."""
         return Real(a.array**exponent if exponent >= 0 else 1.0 / a.array**-exponent)
 
+    def absolute(self, a: Real) -> Real:
+        """|a|."""
+        return Real(np.abs(a.array), a.span and (min(a.span[0], -a.span[1]), max(-a.span[0], a.span[1])))
+
     def exp(self, a: Real) -> Real:
         """e^a."""
         return Real(np.exp(a.array))

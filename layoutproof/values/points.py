@@ -25,10 +25,14 @@ Span = tuple[int, int]
 NUMBER, UNDEFINED, NEGATIVE, POSITIVE, MASK, OPPOSITE, NAN, LOST = range(8)
 """Kinds of a value: a number, memory that nobody wrote, -inf, inf, a mask value (below everything), its opposite, NaN,
 and what the model does not say."""
-KIND, ROOT, MAXIMUM, NONNEGATIVE = 7, 8, 16, 32
-"""Bits of a flag: its kind; a square root of what is no square rests below it; a maximum of several; at least 0."""
+KIND, ROOT, MAXIMUM, NONNEGATIVE, NONPOSITIVE, BESIDE = 7, 8, 16, 32, 64, 128
+"""Bits of a flag: its kind; a square root of what is no square rests below it; a maximum of several; at least 0; at
+most 0; a difference from a maximum that holds a number of the code beside it."""
+SIGNS = NONNEGATIVE | NONPOSITIVE
 MASKED = 1e9
 """A literal below minus this is a mask value: below everything that is a number, and its exponential is 0."""
+FEW = 64
+"""Arrays of more different numbers than that are weights, not literals."""
 OPPOSED = 1e15
 """A literal from this on is the opposite of a mask value, above everything."""
 
@@ -87,6 +91,7 @@ class Points:
         self.fields = tuple(Prime(p, primes[k - 1] if k else 0) for k, p in enumerate(primes))[low:]
         self.sets = tuple(Sets(f.p, 1000 * seed + k) for k, f in enumerate(self.fields))
         self._draw = np.random.default_rng((11, seed))
+        self._literals: tuple[set[int], ...] = tuple(set() for _ in self.fields)
         self.axioms: set[str] = set()
 
     # arrays
@@ -117,7 +122,7 @@ class Points:
             return Field(tuple(whole % f.p for f in self.fields), flags, span)
         distinct, where = np.unique(values, return_inverse=True)
         where = where.reshape(values.shape)
-        flags = np.where(distinct >= 0, NONNEGATIVE, 0).astype(np.uint8)
+        flags = (np.where(distinct >= 0, NONNEGATIVE, 0) | np.where(distinct <= 0, NONPOSITIVE, 0)).astype(np.uint8)
         for kind, which in (
             (NAN, np.isnan(distinct)),
             (NEGATIVE, distinct == -np.inf),
@@ -144,6 +149,8 @@ class Points:
                 which = read.logs == log
                 if which.any():
                     r[which] = r[which] * pow(self._log2(level), log, field.p) % field.p
+            if distinct.size <= FEW:
+                self._literals[level].update(r[numbers].tolist())
             found.append(r[where])
         return Field(tuple(found), flags[where] if flags.any() else None)
 
@@ -198,7 +205,7 @@ class Points:
         if a.flags is None and b.flags is None:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
         x, y = a.marks, b.marks
-        flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & NONNEGATIVE)
+        flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS)
         # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
         return self._kept(_where_number(residues, x, y), flags, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
 
@@ -208,17 +215,41 @@ class Points:
         span = None if a.span is None else (-a.span[1], -a.span[0])
         if a.flags is None:
             return Field(residues, None, span)
-        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT), span)
+        signs = ((a.flags & NONNEGATIVE) << 1) | ((a.flags & NONPOSITIVE) >> 1)
+        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span)
 
     def sub(self, a: Field, b: Field) -> Field:
-        """a - b."""
-        return self.add(a, self.neg(b))
+        """a - b: at most 0 where b is a maximum of a set that holds a."""
+        found = self.add(a, self.neg(b))
+        if b.flags is None or not (b.flags & MAXIMUM).any():
+            return found
+        top = self._top(a, b)
+        parts = self._residue(a, top), a.marks, self._residue(b, top), b.marks
+        x, of_x, y, of_y = (np.broadcast_to(part, found.shape) for part in parts)
+        of_maximum = ((of_y & MAXIMUM) != 0) & ((of_x & KIND) == NUMBER)
+        if not of_maximum.any() or not self.sets[top].knows(y[of_maximum]):
+            return found
+        inner = (of_x[of_maximum] & MAXIMUM) != 0
+        held, beside = self.sets[top].holds(y[of_maximum], x[of_maximum], inner, self._literals[top])
+        flags = found.marks.copy()
+        flags[of_maximum] |= np.where(held, NONPOSITIVE, 0).astype(np.uint8)
+        flags[of_maximum] |= np.where(held & beside, BESIDE, 0).astype(np.uint8)
+        return replace(found, flags=flags if flags.any() else None)
+
+    def at_most_zero(self, a: Field) -> tuple[bool, bool, bool]:
+        """Of exponents: whether all are at most 0, and whether some are so, and some not, beside a literal."""
+        numbers = a.kinds == NUMBER
+        below = ((a.marks & NONPOSITIVE) != 0) | (self._residue(a, self._top(a)) == 0)
+        beside = (a.marks & BESIDE) != 0
+        high = np.isin(a.kinds, (POSITIVE, OPPOSITE, NAN, LOST)).any()
+        return bool((below | ~numbers).all() and not high), bool(beside.any()), bool((numbers & ~beside).any())
 
     def mul(self, a: Field, b: Field) -> Field:
         """a b."""
         residues = self._each([a, b], lambda f, x, y: x * y % f.p)
         span = _both(a, b, _product_span)
-        if a.flags is None and b.flags is None and a is not b:
+        sign = self._of_square(a, b)
+        if a.flags is None and b.flags is None and not sign:
             return Field(residues, None, span)
         x, y = a.marks, b.marks
         kinds = _PRODUCT[x & KIND, y & KIND]
@@ -230,10 +261,25 @@ class Points:
                 scale = ((one & KIND) == NUMBER) & ((one & NONNEGATIVE) != 0) & (self._residue(part, top) != 0)
                 kinds = np.where(lost & scale, other & KIND, kinds)
             kinds = np.broadcast_to(kinds, np.broadcast_shapes(x.shape, y.shape))
-        flags = kinds | ((x | y) & ROOT) | (x & y & NONNEGATIVE)
-        if a is b:
-            flags = flags | np.where(kinds == NUMBER, NONNEGATIVE, 0).astype(np.uint8)
+        opposite = ((x & NONNEGATIVE) << 1 & y) | ((y & NONNEGATIVE) << 1 & x)
+        alike = (x & y & NONNEGATIVE) | (x & y & NONPOSITIVE) >> 1
+        flags = kinds | ((x | y) & (ROOT | BESIDE)) | alike | opposite
+        if sign:
+            flags = flags & ~np.uint8(SIGNS) | np.where(kinds == NUMBER, sign, 0).astype(np.uint8)
         return self._kept(residues, flags.astype(np.uint8), span)
+
+    def _of_square(self, a: Field, b: Field) -> int:
+        """The sign of a b where b is a or -a, as arrays; 0 where it is neither."""
+        if a is b:
+            return NONNEGATIVE
+        known = [k for k in range(self.levels) if a.residues[k] is not None and b.residues[k] is not None]
+        if a.shape != b.shape or not known or 0 in a.shape:
+            return 0
+        p, x, y = self.fields[known[-1]].p, self._residue(a, known[-1]), self._residue(b, known[-1])
+        # one element tells nearly all pairs apart
+        if x.flat[0] == y.flat[0]:
+            return NONNEGATIVE if np.array_equal(x, y) else 0
+        return NONPOSITIVE if x.flat[0] + y.flat[0] == p and not ((x + y) % p).any() else 0
 
     def div(self, a: Field, b: Field) -> Field:
         """a / b."""
@@ -247,7 +293,7 @@ class Points:
         kinds = marks & KIND
         number = kinds == NUMBER
         kinds = np.where(number & zero, NAN, np.where(np.isin(kinds, (NEGATIVE, POSITIVE, MASK, OPPOSITE)), 0, kinds))
-        flags = kinds | (marks & (ROOT | NONNEGATIVE))
+        flags = kinds | (marks & (ROOT | SIGNS))
         residues = tuple(None if r is None else np.where(number, r, 0) for r in residues)
         return self._kept(residues, flags.astype(np.uint8))
 
@@ -417,7 +463,10 @@ class Points:
             below = self.less(a, b)
             found = self.combine([a, b], lambda parts: np.where(below, parts[1], parts[0]))
             undefined = (a.kinds == UNDEFINED) | (b.kinds == UNDEFINED)
-            flags = found.marks & ~np.uint8(MAXIMUM)
+            # beside an infinity or a mask value the other one is it, whatever it is a maximum of
+            alone = (a.kinds != NUMBER) | (b.kinds != NUMBER)
+            both_low = a.marks & b.marks & NONPOSITIVE
+            flags = np.where(alone, found.marks, (found.marks & ~np.uint8(MAXIMUM | NONPOSITIVE | BESIDE)) | both_low)
             flags = np.where(undefined, UNDEFINED, flags)
             at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
             flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
@@ -425,10 +474,16 @@ class Points:
         residues = self._each([a, b], lambda f, x, y: (x + y) % f.p)
         if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
             # max(x, -x) = |x|
-            negative = self.less(a, self.constant(np.zeros(())))
-            return self.combine([a, b], lambda parts: np.where(negative, parts[1], parts[0]))
+            return self.absolute(a)
         both = self.combine([a, b], lambda parts: np.stack([p.reshape(-1) for p in parts], 1))
         return self.map(self._maxima(both), lambda r: r.reshape(shape))
+
+    def absolute(self, a: Field) -> Field:
+        """|a|."""
+        negative = self.less(a, self.constant(np.zeros(())))
+        found = self.combine([a, self.neg(a)], lambda parts: np.where(negative, parts[1], parts[0]))
+        signs = np.where(found.kinds == NUMBER, NONNEGATIVE, 0).astype(np.uint8)
+        return replace(found, flags=(found.marks & ~np.uint8(SIGNS)) | signs)
 
     def minimum(self, a: Field, b: Field, of_constant: bool = False) -> Field:
         """The smaller one: the opposite of the maximum of the opposites."""
@@ -461,6 +516,7 @@ class Points:
         flags = result.astype(np.uint8) | np.where(count > 1, MAXIMUM, 0).astype(np.uint8)
         flags |= np.bitwise_or.reduce(marks & ROOT, 1)
         flags |= np.where(((marks & NONNEGATIVE) != 0).any(1), NONNEGATIVE, 0).astype(np.uint8)
+        flags |= np.where((((marks & NONPOSITIVE) != 0) | ~leaves).all(1), NONPOSITIVE, 0).astype(np.uint8)
         return self._kept(tuple(found), flags.astype(np.uint8), rows.span)
 
     # along axes; the axis is the last one of [.., n]
@@ -477,7 +533,7 @@ class Points:
         for kind in (OPPOSITE, MASK, POSITIVE, NEGATIVE, NAN, LOST, UNDEFINED):
             some = (kinds == kind).any(-1)
             result = np.where(some, _SUM[result, kind] if kind not in (UNDEFINED,) else UNDEFINED, result)
-        flags = result | np.bitwise_or.reduce(a.flags & ROOT, -1) | np.bitwise_and.reduce(a.flags & NONNEGATIVE, -1)
+        flags = result | np.bitwise_or.reduce(a.flags & ROOT, -1) | np.bitwise_and.reduce(a.flags & SIGNS, -1)
         return self._kept(residues, flags.astype(np.uint8), span)
 
     def largest(self, a: Field) -> Field:
@@ -523,7 +579,7 @@ class Points:
             return Field(residues)
         flags = base.marks.reshape(-1).copy()
         given = values.marks.reshape(-1)[chosen]
-        flags &= np.uint8(~np.uint8(NONNEGATIVE) & 0xFF)
+        flags &= np.uint8(~np.uint8(SIGNS | BESIDE) & 0xFF)
         for mark in np.unique(given & (KIND | ROOT)):
             some = at[(given & (KIND | ROOT)) == mark]
             flags[some] = _SUM[flags[some] & KIND, mark & KIND] | ((flags[some] | mark) & ROOT)

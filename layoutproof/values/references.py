@@ -243,13 +243,8 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     found = moved(on.numbers, view.memory.value, lambda r: r.reshape(-1)[np.maximum(at, 0)])
-    dtype = view.memory.dtype
     if other is None:
-        other = (
-            Known(on.numbers.garbage(view.shape, dtype))
-            if isinstance(found, Known)
-            else on.numbers.undefined(view.shape)
-        )
+        other = unwritten(on, view.shape, view.memory.dtype)
     return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
 
 
@@ -276,11 +271,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     counter = view_of(on, semaphore)
     if not copy.add:
         # nobody knows what is there until it is waited for
-        kind = copy.target.memory
-        lost = on.numbers.undefined(copy.target.shape)
-        if isinstance(kind.value, Known):
-            lost = Known(on.numbers.garbage(copy.target.shape, kind.dtype))
-        store(on, copy.target, lost)
+        store(on, copy.target, unwritten(on, copy.target.shape, copy.target.memory.dtype))
     counter.memory.waiting.setdefault(int(_places(counter).reshape(-1)[0]), []).append(copy)
     return []
 

@@ -77,6 +77,23 @@ class Sets:
         members = [self._members[int(k)][1] for k in residues]
         return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)
 
+    def holds(self, maxima: Array, others: Array, inner: Array, literals: set[int]) -> tuple[Array, Array]:
+        """(Whether each maximum was taken of a set with the other in it, whether a literal is in it beside that).
+
+        maxima, others: residues, [n].  inner: which of the others are maxima, whose members then all have to be in it.
+        """
+        distinct, where = np.unique(maxima, return_inverse=True)
+        members = [self._members[int(k)][1] for k in distinct]
+        owner = np.repeat(np.arange(len(members)), [m.size for m in members])
+        held = np.isin((where << 32) | others, (owner << 32) | np.concatenate(members))
+        if inner.any():
+            pairs, back = np.unique((where[inner] << 32) | others[inner], return_inverse=True)
+            within = [bool(np.isin(self._members[int(p & (2**32 - 1))][1], members[int(p >> 32)]).all()) for p in pairs]
+            held[inner] = np.array(within)[back]
+        known = np.fromiter(literals, np.int64, len(literals))
+        some = np.array([bool(np.isin(m, known).any()) for m in members])
+        return held, some[where] & ~np.isin(others, known)
+
     def knows(self, residues: Array) -> bool:
         """Whether the sets of all these maxima are kept."""
         return all(int(k) in self._members for k in residues)

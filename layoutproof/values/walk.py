@@ -48,11 +48,15 @@ REFUSED: Mapping[str, str] = {
 
 
 class Walk:
-    """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`."""
+    """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`.
 
-    def __init__(self, numbers: Any, reader: Any) -> None:
+    audit: what is told of exponentials and sums, as of `stability.Audit`; None where nobody asks.
+    """
+
+    def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
         self.numbers = numbers
         self.reader = reader
+        self.audit = audit
         self.programs: kernels.Programs | None = None
         self.equation: Any = None
         self.seen = 0
@@ -95,6 +99,8 @@ class Walk:
             operands = [known_of(a.val) if hasattr(a, "val") else values[a] for a in equation.invars]
             for variable, result in zip(equation.outvars, self._results(equation, operands), strict=True):
                 values[variable] = result
+        if self.audit is not None:
+            self.audit.body(self, inner)
         self.equation = around
         self._around.pop()
         return [known_of(a.val) if hasattr(a, "val") else values[a] for a in inner.outvars]

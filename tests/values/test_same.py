@@ -45,6 +45,87 @@ def test_an_online_softmax(wrong: str, verdict: str) -> None:
     assert found.verdict.value == verdict
 
 
+def _softmax(x: Any) -> Any:
+    return jax.nn.softmax(x, -1)
+
+
+STABILITY: list[tuple[str, Any, Any, str]] = [
+    ("softmax", _softmax, _softmax, "stable"),
+    ("no maximum", lambda x: jnp.exp(x) / jnp.exp(x).sum(-1, keepdims=True), _softmax, "not bounded"),
+    ("mean for a maximum", lambda x: _softmax(x - x.mean(-1, keepdims=True)), _softmax, "stable"),
+    ("of the mean", lambda x: (lambda e: e / e.sum(-1, keepdims=True))(jnp.exp(x - x.mean(-1, keepdims=True))),
+     _softmax, "not bounded"),
+    ("of fewer", lambda x: (lambda e: e / e.sum(-1, keepdims=True))(jnp.exp(x - x[:, :16].max(-1, keepdims=True))),
+     _softmax, "not bounded"),
+    ("of more", lambda x: (lambda e: e / e.sum(-1, keepdims=True))(jnp.exp(x - x.max())), _softmax, "stable"),
+    ("of a relu", lambda x: _softmax(jnp.maximum(x, 0)), lambda x: _softmax(jax.nn.relu(x)), "stable"),
+    ("square", lambda x: jnp.exp(-x * x), lambda x: 1 / jnp.exp(x * x), "stable"),
+    ("half a square", lambda x: jnp.exp(-0.5 * jnp.square(x)), lambda x: jnp.exp(x * x / -2), "stable"),
+    ("distance", lambda x: jnp.exp(-jnp.abs(x)), lambda x: jnp.exp(-jnp.abs(x)), "stable"),
+    ("nothing", lambda x: x + x, lambda x: 2 * x, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "theirs", "said"), [p[1:] for p in STABILITY], ids=[p[0] for p in STABILITY])
+@pytest.mark.parametrize("kernel", [False, True], ids=["plain", "kernel"])
+def test_whether_exponents_are_at_most_0(ours: Any, theirs: Any, said: str, kernel: bool) -> None:
+    """What is the same over the reals is told apart where an exponential may overflow."""
+    found = lp.same(same_cases.rows_of(ours) if kernel else ours, theirs, ROWS)
+    assert found.verdict.value == "sampled", found.reason
+    words = [word for word in ("stable", "not bounded", "not scaled") if f"\n  {word} " in str(found)]
+    assert words == ([said] if said else [])
+
+
+@pytest.mark.parametrize(("wrong", "said"), [("", "stable"), ("starts at 0", "not scaled")])
+def test_a_running_maximum_that_starts_at_0(wrong: str, said: str) -> None:
+    """It is bounded, and where all scores are far below 0 every exponential is 0: 0 / 0. Two of them on one line."""
+    found = lp.same(same_cases.softmax(wrong), _softmax, "f32[16,24]")
+    assert f"\n  {said} " in str(found)
+    assert all(e.bounded for e in found.comparison.exponents)
+    assert any(e.beside for e in found.comparison.exponents) == bool(wrong)
+
+
+def _carried(dtype: Any) -> Any:
+    def total(x: Any) -> Any:
+        def add(k: Any, t: Any) -> Any:
+            return t + x[k].astype(dtype)
+
+        return jax.lax.fori_loop(0, 16, add, jnp.zeros(32, dtype)).astype(jnp.float32)
+
+    return total
+
+
+SUMS: list[tuple[str, Any, Any, set[tuple[str, int]]]] = [
+    ("float32", lambda x: x.sum(0), lambda x: x.sum(0), {("float32", 16)}),
+    ("bfloat16", lambda x: x.astype(jnp.bfloat16) @ jnp.ones((32, 4), jnp.bfloat16),
+     lambda x: jnp.broadcast_to(x.sum(1, keepdims=True), (16, 4)), {("bfloat16", 32)}),
+    ("wide", lambda x: jnp.dot(
+        x.astype(jnp.bfloat16), jnp.ones((32, 4), jnp.bfloat16), preferred_element_type="float32"),
+     lambda x: jnp.broadcast_to(x.sum(1, keepdims=True), (16, 4)), {("float32", 32)}),
+    ("carried", _carried(jnp.float32), lambda x: x.sum(0), {("float32", 16)}),
+    ("carried narrow", _carried(jnp.bfloat16), lambda x: x.sum(0), {("bfloat16", 16)}),
+    ("of integers", lambda x: x + jnp.arange(32).sum(), lambda x: x + 496, set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "theirs", "kept"), [p[1:] for p in SUMS], ids=[p[0] for p in SUMS])
+def test_what_sums_are_kept_in(ours: Any, theirs: Any, kept: set[tuple[str, int]]) -> None:
+    """The type and the number of terms, of the function and not of its reference; the bound is n u."""
+    found = lp.same(ours, theirs, ROWS)
+    assert found.verdict.value == "sampled", found.reason
+    assert {(s.dtype, s.terms) for s in found.comparison.sums} == kept
+    for each in found.comparison.sums:
+        assert each.bound == each.terms * (2.0**-24 if each.dtype == "float32" else 2.0**-8)
+        assert Path(each.place.rsplit(":", 1)[0]).name in ("test_same.py", "same_cases.py")
+    assert ("  sums kept in  " in str(found)) == bool(kept)
+
+
+def test_a_sum_that_scratch_memory_carries() -> None:
+    """From program to program: kept in the type of the memory."""
+    found = lp.same(same_cases.matmul(), lambda x, y: x @ y, "f32[32,48]", "f32[48,32]")
+    assert ("float32", 0) in {(s.dtype, s.terms) for s in found.comparison.sums}
+
+
 @pytest.mark.parametrize(("wrong", "verdict"), [("", "sampled"), ("no wait", "refuted"), ("rows", "refuted")])
 def test_copies_land_when_they_are_waited_for(wrong: str, verdict: str) -> None:
     """What is read before the wait is undefined."""

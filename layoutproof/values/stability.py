@@ -1,0 +1,172 @@
+"""What a comparison over the reals does not see: exponents that may be large, and the element types of sums.
+
+An exponential does not overflow where its argument is at most 0: a difference from a maximum of a set that holds it,
+the opposite of a square, a sum of such. A sum of n terms that is kept in a type of unit roundoff u is off by up to
+n u times the sum of their magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
+"""What a carried sum may pass through between its addition and where it is kept."""
+LOADS, STORES = ("get", "masked_load", "load"), ("swap", "masked_swap")
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The exponentials of one place. bounded: whether no argument is above 0.
+
+    beside: whether each is so by a maximum that also holds a number of the code, such as the 0 that it starts at: where
+    the others are far below that number, all exponentials vanish.
+    """
+
+    place: str
+    bounded: bool
+    beside: bool
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One sum. place: `file:line`.  dtype: that it is kept in.  roundoff: the unit roundoff of the type.
+
+    terms: how many are added at once; 0 where it is carried in memory from step to step.
+    """
+
+    place: str
+    dtype: str
+    terms: int
+    roundoff: float
+
+    @property
+    def bound(self) -> float:
+        """The relative error, to the sum of the magnitudes of the terms."""
+        return self.terms * self.roundoff
+
+
+@dataclass
+class Audit:
+    """What one walk is told. sums: terms of each, by place, type, and whether memory carries it.
+
+    exponents: of each equation with its place: all bounded, some beside, some not. Two may stand on one line, and only
+    one of them vanish.
+    """
+
+    exponents: dict[tuple[str, int], tuple[bool, bool, bool]] = field(default_factory=dict)
+    sums: dict[tuple[str, Any, bool], int] = field(default_factory=dict)
+    _bodies: dict[int, tuple[Any, tuple[tuple[str, Any, int], ...]]] = field(default_factory=dict)
+
+    def exponent(self, on: Any, argument: Any) -> None:
+        """The argument of an exponential that is computed now."""
+        key = on.place(), id(on.equation)
+        bounded, beside, plain = on.numbers.at_most_zero(argument)
+        before = self.exponents.get(key, (True, False, False))
+        self.exponents[key] = before[0] and bounded, before[1] or beside, before[2] or plain
+
+    def body(self, on: Any, jaxpr: Any) -> None:
+        """A jaxpr that was walked."""
+        if id(jaxpr) not in self._bodies:
+            # with the jaxpr itself, so that its identity stays its own
+            self._bodies[id(jaxpr)] = jaxpr, tuple(_sums(on.reader, jaxpr))
+        for place, dtype, terms in self._bodies[id(jaxpr)][1]:
+            key = place, dtype, terms == 0
+            self.sums[key] = max(self.sums.get(key, 0), terms)
+
+    def found(self) -> tuple[tuple[Exponent, ...], tuple[Sum, ...]]:
+        """Both, by place."""
+        exponents = [
+            Exponent(
+                place, all(bounded for bounded, _, _ in of_place),
+                any(beside and not plain for _, beside, plain in of_place),
+            )
+            for place in sorted({place for place, _ in self.exponents})
+            for of_place in [[found for (at, _), found in self.exponents.items() if at == place]]
+        ]  # fmt: skip
+        sums = [
+            Sum(place, str(dtype), terms, _roundoff(dtype))
+            for (place, dtype, _), terms in sorted(self.sums.items(), key=lambda kept: (*map(str, kept[0]), kept[1]))
+        ]
+        return tuple(exponents), tuple(sums)
+
+
+def _roundoff(dtype: Any) -> float:
+    import jax.numpy as jnp
+
+    return float(jnp.finfo(dtype).eps) / 2
+
+
+def _is_float(aval: Any) -> bool:
+    from layoutproof.values.elementwise import kind_of
+
+    return kind_of(getattr(aval, "dtype", None)) == "f"
+
+
+def _sums(reader: Any, jaxpr: Any) -> Iterator[tuple[str, Any, int]]:
+    """The sums of one jaxpr, those of jaxprs inside apart: (place, dtype, terms)."""
+    made = {v: e for e in jaxpr.eqns for v in e.outvars}
+    for equation in jaxpr.eqns:
+        name, place = equation.primitive.name, str(reader.place_of(equation) or "")
+        if name == "reduce_sum" and _is_float(equation.outvars[0].aval):
+            shape = equation.invars[0].aval.shape
+            yield place, equation.outvars[0].aval.dtype, prod(shape[k] for k in equation.params["axes"])
+        elif name == "cumsum" and _is_float(equation.outvars[0].aval):
+            yield place, equation.outvars[0].aval.dtype, equation.invars[0].aval.shape[equation.params["axis"]]
+        elif name == "dot_general" and _is_float(equation.outvars[0].aval):
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            yield place, equation.outvars[0].aval.dtype, prod(shape[k] for k in contracted)
+        elif name == "addupdate" and _is_float(equation.invars[1].aval):
+            yield place, equation.invars[1].aval.dtype, 0
+        elif name in STORES:
+            reference = equation.invars[0]
+            loads = {v for e in jaxpr.eqns if e.primitive.name in LOADS and e.invars[0] is reference for v in e.outvars}
+            value = equation.invars[1]
+            if _is_float(value.aval) and _adds_to(made, value, loads):
+                yield place, value.aval.dtype, 0
+        elif name == "scan":
+            inner, _ = reader.opened(equation.params["jaxpr"])
+            consts, carry = reader.scan_parts(equation)
+            inside = {v: e for e in inner.eqns for v in e.outvars}
+            for before, after in zip(inner.invars[consts : consts + carry], inner.outvars[:carry], strict=True):
+                if not hasattr(after, "val") and _is_float(after.aval) and _adds_to(inside, after, {before}):
+                    yield place, after.aval.dtype, int(equation.params["length"])
+
+
+def _adds_to(made: Any, value: Any, before: set[Any]) -> bool:
+    """Whether a value is a sum of one of some variables and others."""
+    return any(
+        _leads(made, operand, before)
+        for equation in _through(made, value)
+        if equation.primitive.name in ("add", "add_any", "sub")
+        for operand in equation.invars
+    )
+
+
+def _through(made: Any, value: Any) -> Iterator[Any]:
+    """The equations of which a value is made, as far back as it only passes through."""
+    todo, seen = [value], set()
+    while todo:
+        variable = todo.pop()
+        equation = None if hasattr(variable, "val") else made.get(variable)
+        if equation is None or id(equation) in seen:
+            continue
+        seen.add(id(equation))
+        yield equation
+        if equation.primitive.name in PASSED:
+            todo += equation.invars
+
+
+def _leads(made: Any, value: Any, before: set[Any]) -> bool:
+    if hasattr(value, "val"):
+        return False
+    if value in before:
+        return True
+    return any(
+        not hasattr(v, "val") and v in before
+        for e in _through(made, value) if e.primitive.name in PASSED
+        for v in e.invars
+    )  # fmt: skip
