@@ -128,24 +128,47 @@ def compare(
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
+    small = (0, DRAWN - 1)
+    draws = [{i.name: small for i in integers} for _ in range(PLACES_DRAWN)]
+    # of a type as narrow as 8 bits every number is an ordinary one, and sums that are kept too narrow wrap at the ends
+    wide = {i.name: _range(i) for i in integers if kind_of(i.dtype) == "i" and _range(i)[1] < 2**15}
+    if wide:
+        ends = [{name: (span[end],) * 2 for name, span in wide.items()} for end in (1, 0)]
+        draws += [draws[0] | each for each in (wide, *ends)]
+    said = tuple(
+        f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}"
+        + (f", once from {wide[i.name][0]} to {wide[i.name][1]}, once each of these alone" if i.name in wide else "")
+        for i in integers
+    )
     worst: Comparison | None = None
-    for draw in range(PLACES_DRAWN):
+    for draw, spans in enumerate(draws):
         rng = np.random.default_rng((17, draw))
-        chosen = [_given(i, rng) if i in integers else i for i in inputs]
-        again = _compare(sides, chosen, reader, points, outputs, tick)
-        said = tuple(f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}" for i in integers)
-        again = replace(again, drawn=said)
+        chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
+        again = replace(_compare(sides, chosen, reader, points, outputs, tick), drawn=said)
+        if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
+            # they are places, and nobody says that every number of their type is one
+            continue
         if worst is None or again.verdict < worst.verdict:
             worst = again
     assert worst is not None
     return worst
 
 
-def _given(i: Input, rng: np.random.Generator) -> Input:
+def _range(i: Input) -> tuple[int, int]:
+    """Of integers: the least and the greatest number of the type."""
+    info = np.iinfo(_held(i))
+    return int(info.min), int(info.max)
+
+
+def _held(i: Input) -> Any:
+    """The type of NumPy in which they are held."""
+    return i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8
+
+
+def _given(i: Input, rng: np.random.Generator, span: tuple[int, int]) -> Input:
     if kind_of(i.dtype) == "b":
         return Input(i.name, i.shape, i.dtype, rng.integers(0, 2, i.shape).astype(bool))
-    kind = i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8
-    return Input(i.name, i.shape, i.dtype, rng.integers(0, DRAWN, i.shape).astype(kind))
+    return Input(i.name, i.shape, i.dtype, rng.integers(*span, i.shape, endpoint=True).astype(_held(i)))
 
 
 def _compare(
@@ -215,8 +238,7 @@ def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
         elif kind == "b":
             raise NotModelled("truth values that are data")
         elif kind == "i":
-            info = np.iinfo(i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8)
-            drawn.append(numbers.draw(i.shape, (int(info.min), int(info.max))))
+            drawn.append(numbers.draw(i.shape, _range(i)))
         elif kind == "c":
             raise NotModelled("complex numbers")
         else:

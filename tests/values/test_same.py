@@ -181,6 +181,19 @@ def test_tables_are_used_as_they_are() -> None:
     assert lp.same(lambda t, x: x[t], lambda t, x: x[jnp.array([3, 0, 2, 1])], table, ROWS).verdict.value == "refuted"
 
 
+def test_narrow_integers_wrap_at_the_ends_of_their_range() -> None:
+    """A product of int8 in int16 is right on small numbers alone; numbers that are places stay places."""
+
+    def product(kept: Any) -> Any:
+        return lambda x, y: jnp.dot(x, y, preferred_element_type=kept).astype(jnp.float32)
+
+    args = ("s8[8,64]", "s8[64,8]")
+    assert lp.same(product(jnp.int16), product(jnp.int32), *args).verdict.value == "refuted"
+    assert lp.same(product(jnp.int32), product(jnp.float32), *args).verdict.value == "sampled"
+    place = lp.same(lambda t, x: x[t], lambda t, x: jnp.take(x, t, axis=0, mode="clip"), "s8[4]", ROWS)
+    assert place.verdict.value == "sampled"
+
+
 def test_gradients_trees_and_outputs() -> None:
     """A gradient may be wrong where the value is right; arguments and results are trees."""
 
