@@ -30,7 +30,7 @@ if __package__ != "benchmarks.wrong_kernels":
 from benchmarks.wrong_kernels.made import KINDS, Kernel, module_of  # noqa: E402
 
 WITNESS = "witness"
-ORDER = ("allclose 2e-2", "allclose 1e-5", "InterpretParams", "libtpu", "places", "values")
+ORDER = ("allclose 2e-2", "allclose 1e-5", "InterpretParams", "libtpu", "places", "values", "lines")
 SECONDS = 40.0
 SERVES = "LAYOUTPROOF_WRONG_KERNELS"
 
@@ -88,7 +88,7 @@ def rows(wanted: Sequence[tuple[str, str]], column: str) -> Iterator[Row]:
         kind = every[kernel].kind(wrong) if wrong else ""
         if answer.value is None:
             # who waits for ever, or dies, has shown it; an exception of the column itself shows nothing
-            shown = answer.cause in ("slow", "ended") and column not in ("places", "values")
+            shown = answer.cause in ("slow", "ended") and column in (WITNESS, *ORDER[:4])
             yield Row(kernel, wrong, kind, column, "yes" if shown else "unknown", answer.problem[:160], SECONDS)
         else:
             yield Row(kernel, wrong, kind, column, **answer.value)

@@ -188,6 +188,17 @@ def values(kernel: Kernel, module: ModuleType) -> Said:
     return Said(caught, found.reason[:240])
 
 
+def lines(kernel: Kernel, module: ModuleType) -> Said:
+    """What `layoutproof same` says beside a sampled verdict: exponents without a bound, sums coarser than float32."""
+    import layoutproof as lp
+
+    function, reference = of(kernel, module)
+    found = lp.same(function, reference, *kernel.arguments)
+    words = [f"{e.place.rpartition(':')[2]}: exponent" for e in found.comparison.exponents if not e.bounded or e.beside]
+    words += [f"sum in {s.dtype}" for s in found.comparison.sums if s.roundoff > 2.0**-24]
+    return Said("yes" if words else "no", ", ".join(words))
+
+
 def witness(kernel: Kernel, wrong: str, module: ModuleType) -> Said:
     """What shows that a kernel is wrong, as its kind says; of a right one, that nothing does."""
     function, reference = of(kernel, module)
@@ -250,4 +261,5 @@ COLUMNS: Mapping[str, Callable[[Kernel, ModuleType], Said]] = {
     "libtpu": libtpu,
     "places": places,
     "values": values,
+    "lines": lines,
 }
