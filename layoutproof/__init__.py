@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
-    from layoutproof.answers.of_same import same as same
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
     from layoutproof.answers.of_states import gate as gate
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from layoutproof.questions.expressions import as_z3 as as_z3
     from layoutproof.questions.inverse import inverse as inverse
     from layoutproof.questions.programs import program_ids as program_ids
+    from layoutproof.questions.same import same as same
     from layoutproof.registry.defaults import tpu_default as tpu_default
     from layoutproof.registry.read import read_layout as read_layout
 
@@ -72,7 +72,7 @@ _WHERE = {
     "answers.of_layout": ("show",),
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
-    "answers.of_same": ("same",),
+    "questions.same": ("same",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),

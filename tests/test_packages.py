@@ -28,7 +28,7 @@ PACKAGES: dict[str, set[str]] = {
     "operators": {"algebra", "core", "layouts"},
     "registry": {"core", "hardware", "layouts", "operators", "properties"},
     "pallas": {"bodies", "compiler", "core", "hardware", "hlotext", "kernel", "registry", "solvers"},
-    "questions": {"compiler", "core", "hardware", "kernel", "layouts", "pallas", "registry", "solvers"},
+    "questions": {"compiler", "core", "hardware", "kernel", "layouts", "pallas", "registry", "solvers", "values"},
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
@@ -52,7 +52,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings", "values",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",

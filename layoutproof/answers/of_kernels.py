@@ -17,7 +17,7 @@ from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
-from layoutproof.pallas.judge import GRID, conditions_on, foreign, judge, kernel_target, meant_for, sizes_of
+from layoutproof.pallas.judge import GRID, conditions_of, foreign, judge, kernel_target, meant_for
 from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
@@ -215,12 +215,7 @@ def judged_all(
     how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
     how["strict_tables"] = strict_tables
     known = {} if baseline is None else read_baseline(Path(baseline))
-    held = [conditions_on(call, where) if where and isinstance(call, Kernel) else None for call in calls]
-    stray = [text for text in where if all(said is None or f"({text})" not in said for said in held)]
-    if stray:
-        sizes = dict.fromkeys(name for call in calls if isinstance(call, Kernel) for name in sizes_of(call))
-        have = f"they have {', '.join(sizes)}" if sizes else "they have none"
-        raise LayoutError(f"no call has all sizes that the condition speaks of; {have}", text=stray[0])
+    held = conditions_of(calls, where)
     return Kernels(
         tuple(accepted(judged(call, **how, where=said), known) for call, said in zip(calls, held, strict=True))
     )

@@ -66,6 +66,7 @@ def check(
     jobs: int = 1,
     trace: bool = True,
     workers: Workers | None = None,
+    strict: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Checked:
     """Decide every claim in spec files.
@@ -75,6 +76,7 @@ def check(
         jobs: Processes; 0 is one per core.
         trace: Whether functions that files name may be imported, where pyproject.toml allows it.
         workers: Where the work is done, instead of `jobs`.
+        strict: Whether sampled is not enough, and counts as unknown.
         progress: Called with (done, of how many) checks.
 
     Returns:
@@ -96,4 +98,6 @@ def check(
     names = tuple(str(path) for path in given)
     with only(here(trace)):
         outcomes = check_paths(names, workers or Workers(jobs), progress)
+    if strict:
+        outcomes = [outcome.strictly() for outcome in outcomes]
     return Checked(tuple(outcomes), tuple(unasked_in(names)))

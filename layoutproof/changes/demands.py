@@ -30,7 +30,8 @@ from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import decide
 from layoutproof.specs.spec import Check
-from layoutproof.specs.spec_model import PROGRAM_CLAIMS
+from layoutproof.specs.spec_model import PROGRAM_CLAIMS, SAME
+from layoutproof.specs.traced import KEY
 
 _LIKELY = (1, 2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 127, 128, 256, 1000, 1024, 4096)
 """Sizes that are tried before an engine is asked; what they show is shown at once."""
@@ -67,6 +68,8 @@ def difference(old: Check, new: Check) -> Difference:
     True
     """
     parts = [_expectations(old, new), *(_fact(old, new) if old.is_fact else _options(old, new))]
+    if old.kind == SAME:
+        parts.append(_reference(old, new))
     point = next((part.point for part in parts if part.point is not None), None)
     looser, tighter, unknown = (
         tuple(text for part in parts for text in getattr(part, name)) for name in ("looser", "tighter", "unknown")
@@ -113,7 +116,7 @@ def _expectations(old: Check, new: Check) -> Difference:
     tighter: list[str] = []
     if old.expect != new.expect:
         # what is refuted or unknown today may be proved tomorrow; a proof is never given up for less
-        more = old.expect == "unknown" or (old.expect == "refuted" and new.expect == "proved")
+        more = old.expect == "unknown" or (old.expect == "refuted" and new.expect != "unknown")
         (tighter if more else looser).append(f"expect was {old.expect}, is {new.expect}")
     elif old.counterexample is not None and new.counterexample is None:
         looser.append("no counterexample is expected any more")
@@ -148,6 +151,15 @@ def _fact(old: Check, new: Check) -> list[Difference]:
     return [Difference(tuple(looser), tuple(tighter))]
 
 
+def _reference(old: Check, new: Check) -> Difference:
+    """Of a comparison: another reference is another demand, whatever it computes."""
+    was, now = (
+        {key: value for key, value in check.layouts[1][KEY].items() if key in ("trace", "kwargs")}  # type: ignore[index]
+        for check in (old, new)
+    )
+    return Difference() if was == now else Difference((f"the reference was {_text(was)}, is {_text(now)}",))
+
+
 def _options(old: Check, new: Check) -> list[Difference]:
     names = [n for n in dict.fromkeys([*old.options, *new.options]) if n not in _HOW]
     return [_option(name, old, new) for name in names if plain(old.options.get(name)) != plain(new.options.get(name))]
@@ -160,10 +172,12 @@ def _option(name: str, old: Check, new: Check) -> Difference:
         return Difference()
     if old.expect != new.expect:
         return Difference((said,))
-    if name == "where":
+    if name == "where" and new.kind != SAME:
         return _where(old, new, said)
     order = 0
-    if new.kind in PROGRAM_CLAIMS:
+    if new.kind == SAME:
+        order = _of_same(name, was, now)
+    elif new.kind in PROGRAM_CLAIMS:
         order = _of_program(name, was, now, new)
     elif name == "at_most":
         bounds = [_factor(str(text), new) if text is not None else None for text in (was, now)]
@@ -182,6 +196,18 @@ def _option(name: str, old: Check, new: Check) -> Difference:
     if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
         order = -order  # what fails under a wide bound fails under a tight one, not the other way round
     return Difference((said,)) if order < 0 else Difference((), (said,)) if order > 0 else Difference()
+
+
+def _of_same(name: str, was: Any, now: Any) -> int:
+    """As `_compared`, of an option of a comparison: fewer points, outputs or sizes demand less."""
+    if name == "points":
+        return _compared(*(Fraction(3 if many is None else many) for many in (now, was)))
+    if name == "outputs":
+        # of none named, all are meant
+        return 1 if now is None or (was is not None and {*was} < {*now}) else -1
+    if name == "where":
+        return 1 if {*(now or ())} < {*(was or ())} else -1
+    return -1  # other inputs, or a gradient instead of a value
 
 
 _WIDER = {"collectives": ("kind", "axes"), "vmem": ("of",)}

@@ -62,7 +62,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
             spec = read(file.data, file.path)
             if spec.errors:
                 raise spec.errors[0]
-            traced = calls_of(spec.traced)
+            traced = calls_of(spec.traced, spec.claims)
             named = [*spec.layouts, *traced.layouts]
             lines += [line_of(file.relpath, "body", name, kept(c).as_list()) for name, c in traced.kernels.items()]
             lines += [line_of(file.relpath, "layout", each.name, _normal(each.value)) for each in named]
@@ -170,7 +170,7 @@ def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, 
     if isinstance(old, Program) or (file is not None and file.is_dump):
         return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
     new = None if file is None else read(file.data, file.path)
-    traced = calls_of(new.traced) if new is not None else Calls((), {})
+    traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)
     if new is not None and old is not None:
         changes = replace(changes, findings=(*changes.findings, *of_bodies(_calls_in(old), traced, new, relpath)))

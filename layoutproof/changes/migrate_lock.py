@@ -83,7 +83,7 @@ def _bodies(own: Sequence[list[Any]], now: File | None) -> tuple[list[list[Any]]
     if not lacking or now is None or unreadable(now):
         return [], ""
     try:
-        calls = calls_of(read(now.data, now.path).traced).kernels
+        calls = calls_of((spec := read(now.data, now.path)).traced, spec.claims).kernels
     except (LayoutError, Undecided):
         return [], ""
     lines = [[own[0][0], "body", name, locked_body(call).as_list()] for name, call in calls.items() if name in lacking]

@@ -299,7 +299,7 @@ def _expected_of(claims: Sequence[Claimed]) -> dict[str, set[tuple[str, str]]]:
     """What a file itself says is refuted or unknown, by the layout: (property, verdict)."""
     found: dict[str, set[tuple[str, str]]] = {}
     for claim in claims:
-        if claim.check.expect != "proved":
+        if claim.check.expect not in _HOPED:
             for layout in claim.check.layouts:
                 found.setdefault(_json(layout), set()).add((claim.check.kind, claim.check.expect))
     return found
@@ -418,7 +418,7 @@ def _new_claim(new: Claimed) -> Finding:
 def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | None:
     """The finding of a new or changed claim that is not what it says; None where all is as expected."""
     assert outcome.check is not None
-    if outcome.finding.verdict is Verdict.PROVED:
+    if outcome.held:
         return None
     result = outcome.answer
     more: dict[str, Any] = dict(at)
@@ -476,20 +476,17 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
         return []  # what is said of the code itself says so, once
     now, result = outcome.found, outcome.answer
     by = result.decided_by if result is not None else ""
-    proved = now in _GREEN and (outcome.finding.verdict is Verdict.PROVED or old.expect != "proved")
-    if (
-        was in _GREEN
-        and (first is None or first.finding.verdict is Verdict.PROVED or old.expect != "proved")
-        and not proved
-    ):
+    hoped = old.expect in _HOPED
+    proved = _WORTH.get(now, 0) >= _WORTH.get(was, 0) and (outcome.held or not hoped)
+    if was in _WORTH and (first is None or first.held or not hoped) and not proved:
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
         verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
         more = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
         return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides, **more)]
-    if now in _GREEN and was not in _GREEN:
+    if _WORTH.get(now, 0) > _WORTH.get(was, 0):
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
-    if first is not None and first.finding.verdict is not Verdict.PROVED:
+    if first is not None and not first.held:
         return []  # it was wrong before this change, which `check` says
     wrong = _unless_as_expected(run(new), sides)
     return [] if wrong is None else [wrong]
@@ -500,8 +497,10 @@ def about_code(check: Check) -> bool:
     return check.is_of_program or any(map(is_traced, check.layouts))
 
 
-_GREEN = ("proved", "holds")
-"""What a file expects is its own affair: a claim is lost when it is not proved any more."""
+_HOPED = ("proved", "sampled")
+"""What a claim expects where its file says nothing of that."""
+_WORTH = {"sampled": 1, "proved": 2, "holds": 2}
+"""What a file expects is its own affair: a claim is lost when it is not proved any more, or not sampled."""
 
 
 def _why(outcome: Outcome) -> str:
@@ -523,7 +522,8 @@ def _expected(check: Check) -> list[object]:
 
 def _claimed(check: Check) -> str:
     """A claim without its layouts, e.g. `padding at_most 40%`."""
-    asked = {**check.options, **check.fact, **({} if check.expect == "proved" else {"expect": check.expect})}
+    said = {} if check.expect in _HOPED else {"expect": check.expect}
+    asked = {**check.options, **check.fact, **said}
     return " ".join([check.kind, *(f"{name} {text_of(plain(value))}" for name, value in asked.items())])
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from layoutproof.core.document import VERSION
 from layoutproof.programs.record import Record
 
-VerdictWord = Literal["proved", "refuted", "unknown"]
+VerdictWord = Literal["proved", "sampled", "refuted", "unknown"]
 Point = dict[str, list[int] | dict[str, int]]
 """Named points, and `sizes` from symbol to value."""
 
@@ -798,7 +798,7 @@ class Same(Document):
     """Whether a function computes what its reference computes."""
 
     subject: str
-    verdict: Literal["proved", "sampled", "refuted", "unknown"]
+    verdict: VerdictWord
     reason: str
     file: str
     line: int

@@ -363,14 +363,13 @@ class SpecItem(pytest.Item):
     def runtest(self) -> None:
         """Fails unless the answer is the expected one; what is unknown fails."""
         from layoutproof.compiler.tracing import here, only
-        from layoutproof.core.result import Verdict
         from layoutproof.specs.check import run
         from layoutproof.specs.spec import Check
 
         run_ = self.config.stash.setdefault(_RUN, os.urandom(8).hex())
         with only(here(not self.config.getoption("--layoutproof-no-trace")), run_):
             outcome = run(self.question) if isinstance(self.question, Check) else self.question
-        if outcome.finding.verdict is not Verdict.PROVED:
+        if not outcome.held:
             raise Unmet(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

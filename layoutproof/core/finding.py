@@ -208,7 +208,7 @@ def word(finding: Finding) -> str:
         return IDLE
     if finding.severity in SEVERITIES and finding.verdict is not Verdict.UNKNOWN:
         return finding.severity
-    decides = finding.severity in _DECIDES or finding.verdict is Verdict.PROVED
+    decides = finding.severity in _DECIDES or finding.verdict in (Verdict.PROVED, Verdict.SAMPLED)
     return finding.verdict.value if decides else finding.severity
 
 
@@ -222,6 +222,7 @@ _LEVELS = {
     "allow": "note",
     "info": "note",
     IDLE: "note",
+    Verdict.SAMPLED.value: "note",
     Verdict.PROVED.value: "note",
 }
 """What each word is worth to build servers, the worst first."""
@@ -436,6 +437,7 @@ _COUNTED = {
     "allow": "allowed",
     "info": "info",
     "proved": "proved",
+    "sampled": "sampled",
     "unknown": "unknown",
     "error": "error",
 }

@@ -421,6 +421,17 @@ def conditions_on(kernel: Kernel, texts: Sequence[str]) -> str | None:
     return " and ".join(parts) if parts else None
 
 
+def conditions_of(calls: Sequence[object], texts: Sequence[str]) -> list[str | None]:
+    """`conditions_on` of each call. LayoutError for a condition that speaks of no call."""
+    held = [conditions_on(call, texts) if texts and isinstance(call, Kernel) else None for call in calls]
+    stray = [text for text in texts if all(said is None or f"({text})" not in said for said in held)]
+    if stray:
+        sizes = dict.fromkeys(name for call in calls if isinstance(call, Kernel) for name in sizes_of(call))
+        have = f"they have {', '.join(sizes)}" if sizes else "they have none"
+        raise LayoutError(f"no call has all sizes that the condition speaks of; {have}", text=stray[0])
+    return held
+
+
 def sizes_of(kernel: Kernel) -> tuple[str, ...]:
     """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables.
 

@@ -21,6 +21,7 @@ from layoutproof.registry.read import map_of, read_layout
 from layoutproof.specs.kind import is_search
 from layoutproof.specs.positions import read_file
 from layoutproof.specs.spec import Check, Unasked, load, unasked
+from layoutproof.specs.spec_model import SAME
 from layoutproof.specs.traced import answer, is_traced, only_call
 
 CHUNK = 32
@@ -37,10 +38,10 @@ NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts
 class Outcome:
     """What came of one check, or of reading a file.
 
-    finding: whether all is as the file states: proved where it is, refuted where something else was found, unknown,
-    or bad input; with why, and with what belongs to the answer of a property.
-    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer; `nothing asked`
-    of a file without checks; `interrupted`.
+    finding: whether all is as the file states: proved where it is, sampled where that is what was found of values,
+    refuted where something else was found, unknown, or bad input; with why, and with what belongs to the answer.
+    found: proved, sampled, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer;
+    `nothing asked` of a file without checks; `interrupted`.
     check: None when a file could not be read as checks, and where a run was interrupted.
     answer: the whole answer of a property.  seconds: how long it took to ask.
     """
@@ -58,9 +59,26 @@ class Outcome:
             return INTERRUPTED
         return "error" if self.finding.bad_input else _STATUS[self.finding.verdict]
 
+    @property
+    def held(self) -> bool:
+        """Whether all is as the file states."""
+        return self.finding.verdict in (Verdict.PROVED, Verdict.SAMPLED)
+
+    def strictly(self) -> Outcome:
+        """The same where sampled is not enough: then it is unknown."""
+        if self.finding.verdict is not Verdict.SAMPLED:
+            return self
+        why = "sampled, and with --strict that is not enough"
+        return replace(self, finding=replace(self.finding, verdict=Verdict.UNKNOWN, reason=why))
+
 
 INTERRUPTED = "interrupted"
-_STATUS = {Verdict.PROVED: "as expected", Verdict.REFUTED: "wrong", Verdict.UNKNOWN: "unknown"}
+_STATUS = {
+    Verdict.PROVED: "as expected",
+    Verdict.SAMPLED: "as expected",
+    Verdict.REFUTED: "wrong",
+    Verdict.UNKNOWN: "unknown",
+}
 
 
 def check_paths(
@@ -164,7 +182,7 @@ def _outcome(
     at: dict[str, Any] = {"verdict": verdict, "bad_input": bad_input, "after": " , ".join(check.texts)}
     if answer is not None:
         told = ("counterexample", "figures", "decided_by", "scope", "assumes")
-        for name in told if verdict is Verdict.PROVED else (*told, "fix", "hint", "needs", "where"):
+        for name in told if verdict in (Verdict.PROVED, Verdict.SAMPLED) else (*told, "fix", "hint", "needs", "where"):
             at[name] = getattr(answer, name)
     where = (check.file, check.file, check.line, check.column)
     return Outcome(Finding(check.kind, check.title, reason, *where, **at), found, check, answer)
@@ -186,22 +204,28 @@ def _run_claim(check: Check) -> Outcome:
         from layoutproof.specs import compiled
 
         result = compiled.answer(check.kind, check.labels[0], check.layouts[0], options)
+    elif check.kind == SAME:
+        # imported here, since most files compare nothing
+        from layoutproof.specs import compared
+
+        result = compared.answer(check.layouts, options)
     elif check.kind == "kernel" or any(map(is_traced, check.layouts)):
         result = answer(check.kind, check.layouts[0], options)
     else:
         result = ask(check.kind, *check.layouts, **options)
     found = result.verdict.value
+    held = Verdict.SAMPLED if result.verdict is Verdict.SAMPLED else Verdict.PROVED
     # what is not what the file expects is wrong; an unknown that it does not expect is unknown
     verdict = Verdict.UNKNOWN if result.verdict is Verdict.UNKNOWN else Verdict.REFUTED
-    if found != check.expect:
-        surprise = "" if check.expect == "proved" else f"{found}, but {check.expect} was expected"
+    if found != check.expect and (found, check.expect) != ("proved", "sampled"):
+        surprise = "" if check.expect in ("proved", "sampled") else f"{found}, but {check.expect} was expected"
         problem = "; ".join(part for part in (surprise, result.reason) if part)
     elif check.reason and check.reason not in result.reason:
         problem = f"the reason is {result.reason!r}, and {check.reason!r} is not in it"
     else:
         verdict = Verdict.REFUTED
         problem = _other_point(check, result) or _other_figures(check, result)
-    return _outcome(check, verdict if problem else Verdict.PROVED, found, problem, result)
+    return _outcome(check, verdict if problem else held, found, problem, result)
 
 
 def _other_point(check: Check, result: Finding) -> str:

@@ -16,6 +16,7 @@ from layoutproof.core.visible import visible
 from layoutproof.pallas.judge import scope
 from layoutproof.specs.check import INTERRUPTED, Outcome, exit_code
 from layoutproof.specs.spec import Unasked
+from layoutproof.specs.spec_model import SAME
 
 
 def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequence[Unasked] = ()) -> str:
@@ -25,7 +26,7 @@ def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequenc
     """
     late = ("unknown", "wrong", "error", INTERRUPTED)
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late.index(o.status))
-    held = [_held(o) for o in outcomes if o.finding.verdict is Verdict.PROVED] if everything else []
+    held = [_held(o) for o in outcomes if o.held] if everything else []
     notes = "\n".join(f"note     {visible(note)}" for note in never_asked(unasked, everything))
     blocks = ["\n".join(held), "\n".join(_files(outcomes)), *map(one, shown), notes, summary(outcomes)]
     return "\n\n".join(block for block in blocks if block)
@@ -86,14 +87,15 @@ def one(outcome: Outcome) -> str:
     if check is None:
         return text_of(finding)
     lead: list[tuple[str, object]] = [
-        ("program" if check.is_of_program else "layout", shorten(layout, 160)) for layout in check.texts
+        ("program" if check.is_of_program else "function" if check.kind == SAME else "layout", shorten(layout, 160))
+        for layout in check.texts
     ]
     lead.append(("where", check.options.get("where", "")))
     more = [("note", shorten(check.note))]
     if check.is_fact:
         more.append(("source", shorten(check.source)))
     elif not finding.bad_input:
-        more.append(("explain", f"layoutproof explain {check.kind}"))
+        more.append(("explain", f"layoutproof explain {'sampled' if check.kind == SAME else check.kind}"))
     finding = replace(finding, after="")  # the layouts have rows of their own
     return block(headline(finding, _word(outcome)), [*lead, *rows(finding), *more])
 
@@ -113,11 +115,12 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 def tally(outcomes: Sequence[Outcome]) -> str:
     """What some checks showed. A claim that states a refutation is as stated when its counterexample is found."""
     claims = [o for o in outcomes if o.found in _VERDICTS]
-    held = [o for o in claims if o.finding.verdict is Verdict.PROVED]
+    held = [o for o in claims if o.held]
     facts = [o for o in outcomes if o.found in ("holds", "wrong")]
     refuted = _count(held, "refuted")
     shown = {
         "proved": _count(held, "proved"),
+        "sampled": _count(held, "sampled"),
         f"counterexample{_s(refuted)} as expected": refuted,
         "unknown and accepted": _count(held, "unknown"),
     }
@@ -144,17 +147,20 @@ def tally(outcomes: Sequence[Outcome]) -> str:
 
 
 def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """What was looked at of kernels that are proved, in words; () where no kernel is."""
-    said = tuple(dict.fromkeys(o.finding.scope for o in outcomes if o.found == "proved" and o.finding.scope))
+    """What was looked at of kernels that are proved and values that are sampled, in words; () where there are none."""
+    proved, sampled = (
+        tuple(dict.fromkeys(o.finding.scope for o in outcomes if o.found == word and o.finding.scope))
+        for word in ("proved", "sampled")
+    )
     # claims say themselves which property they are about
-    return said if len(said) < 2 else (scope(None),)
+    return (*(proved if len(proved) < 2 else (scope(None),)), *sampled)
 
 
 def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> dict[str, Any]:
     """The same for programs, as `core.document` says: `results`, one for each check, `summary`, and what is stated and
     `never_asked`."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
-    as_expected = sum(o.finding.verdict is Verdict.PROVED for o in outcomes)
+    as_expected = sum(o.held for o in outcomes)
     body = {
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
         "partial": any(o.status == INTERRUPTED for o in outcomes),
@@ -183,7 +189,7 @@ def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) ->
     return Report(title, tuple(named(found)), len(files), notes, 0, partial, tuple(held), "all as stated")
 
 
-_VERDICTS = ("proved", "refuted", "unknown")
+_VERDICTS = ("proved", "sampled", "refuted", "unknown")
 
 
 def _entry(outcome: Outcome) -> dict[str, Any]:

@@ -16,6 +16,8 @@
         is: {offset: 17}
       - kernel: mm                                     every property, of every Pallas call in it
       - blocks_in_bounds: mm[0]                        one property, of one call by its number or name
+      - same: mm                                       whether it computes what another function computes
+        as: dot
 
 Each check becomes a `Check`, plain data with its place in the file. All mistakes of a file are collected.
 A file without checks is for the gate, which compares what it states: nothing of it is proved.
@@ -39,14 +41,16 @@ from layoutproof.specs.spec_model import (
     FACTS,
     NAME,
     PROGRAM_CLAIMS,
+    SAME,
     ProgramCheck,
     ProgramModel,
     PropertyCheck,
+    SameCheck,
     SpecFile,
     kinds,
     model_of,
 )
-from layoutproof.specs.traced import named_calls, one_call
+from layoutproof.specs.traced import KEY, is_traced, named_calls, one_call, with_args_of
 from layoutproof.specs.validation import fits, validated
 
 _OF_ASK = ("where", "engine", "confirm", "effort")
@@ -318,6 +322,8 @@ def _check(
     about = node.value[kind]
     if issubclass(model, ProgramCheck):
         return _program_check(node, file, source, kind, programs)
+    if model is SameCheck:
+        return _same_check(node, file, source, layouts)
     literal = kind == "tpu_default" or (kind == "invalid" and not _expression(about))
     parts = about.value if type(about.value) is list and not literal else [about]
     if bad.intersection(text for part in parts for text in _texts(part)):
@@ -379,6 +385,44 @@ def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapp
         plain.get("figures", {}),
         plain.get("reason", ""),
     )
+
+
+def _same_check(node: Node, file: str, source: str, named: Mapping[str, object]) -> Check:
+    """A claim about the values of two functions that the file names; nothing is imported here."""
+    plain = node.plain()
+    ours, theirs = (_function(node.value[key], file, named) for key in (SAME, "as"))
+    theirs = with_args_of(ours, theirs)
+    if theirs.get("args", []) != ours.get("args", []):
+        about = node.value["as"]
+        problem = f"{plain[SAME]} and {plain['as']} are compared on the same arguments, and each states others"
+        raise LayoutError(problem, file=file, line=about.line, column=about.column)
+    assert node.keys is not None
+    own = (SAME, "as", "name", "note", "expect", "reason", "figures")
+    return Check(
+        file,
+        *node.keys[SAME],
+        SAME,
+        (plain[SAME], plain["as"]),
+        ({KEY: ours}, {KEY: theirs}),
+        plain.get("name", ""),
+        plain.get("note", ""),
+        source,
+        {key: value for key, value in plain.items() if key not in own},
+        expect=plain.get("expect", "sampled"),
+        figures=plain.get("figures", {}),
+        reason=plain.get("reason", ""),
+    )
+
+
+def _function(about: Node, file: str, named: Mapping[str, object]) -> dict[str, Any]:
+    """The entry of `kernels` that a claim about values names. LayoutError for what is none."""
+    entries: dict[str, Any] = {name: value for name, value in named.items() if is_traced(value)}
+    name = about.plain()
+    if name not in entries or not isinstance(entries[name][KEY], Mapping):
+        known = "; named are " + ", ".join(entries) if entries else "; the file names none under kernels"
+        problem = f"unknown function {shorten(name, 60)!r}{closest(name, list(entries)) or known}"
+        raise LayoutError(problem, file=file, line=about.line, column=about.column)
+    return dict(entries[name][KEY])
 
 
 def _options(kind: str) -> Sequence[str]:

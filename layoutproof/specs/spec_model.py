@@ -200,6 +200,10 @@ class SpecFile(Model):
     )
 
 
+SAME = "same"
+"""The kind of check that compares the values of two functions."""
+
+
 class CheckModel(Model):
     """What every check may say besides its kind."""
 
@@ -244,6 +248,45 @@ class KernelCheck(PropertyCheck):
     compiler: str | None = _COMPILER
     strict_tables: bool = _STRICT
     only: Literal["", "grid"] = Field("", description="grid asks nothing of the bodies.", examples=["grid"])
+
+
+class SameCheck(CheckModel):
+    """Whether a function computes what a reference computes: two entries of `kernels`, on the arguments of the first.
+
+    It is over the reals, at random points of prime fields, and `sampled` at best: `layoutproof explain sampled`.
+    """
+
+    same: str = Field(description="The function: a name from `kernels`.", examples=["mm"])
+    as_: str = Field(
+        alias="as", description="The reference: a name from `kernels`. Without args it takes those.", examples=["dot"]
+    )
+    expect: Literal["sampled", "refuted", "unknown"] = Field(
+        "sampled", description="The verdict that is expected; proved is more than sampled.", examples=["refuted"]
+    )
+    reason: str = Field("", description="A part of the reason of what is not sampled.", examples=["is not modelled"])
+    figures: dict[str, Exact] = Field(
+        {}, description="Exact numbers of the answer; any subset.", examples=[{"different": 512}]
+    )
+    points: int = Field(3, ge=1, le=100, description="At how many random points.", examples=[5])
+    gradient: bool = Field(False, description="Whether the gradients are compared.", examples=[True])
+    outputs: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None, min_length=1, description="Only these outputs, from 0; all by default.", examples=[[0]]
+    )
+    inputs: str | None = Field(
+        None,
+        pattern=r"^.+:[^:/\\]+$",
+        description="Instead of args: a function that gives the arguments, tables among them.",
+        examples=["pkg.kernels:arguments"],
+    )
+    where: list[str] = Field(
+        [], description="Conditions on sizes that only the running program knows.", examples=[["grid1 <= 7"]]
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SameCheck:
+        if self.expect == "sampled" and self.reason:
+            raise ValueError("what is sampled has no reason; 'reason' belongs to 'expect: refuted' or 'unknown'")
+        return self
 
 
 class LocateCheck(CheckModel):
@@ -460,8 +503,8 @@ FACTS: dict[str, type[CheckModel]] = {
 
 @lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
-    """Every kind of check: the properties, then the facts, then the claims about programs."""
-    return (*properties(), *kernel_properties(), "kernel", *FACTS, *PROGRAM_CLAIMS)
+    """Every kind of check: the properties, what is about functions, the facts, the claims about programs."""
+    return (*properties(), *kernel_properties(), "kernel", SAME, *FACTS, *PROGRAM_CLAIMS)
 
 
 @lru_cache(maxsize=256)
@@ -473,6 +516,8 @@ def model_of(kind: str) -> type[CheckModel]:
         return PROGRAM_CLAIMS[kind]
     if kind == "kernel":
         return KernelCheck
+    if kind == SAME:
+        return SameCheck
     module = property_module(kind)
     many = layouts_of(kind)
     about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]

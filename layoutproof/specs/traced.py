@@ -98,7 +98,7 @@ def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
     given = dict(options)
     wanted: Mapping[str, Any] = {}
     if is_traced(layout):
-        wanted = _wanted(layout)
+        wanted = entry_of(layout)
         has_target = kind == ALL or "target" in options_of(kind)
         for name in ("target", "compiler"):
             if has_target and name in wanted:
@@ -135,9 +135,28 @@ def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
                 found.append(replace(kernel_of(value, ALL), source=source))
             except LayoutError as error:
                 raise LayoutError(f"{name}: {error.problem}", text=error.text).at(file, node.line) from None
-    for _, node in _entries(sections.get("kernels")):
-        found += calls_in({KEY: node.plain()})
+    compared = _compared(sections)
+    for name, node in _entries(sections.get("kernels")):
+        found += every_call_in(compared[name]) if name in compared else calls_in({KEY: node.plain()})
     return tuple(found)
+
+
+def _compared(sections: Mapping[str, Node]) -> dict[str, object]:
+    """What checks compare, by name: it may make no Pallas call, and a reference takes the function's arguments."""
+    entries = {name: node.plain() for name, node in _entries(sections.get("kernels"))}
+    found: dict[str, object] = {}
+    checks = sections.get("checks")
+    for check in checks.plain() if checks is not None and type(checks.value) is list else ():
+        names = [str(check.get(key)) for key in ("same", "as")] if isinstance(check, Mapping) else ["", ""]
+        ours, theirs = (entries.get(name) for name in names)
+        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            found |= {names[0]: {KEY: ours}, names[1]: {KEY: with_args_of(ours, theirs)}}
+    return found
+
+
+def with_args_of(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of a reference, with the arguments of the function that is held against it where it states none."""
+    return {**{key: ours[key] for key in ("args",) if key in ours}, **theirs}
 
 
 def _entries(node: Node | None) -> Sequence[tuple[str, Node]]:
@@ -185,25 +204,30 @@ def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:
 
 def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
     """The calls of user code that a check's layout stands for. Undecided where there is none, LayoutError otherwise."""
-    from layoutproof.pallas.from_jax.user import calls_of
-
-    wanted = _wanted(layout)
-    place = wanted["trace"]
-    rule = permit(place)
-    given, kwargs, assume = wanted.get("args") or (), wanted.get("kwargs"), wanted.get("assume") or ()
-    found = calls_of(place, given, kwargs, target=wanted.get("target"), assume=assume, rule=rule)
+    wanted = entry_of(layout)
+    found = every_call_in(layout)
     if not found:
-        raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
+        raise Unsupported(f"{wanted['trace']} makes no Pallas call; there is nothing to prove")
     call = wanted.get("call")
     if call is None:
         return found
     chosen = [c for k, c in enumerate(found) if call in (k, c.name)]
     if not chosen:
-        raise LayoutError(f"{place} has no call {shorten(str(call), 60)!r}; {_named(wanted, found)}")
+        raise LayoutError(f"{wanted['trace']} has no call {shorten(str(call), 60)!r}; {_named(wanted, found)}")
     return chosen
 
 
-def _wanted(layout: object) -> Mapping[str, Any]:
+def every_call_in(layout: object) -> Sequence[Kernel | Unmodelled]:
+    """The calls of the function that a check's layout names, () where it makes none. Errors as of `calls_in`."""
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    wanted = entry_of(layout)
+    given, kwargs, assume = wanted.get("args") or (), wanted.get("kwargs"), wanted.get("assume") or ()
+    target, rule = wanted.get("target"), permit(wanted["trace"])
+    return calls_of(wanted["trace"], given, kwargs, target=target, assume=assume, rule=rule)
+
+
+def entry_of(layout: object) -> Mapping[str, Any]:
     """What is said of Pallas calls. LayoutError where that is something else."""
     wanted = layout[KEY]  # type: ignore[index]
     if (

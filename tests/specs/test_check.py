@@ -359,6 +359,7 @@ def test_json_holds_everything(tmp_path: Path) -> None:
         "checks": 74,
         "as_expected": 70,
         "proved": 70,
+        "sampled": 0,
         "refuted": 1,
         "unknown": 1,
         "holds": 0,

@@ -39,6 +39,7 @@ from layoutproof.core.document import document
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
 @no_trace_flag
 @svg_option
 @no_cache_flag
@@ -51,6 +52,7 @@ def command(
     jobs: int,
     backend: str | None,
     scheduler: str,
+    strict: bool,
     no_trace: bool,
     svg: Path | None,
     as_json: bool,
@@ -77,7 +79,7 @@ def command(
 
         with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
             workers = Workers(jobs, backend or "", scheduler)
-            answer = check(paths or ("specs",), trace=not no_trace, workers=workers, progress=progress)
+            answer = check(paths or ("specs",), trace=not no_trace, workers=workers, strict=strict, progress=progress)
         if form == "text":
             text = answer.text(verbose)
         elif form == "json":
@@ -90,7 +92,7 @@ def command(
 
     start = time.perf_counter()
     kept, code = cache.remembered(
-        cache.key_of_paths(("check", form, verbose, svg is not None), paths or ("specs",)), make
+        cache.key_of_paths(("check", form, verbose, strict, svg is not None), paths or ("specs",)), make
     )
     text, summary, picture = json.loads(kept)
     if svg is not None:

@@ -52,8 +52,8 @@ def command(
     Example:
       layoutproof same ops.py:rms --reference ops.py:norm --args "f32[64,256]"
     """
-    from layoutproof.answers.of_same import same
     from layoutproof.core.result import Verdict
+    from layoutproof.questions.same import same
 
     given = args if together is None else (*parts_of(f"({together})"), *args)
     if inputs is not None and given:

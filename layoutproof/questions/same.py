@@ -9,10 +9,10 @@ from math import prod
 from typing import Any
 
 from layoutproof.core.document import document
-from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, split_place
 from layoutproof.core.result import Verdict
-from layoutproof.pallas.findings import Judged
+from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.values.compare import Comparison, Input, compare
 
@@ -82,7 +82,7 @@ class Same(Answer):
             verdict=self.verdict, counterexample=point, figures=figures,
             decided_by="points" if self.verdict is Verdict.SAMPLED else "float64" if witness is not None else "",
             scope="over the reals, at these sizes: rounding is not asked",
-            assumes=tuple(f"{f.question}: {f.verdict.value}" for f in self.premises),
+            assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
 
@@ -375,7 +375,8 @@ def _premises(
     where: Sequence[str],
 ) -> tuple[Finding, ...]:
     """What is found of the kernels of a function, of what the walk takes to hold."""
-    from layoutproof.answers.of_kernels import calls_of, judged_all
+    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.judge import conditions_of
 
     drawn = [k for k, i in enumerate(arrays) if i.value is None]
 
@@ -385,15 +386,12 @@ def _premises(
             filled[k] = value
         return call(*filled)
 
-    try:
-        found = calls_of(with_tables, [shapes[k] for k in drawn], {}, target, None, assume)
-    except Unsupported:
-        return ()
-    answer = judged_all(found, (), None, None, 1, where=where)
-    return tuple(f for judged in answer.calls for f in _of(judged))
+    found = calls_in(with_tables, [shapes[k] for k in drawn], {}, target=target, assume=assume)
+    held = conditions_of(found, where) if found else ()
+    return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said)))
 
 
-def _of(judged: Judged) -> list[Finding]:
-    whole = judged.whole()
-    asked = [f for f in judged.findings if f.question in PREMISES and f.severity == "error"]
+def _of(call: Judged) -> list[Finding]:
+    whole = call.whole()
+    asked = [f for f in call.findings if f.question in PREMISES and f.severity == "error"]
     return [*asked, *([replace(whole, severity="error")] if whole is not None else [])]

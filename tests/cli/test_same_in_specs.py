@@ -1,0 +1,236 @@
+"""Claims about values in spec files: `{same: kernel, as: reference}`, as `check` and the gate judge them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutproof.cli import main as cli
+from layoutproof.cli.documents import adapter
+from layoutproof.specs.check import Outcome, run
+from layoutproof.specs.spec import loads
+from layoutproof.specs.spec_model import json_schema
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+CODE = """
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+def _rows(body, x):
+    spec = pl.BlockSpec((8, 32), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(body, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+def scaled(x):
+    def body(x_ref, o_ref):
+        o_ref[...] = 2 * x_ref[...]
+    return _rows(body, x)
+
+def plain(x, by=2):
+    return by * x
+
+def sorted_(x):
+    return jnp.sort(x, -1)
+
+def arguments():
+    return (jnp.ones((16, 32)),)
+"""
+HEAD = """source: here
+kernels:
+  scaled: {trace: "users_values.py:scaled", args: ["f32[16,32]"]}
+  bare: {trace: "users_values.py:scaled"}
+  plain: {trace: "users_values.py:plain"}
+  thrice: {trace: "users_values.py:plain", kwargs: {by: 3}}
+  sorted: {trace: "users_values.py:sorted_", args: ["f32[16,32]"]}
+  wide: {trace: "users_values.py:plain", args: ["f32[16,64]"]}
+layouts: {scores: "f32[3,5]{1,0}"}
+checks:
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with user code, where we are."""
+    (tmp_path / "users_values.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "users_values", raising=False)
+    return tmp_path
+
+
+def one(check: str) -> Outcome:
+    checks, errors = loads(f"{HEAD}  - {check}\n", "a.yaml")
+    assert errors == []
+    return run(checks[0])
+
+
+@pytest.mark.parametrize(
+    ("check", "status", "found", "because"),
+    [
+        ("{same: scaled, as: plain}", "as expected", "sampled", ""),
+        ("{same: plain, as: thrice}", "error", "error", "missing 1 required positional argument"),
+        ("{same: scaled, as: thrice}", "wrong", "refuted", "512 of 512 elements differ"),
+        ("{same: scaled, as: thrice, expect: refuted, figures: {different: 512}}", "as expected", "refuted", ""),
+        ("{same: scaled, as: thrice, expect: refuted, figures: {different: 511}}", "wrong", "refuted", "not 511"),
+        ("{same: scaled, as: plain, expect: refuted}", "wrong", "sampled", "sampled, but refuted was expected"),
+        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data"),
+        ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
+        ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
+        ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
+        ("{same: scaled, as: plain, outputs: [1]}", "error", "error", "outputs are positions from 0 to 0"),
+    ],
+)  # fmt: skip
+def test_claims_about_values(check: str, status: str, found: str, because: str, home: Path) -> None:
+    """Each comes out with the right status, and says why where it is not as expected."""
+    outcome = one(check)
+    assert (outcome.status, outcome.found) == (status, found), outcome.finding.reason
+    assert because in outcome.finding.reason
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("{same: scaled, as: nobody}", "a.yaml:11:24: unknown function 'nobody'; named are scaled, bare"),
+        ("{same: scores, as: plain}", "a.yaml:11:12: unknown function 'scores'"),
+        ("{same: 'scaled[0]', as: plain}", "unknown function 'scaled[0]'; did you mean 'scaled'?"),
+        ("{same: scaled}", "'as' is missing"),
+        ("{same: scaled, as: wide}", "scaled and wide are compared on the same arguments, and each states others"),
+        ("{same: scaled, as: plain, points: 0}", "'points'"),
+        ("{same: scaled, as: plain, expect: sampled, reason: x}", "what is sampled has no reason"),
+        ("{same: scaled, as: plain, expect: proved}", "'expect'"),
+        ("{same: scaled, as: plain, injective: scores}", "are two checks"),
+    ],
+)
+def test_mistakes(check: str, said: str) -> None:
+    """Told with file, line and column, before anything is imported."""
+    checks, errors = loads(f"{HEAD}  - {check}\n", "a.yaml")
+    assert checks == []
+    assert said in "\n".join(map(str, errors))
+
+
+def test_the_schema_knows_the_claim() -> None:
+    """For editors."""
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(json_schema())
+    assert not list(validator.iter_errors({"checks": [{"same": "a", "as": "b", "gradient": True}]}))
+    assert list(validator.iter_errors({"checks": [{"same": "a"}]}))
+    assert list(validator.iter_errors({"checks": [{"same": "a", "as": "b", "at_most": "4%"}]}))
+
+
+Ran = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def ran(home: Path, capsys: pytest.CaptureFixture[str]) -> Ran:
+    """Runs a command in the folder, and says its exit code and what it printed."""
+
+    def command(*words: str) -> tuple[int, str]:
+        sys.modules.pop("users_values", None)
+        (home / "ran").unlink(missing_ok=True)
+        code = cli.run([*words])
+        out = capsys.readouterr()
+        return code, out.out + out.err
+
+    return command
+
+
+SPEC = """source: here
+kernels:
+  scaled: {trace: "users_values.py:scaled", args: ["f32[16,32]"]}
+  plain: {trace: "users_values.py:plain"}
+checks:
+  - {same: scaled, as: plain}
+  - {kernel: scaled}
+"""
+
+
+def test_sampled_is_counted_apart_in_every_form(home: Path, ran: Ran) -> None:
+    """It is never called proved; with --strict it is not enough."""
+    (home / "a.yaml").write_text(SPEC)
+    code, out = ran("check", "a.yaml", "--no-cache", "-v")
+    assert (code, "2 claims as stated: 1 proved, 1 sampled" in out) == (0, True), out
+    code, out = ran("check", "a.yaml", "--no-cache", "--strict")
+    assert (code, "1 UNKNOWN" in out, "--strict" in out) == (3, True, True), out
+    code, out = ran("check", "a.yaml", "--no-cache", "--json")
+    document: dict[str, Any] = json.loads(out)
+    adapter("check").validate_python(document)
+    assert (code, document["summary"]["sampled"], document["summary"]["proved"]) == (0, 1, 1)
+    assert document["results"][0]["verdict"] == "sampled"
+    for form in ("markdown", "junit", "sarif", "html", "github"):
+        code, out = ran("check", "a.yaml", "--no-cache", "--format", form)
+        assert (code, "sampled" in out or form == "github") == (0, True), form
+        code, out = ran("check", "a.yaml", "--no-cache", "--strict", "--format", form)
+        assert (code, "not enough" in out) == (3, True), form
+    assert ran("kernels", "a.yaml")[0] == 0
+
+
+def test_what_may_be_traced_holds_for_both_functions(home: Path, ran: Ran) -> None:
+    """Nothing is imported with --no-trace, and nothing where the list lacks the reference or the maker of arguments."""
+    (home / "a.yaml").write_text(SPEC)
+    code, out = ran("check", "a.yaml", "--no-cache", "--no-trace")
+    assert (code, (home / "ran").exists(), "not traced" in out) == (3, False, True)
+    other = "from pathlib import Path\nPath('other').touch()\ndef plain(x):\n    return 2 * x\n"
+    (home / "others.py").write_text(other)
+    (home / "pyproject.toml").write_text('[tool.layoutproof]\ntrace = ["users_values"]\n')
+    assert ran("check", "a.yaml", "--no-cache")[0] == 0
+    for text in (
+        SPEC.replace("users_values.py:plain", "others.py:plain"),
+        SPEC.replace("as: plain}", 'as: plain, inputs: "others.py:plain"}'),
+    ):
+        (home / "a.yaml").write_text(text)
+        code, out = ran("check", "a.yaml", "--no-cache")
+        assert (code, (home / "other").exists(), "others.py is not among what" in out) == (3, False, True), out
+    (home / "a.yaml").write_text(SPEC.replace("users_values.py:plain", "../others.py:plain"))
+    code, out = ran("check", "a.yaml", "--no-cache")
+    assert (code, (home / "other").exists(), "outside of the repository" in out) == (2, False, True), out
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+
+def test_the_gate_denies_losing_it(home: Path, ran: Ran) -> None:
+    """Removed, weakened, or not sampled any more; what computes the same otherwise passes."""
+    (home / "a.yaml").write_text(SPEC)
+    assert ran("gate", "--lock", "a.yaml")[0] == 0
+    assert json.loads(next(line for line in (home / "layoutproof.lock").read_text().splitlines() if '"same"' in line))[
+        -1
+    ] == "sampled"  # fmt: skip
+    git("init", "-q", ".")
+    git("add", "-A")
+    git("commit", "-qm", "a")
+    code, wrong = CODE, CODE.replace("2 * x_ref[...]", "3 * x_ref[...]")
+    cases = [
+        (SPEC, code, 0, "no change"),
+        (SPEC, code.replace("2 * x_ref[...]", "x_ref[...] + x_ref[...]"), 0, "kernel_body"),
+        (SPEC, wrong, 1, "same was sampled, now it is refuted"),
+        (SPEC, code.replace("by * x", "by * jnp.sort(x, -1)"), 3, "same was sampled, now it is unknown"),
+        (SPEC.replace("  - {same: scaled, as: plain}\n", ""), code, 1, "removed"),
+        (SPEC.replace("as: plain}", "as: plain, expect: unknown}"), code, 1, "loosened"),
+        (SPEC.replace("as: plain}", "as: plain, points: 1}"), code, 1, "points was none, is 1"),
+        (SPEC.replace("as: plain}", "as: plain, points: 4}"), code, 0, "tightened"),
+        (SPEC.replace("users_values.py:plain", "users_values.py:sorted_"), code, 1, "the reference was"),
+        (SPEC.replace("as: plain}", "as: scaled}"), wrong, 1, "removed"),
+    ]
+    for text, now, exit_code, said in cases:
+        (home / "a.yaml").write_text(text)
+        (home / "users_values.py").write_text(now)
+        found, out = ran("gate", "--against", "HEAD", "a.yaml", "--no-cache")
+        assert (found, said in out) == (exit_code, True), (said, out)
+    (home / "a.yaml").write_text(SPEC)
+    (home / "users_values.py").write_text(CODE)
+    found, out = ran("gate", "--no-cache")
+    assert (found, "removed" in out or "lost" in out) == (0, False), out
+    (home / "users_values.py").write_text(wrong)
+    found, out = ran("gate", "--no-cache")
+    assert (found, "same was sampled, now it is refuted" in out) == (1, True), out
