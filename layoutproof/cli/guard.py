@@ -111,7 +111,7 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
 
     seen, found = Seen(), list["Kernel | Unmodelled"]()
     try:
-        with traced(found.extend):
+        with traced(lambda calls, _: found.extend(calls)):
             yield seen
     except BaseException as error:
         seen.calls = tuple(Judge(target).of(tuple(found)).values())

@@ -2,7 +2,8 @@
 
 A test whose calls are wrong fails, with the report, also where JAX traced them for another test.
 `@pytest.mark.layoutproof(expect="blocks_in_bounds", assume="0 <= prefetch0 < 8")` says what has to be refuted in a
-test, and what holds of its tables. `--layoutproof-specs PATH` makes every claim in spec files a test. Without options
+test, and what holds of its tables; `same_as=reference` compares the values of what a test traces with those of a
+function. `--layoutproof-specs PATH` makes every claim in spec files a test. Without options
 nothing is hooked and nothing but pytest is imported; JAX is never imported here.
 """
 
@@ -62,7 +63,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what the options ask for."""
     config.addinivalue_line(
-        "markers", "layoutproof(expect=.., assume=..): properties of kernels to be refuted, conditions on tables"
+        "markers",
+        "layoutproof(expect=.., assume=.., same_as=..): properties of kernels to be refuted, conditions on tables, the "
+        "function that computes what the traced ones must",
     )
     for option in ("target", "baseline", "least-proved"):
         if config.getoption(f"--layoutproof-{option}") is not None and not config.getoption("--layoutproof"):
@@ -95,6 +98,8 @@ class _Calls:
         self.baseline = _baseline(config)
         self.least = _share(config)
         self.seen: list[Kernel | Unmodelled] = []
+        self.functions: list[Any] = []
+        self.values: dict[str, str] = {}
         self.tests = 0
         self.verdicts: dict[str, str] = {}
         self.unknown: dict[str, str] = {}
@@ -106,7 +111,11 @@ class _Calls:
         """Hooks in before anything is collected: a module may trace when it is imported."""
         from layoutproof.pallas.from_jax.hook import traced
 
-        self.hooks.enter_context(traced(self.seen.extend, again=True))
+        self.hooks.enter_context(traced(self._traced, again=True))
+
+    def _traced(self, calls: Sequence[Kernel | Unmodelled], jaxpr: Any) -> None:
+        self.seen.extend(calls)
+        self.functions.append(jaxpr)
 
     def pytest_unconfigure(self) -> None:
         """Leaves JAX as it was."""
@@ -115,6 +124,7 @@ class _Calls:
     def pytest_collection_finish(self) -> None:
         """What modules trace while they are imported belongs to no test."""
         self.outside = self._judge() if self.seen else ""
+        self.functions.clear()
 
     # around pytest's own wrapper for xfail, which looks at exceptions only
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -143,12 +153,48 @@ class _Calls:
         try:
             mark = _Mark.of(item)
         except WrongMark as error:
+            self.seen.clear()
+            self.functions.clear()
             return str(error)
         expect = mark.expect if ran else ()
-        if not self.seen and not expect:
-            return ""
-        self.tests += bool(self.seen)
-        return self._judge(mark.expect, mark.assume, bool(expect))
+        functions = list(self.functions)
+        self.functions.clear()
+        said = []
+        if self.seen or expect:
+            self.tests += bool(self.seen)
+            said.append(self._judge(mark.expect, mark.assume, bool(expect)))
+        if mark.same_as is not None and (functions or ran):
+            said.append(self._compared(functions, mark, item.nodeid))
+        return "\n".join(filter(None, said))
+
+    def _compared(self, functions: Sequence[Any], mark: _Mark, test: str) -> str:
+        """What is wrong with the values of the functions that a test traced, "" when nothing is."""
+        from layoutproof.core.errors import LayoutError, Undecided
+        from layoutproof.core.result import Verdict
+        from layoutproof.pallas.from_jax.hook import function_of
+        from layoutproof.questions.same import same
+
+        if not functions:
+            return "the mark says same_as, and the test traced no function with a Pallas call, so nothing is compared"
+        said = []
+        for k, text in enumerate(texts := {str(jaxpr): jaxpr for jaxpr in functions}):
+            try:
+                function, shapes = function_of(texts[text])
+                found = same(function, mark.same_as, *shapes, assume=mark.assume, target=self.judge.target)
+                verdict, reason, shown = found.verdict, found.reason, str(found)
+            except LayoutError as error:
+                verdict, reason, shown = Verdict.REFUTED, "", str(error)
+            except Undecided as why:
+                verdict, reason, shown = Verdict.UNKNOWN, str(why), str(why)
+            self.values[f"{test} {k}"] = verdict.value
+            if verdict is Verdict.UNKNOWN:
+                self.unknown.setdefault(f"same: {reason}", "")
+            if verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and self.baseline is not None):
+                said.append(shown)
+        # what is compared is traced again, and belongs to no test
+        self.seen.clear()
+        self.functions.clear()
+        return "\n".join(said)
 
     def _judge(self, expect: Sequence[str] = (), assume: Sequence[str] = (), missing: bool = False) -> str:
         """What is wrong with the calls seen since the last time, "" when nothing is.
@@ -204,7 +250,7 @@ class _Calls:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             said = {"unknown": list(self.unknown), "scopes": list(self.scopes), "outside": self.outside}
-            output[_XDIST] = {"tests": self.tests, "verdicts": self.verdicts, **said}
+            output[_XDIST] = {"tests": self.tests, "verdicts": self.verdicts, "values": self.values, **said}
         elif (self.outside or self._too_few()) and session.exitstatus in _GREEN:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -215,6 +261,7 @@ class _Calls:
         if given:
             self.tests += given["tests"]
             self.verdicts |= given["verdicts"]
+            self.values |= given["values"]
             self.unknown |= dict.fromkeys(given["unknown"], "")
             self.scopes |= dict.fromkeys(given["scopes"], "")
             self.outside = self.outside or given["outside"]
@@ -241,6 +288,11 @@ class _Calls:
             lines.append("; ".join((f"{many} in {tests}: {verdicts}", *self.scopes)))
         else:
             lines.append("no Pallas call was traced; there is nothing to prove")
+        if self.values:
+            of_values = list(self.values.values())
+            verdicts = ", ".join(f"{of_values.count(name)} {name}" for name in ("sampled", "refuted", "unknown"))
+            many = f"{len(of_values)} function{'' if len(of_values) == 1 else 's'}"
+            lines.append(f"{many} compared with a reference, over the reals: {verdicts}")
         for line in (*lines, *filter(None, [self._too_few()])):
             terminalreporter.line(line)
 
@@ -254,23 +306,33 @@ class WrongMark(Exception):
 
 @dataclass(frozen=True)
 class _Mark:
-    """What `@pytest.mark.layoutproof(expect=.., assume=..)` says of a test.
+    """What `@pytest.mark.layoutproof(expect=.., assume=.., same_as=..)` says of a test.
 
     expect: properties of kernels that have to be refuted in it.  assume: conditions on scalar prefetch operands.
+    same_as: what computes the values that each traced function must; of several marks the nearest one's.
     """
 
     expect: tuple[str, ...] = ()
     assume: tuple[str, ...] = ()
+    same_as: Any = None
 
     @classmethod
     def of(cls, item: pytest.Item) -> _Mark:
         """The marks of a test, its class and its module together. Raises WrongMark."""
         said: dict[str, tuple[str, ...]] = {"expect": (), "assume": ()}
+        same_as: Any = None
         for mark in item.iter_markers("layoutproof"):
-            strange = [*map(repr, mark.args), *(name for name in mark.kwargs if name not in said)]
+            texts_of = {name: value for name, value in mark.kwargs.items() if name != "same_as"}
+            strange = [*map(repr, mark.args), *(name for name in texts_of if name not in said)]
             if strange:
-                raise WrongMark(f"the mark layoutproof takes expect=.. and assume=.., not {', '.join(strange)}")
-            for name, value in mark.kwargs.items():
+                takes = "expect=.., assume=.. and same_as=.."
+                raise WrongMark(f"the mark layoutproof takes {takes}, not {', '.join(strange)}")
+            wanted = mark.kwargs.get("same_as")
+            if wanted is not None and not callable(wanted) and not isinstance(wanted, str):
+                what = "is a function, or its place MODULE:FUNCTION"
+                raise WrongMark(f"same_as of the mark layoutproof {what}, not {wanted!r}")
+            same_as = wanted if same_as is None else same_as
+            for name, value in texts_of.items():
                 texts = (value,) if isinstance(value, str) else value
                 if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
                     raise WrongMark(f"{name} of the mark layoutproof is a text, or a list of texts, not {value!r}")
@@ -282,7 +344,7 @@ class _Mark:
             for name in said["expect"]:
                 if name not in kernel_properties():
                     raise WrongMark(unknown_name("property of kernels", name, kernel_properties()).problem)
-        return cls(**said)
+        return cls(**said, same_as=same_as)
 
 
 def _baseline(config: pytest.Config) -> dict[str, str] | None:

@@ -187,7 +187,7 @@ def test_each_test_that_runs_a_call_answers_for_it(tmp_path: Path) -> None:
         }  # fmt: skip
         assert "2 Pallas calls in 11 tests: 1 proved, 1 refuted, 0 unknown" in done.stdout
         assert "the mark expects outputs_covered to be refuted, and it is not" in done.stdout
-        assert "the mark layoutproof takes expect=.. and assume=.., not expected" in done.stdout
+        assert "the mark layoutproof takes expect=.., assume=.. and same_as=.., not expected" in done.stdout
         assert "did you mean 'outputs_covered'" in done.stdout
         itself = done.stdout[done.stdout.index("test_fails ___") :]
         assert "its own" in itself
@@ -337,3 +337,74 @@ def test_a_spec_file_without_checks_fails(tmp_path: Path) -> None:
     done = suite(tmp_path, "--layoutproof-specs", "a.yaml", source="def test_a(): pass\n")
     assert outcomes(done.stdout) == {"failed": 1, "passed": 1}
     assert "there is nothing to prove" in done.stdout
+
+
+VALUES = """
+import jax, jax.numpy as jnp, pytest
+from jax.experimental import pallas as pl
+from functools import partial
+
+X = jax.ShapeDtypeStruct((16, 32), "float32")
+spec = pl.BlockSpec((8, 32), lambda i: (i, 0))
+
+def scaled(x, by=2, order=False):
+    def body(x_ref, o_ref):
+        o_ref[...] = by * (jnp.sort(x_ref[...], -1) if order else x_ref[...])
+    call = pl.pallas_call(body, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=X, interpret=True)
+    return call(x) + 1
+
+def reference(x):
+    return x + x + 1
+
+jitted = jax.jit(scaled)
+
+pytestmark = pytest.mark.layoutproof(same_as=lambda x: 5 * x)
+
+@pytest.mark.layoutproof(same_as=reference)
+@pytest.mark.parametrize("k", [0, 1])
+def test_right(k):
+    jitted(jnp.ones((16, 32)))
+
+@pytest.mark.layoutproof(same_as="test_suite:reference")
+def test_right_by_its_place():
+    jax.eval_shape(scaled, X)
+
+@pytest.mark.layoutproof(same_as=reference)
+def test_wrong():
+    jax.eval_shape(partial(scaled, by=3), X)
+
+@pytest.mark.layoutproof(same_as=reference)
+def test_unknown():
+    jax.eval_shape(partial(scaled, order=True), X)
+
+@pytest.mark.layoutproof(same_as=lambda x: x[:8])
+def test_other_shapes():
+    jax.eval_shape(scaled, X)
+
+@pytest.mark.layoutproof(same_as=reference)
+def test_nothing_traced():
+    pass
+
+@pytest.mark.layoutproof(same_as=3)
+def test_wrong_mark():
+    jax.eval_shape(scaled, X)
+
+def test_of_the_module():
+    jax.eval_shape(scaled, X)
+"""
+
+
+def test_values_are_compared_with_a_reference(tmp_path: Path) -> None:
+    """Sampled passes, refuted fails with the text, unknown is listed; a test that traces nothing compares nothing."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    done = suite(tmp_path, "--layoutproof", "-v", source=VALUES)
+    found = {name: word for word, name in re.findall(r"(?m)^([A-Z]+) test_suite\.py::(\S+)", done.stdout)}
+    assert {name for name, word in found.items() if word == "FAILED"} == {
+        "test_wrong", "test_other_shapes", "test_nothing_traced", "test_wrong_mark", "test_of_the_module",
+    }, done.stdout  # fmt: skip
+    assert "refuted   scaled = reference" in done.stdout
+    assert "512 of 512 elements differ" in done.stdout
+    assert "traced no function with a Pallas call, so nothing is compared" in done.stdout
+    assert "same_as of the mark layoutproof is a function, or its place MODULE:FUNCTION, not 3" in done.stdout
+    assert "same: an order of data" in done.stdout
+    assert "7 functions compared with a reference, over the reals: 3 sampled, 3 refuted, 1 unknown" in done.stdout

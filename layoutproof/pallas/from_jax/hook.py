@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from layoutproof.pallas.from_jax.calls import Pipelines
 
 Found = Kernel | Unmodelled
+Callback = Callable[[tuple[Found, ...], Any], None]
+"""Gets the calls of a function, and its jaxpr with constants."""
 _PALLAS = "jax._src.pallas.pallas_call"
 _PIPELINE = "jax._src.pallas.mosaic.pipeline"
 
 
 @contextlib.contextmanager
-def traced(callback: Callable[[tuple[Found, ...]], None], again: bool = False) -> Iterator[None]:
-    """Within it `callback(calls)` gets the calls of every function that JAX traces, if it has any.
+def traced(callback: Callback, again: bool = False) -> Iterator[None]:
+    """Within it `callback(calls, jaxpr)` gets the calls of every function that JAX traces, if it has any.
 
     For the whole process, all threads. What a jit cache already holds is not traced again and not seen, unless a new
     function around it is. Of a call outside of any jit every output counts as used.
@@ -72,9 +74,24 @@ class _Watch(importlib.abc.MetaPathFinder):
         return None
 
 
-def _hook(callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitStack) -> None:
+def function_of(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A traced function to be traced again, of its arrays one by one, and their shapes."""
+    import jax
+    from jax.extend.core import jaxpr_as_fun
+
+    call = jaxpr_as_fun(jaxpr)
+
+    def function(*arrays: Any) -> Any:
+        return call(*arrays)
+
+    function.__name__ = getattr(jaxpr.jaxpr.debug_info, "func_name", "") or "the function"
+    return function, [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
+
+
+def _hook(callback: Callback, stack: contextlib.ExitStack) -> None:
     """Hooks in until the stack closes."""
     tracing = importlib.import_module("jax._src.interpreters.partial_eval")
+    closed = importlib.import_module("jax.extend.core").ClosedJaxpr
     frame, kind = tracing.JaxprStackFrame, tracing.DynamicJaxprTrace
     original = frame.to_jaxpr
     pipelines: list[Pipelines] = []
@@ -100,16 +117,14 @@ def _hook(callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitS
             calls = _calls(made[0], pipelines)
             if calls:
                 pipelines.clear()
-                callback(calls)
+                callback(calls, closed(*made[:2]))
         return made
 
     frame.to_jaxpr = to_jaxpr
     stack.callback(setattr, frame, "to_jaxpr", original)
 
 
-def _each_time(
-    callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitStack
-) -> Callable[[tuple[Found, ...]], None]:
+def _each_time(callback: Callback, stack: contextlib.ExitStack) -> Callback:
     """A callback for what is traced, which remembers it by function; `callback` gets it again when the function runs.
 
     JAX asks `_infer_params` for a function's jaxpr at each call that leaves its compiled fast path, so functions with
@@ -122,9 +137,9 @@ def _each_time(
     known: WeakKeyDictionary[Any, tuple[Found, ...]] = WeakKeyDictionary()
     here = threading.local()
 
-    def while_traced(calls: tuple[Found, ...]) -> None:
+    def while_traced(calls: tuple[Found, ...], jaxpr: Any) -> None:
         here.calls = (*getattr(here, "calls", ()), *calls)
-        callback(calls)
+        callback(calls, jaxpr)
 
     def infer_params(*args: Any, **options: Any) -> Any:
         if not core.trace_state_clean():
@@ -136,7 +151,7 @@ def _each_time(
             # nothing was traced now where it was traced before as a part of another function
             known[jaxpr] = here.calls or _calls(getattr(jaxpr, "jaxpr", jaxpr), ())
         if known[jaxpr] and not here.calls:
-            callback(known[jaxpr])
+            callback(known[jaxpr], jaxpr)
         here.has_calls = bool(known[jaxpr])
         return found
 
