@@ -103,7 +103,7 @@ def kept(path: Path) -> dict[tuple[str, str, str], Row]:
 
 
 def tables(found: Iterable[Row]) -> Iterator[str]:
-    """The lines of the page: columns, and what layoutproof does not see."""
+    """The lines of the page: columns, what layoutproof does not see, and what a test of today does not."""
     by_column: dict[str, dict[tuple[str, str], Row]] = {}
     for row in found:
         by_column.setdefault(row.column, {})[row.kernel, row.wrong] = row
@@ -121,16 +121,22 @@ def tables(found: Iterable[Row]) -> Iterator[str]:
         alarms = sum(row.caught == "yes" for row in right)
         seconds = statistics.median(row.seconds for row in said.values())
         yield f"| {column} | {' | '.join(cells)} | {alarms} of {len(right)} | {seconds:.2g} |"
-    losing = [r for r in by_column.get("values", {}).values() if r.wrong and r.caught != "yes"]
-    yield ""
-    yield "| not refuted by `same` | what is wrong | it says | who notices |"
-    yield "|---|---|---|---|"
-    for row in sorted(losing, key=lambda r: (r.kind, r.key)):
-        others = [
-            c for c in ORDER if c != "values" and (o := by_column.get(c, {}).get(row.key[:2])) and o.caught == "yes"
-        ]
-        said = "sampled" if row.caught == "no" else f"unknown: {row.words}"
-        yield f"| {row.kernel} | {row.wrong} ({row.kind or 'numbers'}) | {said} | {', '.join(others) or 'none'} |"
+    for title, column, kinds in (
+        ("not refuted by `same`", "values", tuple(KINDS)),
+        ("missed by allclose at 2e-2", ORDER[0], ("", "order")),
+    ):
+        yield ""
+        yield f"| {title} | what is wrong | it says | who notices |"
+        yield "|---|---|---|---|"
+        missed = [r for r in by_column.get(column, {}).values() if r.wrong and r.kind in kinds and r.caught != "yes"]
+        for row in sorted(missed, key=lambda r: (r.kind, r.key)):
+            answers = {c: by_column[c].get(row.key[:2]) for c in ORDER if c in by_column and c != column}
+            others = [c for c, other in answers.items() if other is not None and other.caught == "yes"]
+            said = (
+                f"unknown: {row.words}" if row.caught == "unknown" else "sampled" if column == "values" else "the same"
+            )
+            name = f"{row.kernel} | {row.wrong} ({row.kind or 'numbers'})"
+            yield f"| {name} | {said} | {', '.join(others) or 'none'} |"
 
 
 def errors(found: Iterable[Row]) -> Iterator[str]:

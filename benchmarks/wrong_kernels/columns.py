@@ -215,8 +215,9 @@ def witness(kernel: Kernel, wrong: str, module: ModuleType) -> Said:
         return Said("no")
     with jax.enable_x64(True), widened(module):
         ratios = {}
-        for scale in (1.0, 1e-3, 30.0):
-            given = arrays(kernel, scale, seed=1, wide=True)
+        for scale in (1.0, 1e-3, 30.0, -1e3):
+            given = arrays(kernel, abs(scale), seed=1, wide=True)
+            given = [-abs(a) + scale if scale < 0 and a.dtype.kind == "f" else a for a in given]
             ours, theirs = interpreted(function, given), referred(reference, given)
             ratios[scale] = max(map(distance, ours, theirs))
     if not kind:
