@@ -809,6 +809,7 @@ class Same(Document):
     chance: str = Field(description="what is proved of the chance that a difference is missed")
     drawn: list[str] = Field(description="integers that nobody gave")
     notes: list[str]
+    hint: str = Field(description="of a difference: a part of an input that reaches the element on one side alone")
     exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
     sums: list[_Sum] = Field(description="of the function, where no difference was found")
     scope: str

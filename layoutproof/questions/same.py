@@ -110,6 +110,8 @@ class Same(Answer):
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
                 lines.append(f"  replayed on   float64, {how}")
+            if found.hint:
+                lines.append(f"  hint          {found.hint}")
         lines += [f"  drawn         {said}" for said in found.drawn]
         lines += [f"  note          {said}" for said in found.notes]
         by_verdict = {v: [f.question for f in self.premises if f.verdict is v] for v in Verdict}
@@ -172,6 +174,7 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "hint": self.comparison.hint,
             "exponents": [
                 {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
                 for e in self.comparison.exponents

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.result import Verdict
+from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
@@ -69,7 +70,8 @@ class Witness:
 class Comparison:
     """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
 
-    exponents, sums: of the one that is asked about, where no difference was found.
+    exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
+    the element on one side alone, in words.
     """
 
     verdict: Verdict
@@ -83,6 +85,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     exponents: tuple[Exponent, ...] = ()
     sums: tuple[Sum, ...] = ()
+    hint: str = ""
 
 
 @dataclass
@@ -196,7 +199,11 @@ def _compare(
         )  # fmt: skip
     if said.state == "differs":
         if shown.first is not None:
-            return Comparison(Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms)
+            tick("what reaches the element")
+            return Comparison(
+                Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms,
+                hint=_hint(sides, inputs, reader, outputs, shown.first),
+            )  # fmt: skip
         why = (
             shown.reason
             or f"no element differs by more than {SHOWN:g} there: "
@@ -340,6 +347,28 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequ
             if found.clear is None and scale == 1.0:
                 found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
     return found
+
+
+def _hint(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[int] | None, witness: Witness) -> str:
+    """Which part of an input reaches the element on one side alone, in words; nothing where none was found."""
+    if not (np.isfinite(witness.ours) and np.isfinite(witness.theirs)):
+        return ""
+    numbers = Floats(witness.seed, witness.scale)
+    output = witness.output if outputs is None else list(outputs).index(witness.output)
+
+    def element(values: Sequence[Any]) -> tuple[float, float]:
+        ours, theirs = (_run(numbers, side, values, reader, outputs)[output].array[witness.index] for side in sides)
+        return float(ours), float(theirs)
+
+    found = one_sided(element, _values(numbers, inputs))
+    if found is None:
+        return ""
+    changed = inputs[found.input]
+    ranges = (":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(found.box, changed.shape, strict=True))
+    part = f"{changed.name}[{', '.join(ranges)}]"
+    if found.ours:
+        return f"a change of {part} changes this element, and not the reference's"
+    return f"a change of {part} changes the reference's element, and not this one"
 
 
 def _differs(a: Array, b: Array, least: float, output: int, numbers: Floats) -> Witness | None:

@@ -220,6 +220,25 @@ def test_a_refutation_shows_the_first_element_and_both_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ours", "theirs", "hint"),
+    [
+        (lambda x: x[:, :24].sum(1), lambda x: x.sum(1),
+         "a change of args[0][:, 24:32] changes the reference's element, and not this one"),
+        (lambda x: x.sum(1), lambda x: x[:8].sum(1).repeat(2),
+         "a change of args[0][0:1, :] changes the reference's element, and not this one"),
+        (lambda x: 2 * x, lambda x: 3 * x, ""),
+    ],
+    ids=["skipped", "other row", "same places"],
+)  # fmt: skip
+def test_what_reaches_the_element_on_one_side_alone(ours: Any, theirs: Any, hint: str) -> None:
+    """A part of an input is a hint at the cause; where both sides read the same there is none."""
+    found = lp.same(ours, theirs, ROWS)
+    assert found.verdict.value == "refuted"
+    assert found.comparison.hint == hint
+    assert ("  hint  " in str(found)) == bool(hint)
+
+
+@pytest.mark.parametrize(
     ("ours", "theirs", "args", "said"),
     [
         (lambda x: x, lambda x: x[:1], (ROWS,), "output 0 of <lambda> is [16, 32], and of <lambda> [1, 32]"),
