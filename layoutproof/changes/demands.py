@@ -30,7 +30,7 @@ from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import decide
 from layoutproof.specs.spec import Check
-from layoutproof.specs.spec_model import PROGRAM_CLAIMS, SAME
+from layoutproof.specs.spec_model import OF_VALUES, PROGRAM_CLAIMS, SAME, SUM_TYPES
 from layoutproof.specs.traced import KEY
 
 _LIKELY = (1, 2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 127, 128, 256, 1000, 1024, 4096)
@@ -172,11 +172,11 @@ def _option(name: str, old: Check, new: Check) -> Difference:
         return Difference()
     if old.expect != new.expect:
         return Difference((said,))
-    if name == "where" and new.kind != SAME:
+    if name == "where" and new.kind not in OF_VALUES:
         return _where(old, new, said)
     order = 0
-    if new.kind == SAME:
-        order = _of_same(name, was, now)
+    if new.kind in OF_VALUES:
+        order = _of_values(name, was, now)
     elif new.kind in PROGRAM_CLAIMS:
         order = _of_program(name, was, now, new)
     elif name == "at_most":
@@ -198,10 +198,12 @@ def _option(name: str, old: Check, new: Check) -> Difference:
     return Difference((said,)) if order < 0 else Difference((), (said,)) if order > 0 else Difference()
 
 
-def _of_same(name: str, was: Any, now: Any) -> int:
-    """As `_compared`, of an option of a comparison: fewer points, outputs or sizes demand less."""
+def _of_values(name: str, was: Any, now: Any) -> int:
+    """As `_compared`, of an option of a claim about values: fewer points, outputs or sizes demand less."""
     if name == "points":
         return _compared(*(Fraction(3 if many is None else many) for many in (now, was)))
+    if name == "dtype":
+        return _compared(*(Fraction(SUM_TYPES[str(dtype)]) for dtype in (now, was)))
     if name == "outputs":
         # of none named, all are meant
         return 1 if now is None or (was is not None and {*was} < {*now}) else -1

@@ -18,7 +18,7 @@ from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.spec_text import name_of, not_serialisable
-from layoutproof.specs.spec_model import SAME
+from layoutproof.specs.spec_model import OF_VALUES
 from layoutproof.specs.traced import KEY, calls_in, every_call_in, is_traced
 
 
@@ -41,7 +41,7 @@ def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
     compared = {
         label: value
         for check in (claim.check for claim in claims)
-        if check.kind == SAME
+        if check.kind in OF_VALUES
         for label, value in zip(check.labels, check.layouts, strict=True)
     }
     for entry in traced:

@@ -21,7 +21,7 @@ from layoutproof.registry.read import map_of, read_layout
 from layoutproof.specs.kind import is_search
 from layoutproof.specs.positions import read_file
 from layoutproof.specs.spec import Check, Unasked, load, unasked
-from layoutproof.specs.spec_model import SAME
+from layoutproof.specs.spec_model import OF_VALUES
 from layoutproof.specs.traced import answer, is_traced, only_call
 
 CHUNK = 32
@@ -204,11 +204,11 @@ def _run_claim(check: Check) -> Outcome:
         from layoutproof.specs import compiled
 
         result = compiled.answer(check.kind, check.labels[0], check.layouts[0], options)
-    elif check.kind == SAME:
+    elif check.kind in OF_VALUES:
         # imported here, since most files compare nothing
         from layoutproof.specs import compared
 
-        result = compared.answer(check.layouts, options)
+        result = compared.answer(check.kind, check.layouts, options)
     elif check.kind == "kernel" or any(map(is_traced, check.layouts)):
         result = answer(check.kind, check.layouts[0], options)
     else:

@@ -1,32 +1,41 @@
-"""Claims of spec files about values: `{same: kernel, as: reference}`, both traced when the check is run."""
+"""Claims of spec files about values: `{same: kernel, as: reference}`, `{stable: kernel}`, `{sums_at_least: kernel}`.
+
+Functions are traced when the check is run. The last two walk a function beside itself: what is asked is what one walk
+at random points notices, so that they are sampled at best, too.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.report import place
+from layoutproof.specs.spec_model import SAME, SUM_TYPES
 from layoutproof.specs.traced import entry_of
 
 
-def answer(layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
-    """What comes of comparing the first of two traced functions with the second.
+def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
+    """What comes of comparing the first of two traced functions with the second, or of asking about the only one.
 
-    options: points, gradient, outputs, inputs and where, as of `lp.same`.
+    kind: of `OF_VALUES`.  options: dtype of the sums, and points, gradient, outputs, inputs and where, as of `lp.same`.
     Raises LayoutError for input that does not fit, Undecided for code that may not be imported, and for a function that
     is compared with itself.
     """
     entries = [entry_of(layout) for layout in layouts]
-    ours, theirs = (_called(entry) for entry in entries)
-    if ours == theirs:
+    if kind != SAME:
+        entries = [*entries, *entries]
+    elif _called(entries[0]) == _called(entries[1]):
         raise Unsupported(f"{entries[0]['trace']} is compared with itself; there is nothing to prove")
     maker = options.get("inputs")
     # every place is held against the rule before anything is imported
-    rules = {place: permit(place) for place in dict.fromkeys([*(e["trace"] for e in entries), maker]) if place}
+    rules = {name: permit(name) for name in dict.fromkeys([*(e["trace"] for e in entries), maker]) if name}
 
     from layoutproof.pallas.from_jax.user import argument, check_stated, named_function
     from layoutproof.questions.same import same
@@ -36,8 +45,8 @@ def answer(layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
         check_stated([*given, *(entry.get("kwargs") or {}).values()], entry["trace"])
     with contextlib.ExitStack() as stack:
 
-        def function(place: str, kwargs: Mapping[str, Any] | None = None) -> Callable[..., Any]:
-            found = stack.enter_context(named_function(place, rules[place]))
+        def function(name: str, kwargs: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+            found = stack.enter_context(named_function(name, rules[name]))
             return partial(found, **kwargs) if kwargs else found
 
         found = same(
@@ -52,7 +61,48 @@ def answer(layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
             gradient=options.get("gradient", False),
         )
     (finding,) = found.findings
-    return finding
+    if kind == SAME:
+        return finding
+    finding = replace(finding, question=kind, subject=found.function)
+    if finding.verdict is not Verdict.SAMPLED:
+        return finding
+    more = _stable(found.comparison) if kind == "stable" else _sums(found.comparison, str(options["dtype"]))
+    return replace(finding, **more)
+
+
+def _stable(found: Any) -> dict[str, Any]:
+    """What is said of exponents. What may overflow for some input is not shown to do so, and unknown."""
+    said = [f"{place(e.place)}: nothing shows that the exponent is at most 0" for e in found.exponents if not e.bounded]
+    said += [
+        f"{place(e.place)}: the maximum also holds a number of the code, and where all others are far below that, "
+        "every exponential is 0"
+        for e in found.exponents
+        if e.bounded and e.beside
+    ]
+    if not found.exponents:
+        said = ["it computes no exponential; there is nothing to prove"]
+    return _unless(said, Verdict.UNKNOWN, {"exponents": len(found.exponents)})
+
+
+def _sums(found: Any, dtype: str) -> dict[str, Any]:
+    """What is said of sums: the type that one is kept in stands in the code, so another one is refuted."""
+    wanted = SUM_TYPES[dtype]
+    said = [
+        f"the sum at {place(s.place)} is kept in {s.dtype}, and {dtype} is demanded"
+        for s in found.sums
+        if SUM_TYPES.get(s.dtype, 0) < wanted
+    ]
+    figures = {"sums": len(found.sums)}
+    if not found.sums:
+        return _unless(["it computes no sum; there is nothing to prove"], Verdict.UNKNOWN, figures)
+    return _unless(said, Verdict.REFUTED, figures)
+
+
+def _unless(said: Sequence[str], verdict: Verdict, figures: Mapping[str, int]) -> dict[str, Any]:
+    if not said:
+        return {"figures": figures}
+    by = "" if verdict is Verdict.UNKNOWN else "the code"
+    return {"figures": figures, "verdict": verdict, "reason": "; ".join(said[:3]), "decided_by": by}
 
 
 def _called(entry: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from layoutproof.core.visible import visible
 from layoutproof.pallas.judge import scope
 from layoutproof.specs.check import INTERRUPTED, Outcome, exit_code
 from layoutproof.specs.spec import Unasked
-from layoutproof.specs.spec_model import SAME
+from layoutproof.specs.spec_model import OF_VALUES
 
 
 def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequence[Unasked] = ()) -> str:
@@ -86,16 +86,14 @@ def one(outcome: Outcome) -> str:
         return f"interrupted {finding.reason}"
     if check is None:
         return text_of(finding)
-    lead: list[tuple[str, object]] = [
-        ("program" if check.is_of_program else "function" if check.kind == SAME else "layout", shorten(layout, 160))
-        for layout in check.texts
-    ]
+    about = "program" if check.is_of_program else "function" if check.kind in OF_VALUES else "layout"
+    lead: list[tuple[str, object]] = [(about, shorten(layout, 160)) for layout in check.texts]
     lead.append(("where", check.options.get("where", "")))
     more = [("note", shorten(check.note))]
     if check.is_fact:
         more.append(("source", shorten(check.source)))
     elif not finding.bad_input:
-        more.append(("explain", f"layoutproof explain {'sampled' if check.kind == SAME else check.kind}"))
+        more.append(("explain", f"layoutproof explain {'sampled' if check.kind in OF_VALUES else check.kind}"))
     finding = replace(finding, after="")  # the layouts have rows of their own
     return block(headline(finding, _word(outcome)), [*lead, *rows(finding), *more])
 

@@ -40,12 +40,12 @@ from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.specs.spec_model import (
     FACTS,
     NAME,
+    OF_VALUES,
     PROGRAM_CLAIMS,
     SAME,
     ProgramCheck,
     ProgramModel,
     PropertyCheck,
-    SameCheck,
     SpecFile,
     kinds,
     model_of,
@@ -322,8 +322,8 @@ def _check(
     about = node.value[kind]
     if issubclass(model, ProgramCheck):
         return _program_check(node, file, source, kind, programs)
-    if model is SameCheck:
-        return _same_check(node, file, source, layouts)
+    if kind in OF_VALUES:
+        return _values_check(node, file, source, kind, layouts)
     literal = kind == "tpu_default" or (kind == "invalid" and not _expression(about))
     parts = about.value if type(about.value) is list and not literal else [about]
     if bad.intersection(text for part in parts for text in _texts(part)):
@@ -387,23 +387,24 @@ def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapp
     )
 
 
-def _same_check(node: Node, file: str, source: str, named: Mapping[str, object]) -> Check:
-    """A claim about the values of two functions that the file names; nothing is imported here."""
+def _values_check(node: Node, file: str, source: str, kind: str, named: Mapping[str, object]) -> Check:
+    """A claim about the values of functions that the file names; nothing is imported here."""
     plain = node.plain()
-    ours, theirs = (_function(node.value[key], file, named) for key in (SAME, "as"))
-    theirs = with_args_of(ours, theirs)
-    if theirs.get("args", []) != ours.get("args", []):
+    keys = (SAME, "as") if kind == SAME else (kind,)
+    entries = [_function(node.value[key], file, named) for key in keys]
+    entries[1:] = [with_args_of(entries[0], entry) for entry in entries[1:]]
+    if any(entry.get("args", []) != entries[0].get("args", []) for entry in entries):
         about = node.value["as"]
         problem = f"{plain[SAME]} and {plain['as']} are compared on the same arguments, and each states others"
         raise LayoutError(problem, file=file, line=about.line, column=about.column)
     assert node.keys is not None
-    own = (SAME, "as", "name", "note", "expect", "reason", "figures")
+    own = (*keys, "name", "note", "expect", "reason", "figures")
     return Check(
         file,
-        *node.keys[SAME],
-        SAME,
-        (plain[SAME], plain["as"]),
-        ({KEY: ours}, {KEY: theirs}),
+        *node.keys[kind],
+        kind,
+        tuple(plain[key] for key in keys),
+        tuple({KEY: entry} for entry in entries),
         plain.get("name", ""),
         plain.get("note", ""),
         source,

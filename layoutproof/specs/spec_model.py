@@ -202,6 +202,8 @@ class SpecFile(Model):
 
 SAME = "same"
 """The kind of check that compares the values of two functions."""
+SUM_TYPES = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+"""Types that sums are kept in: bits of their significands, with the one that is not stored (IEEE 754; bfloat16: 8)."""
 
 
 class CheckModel(Model):
@@ -250,27 +252,15 @@ class KernelCheck(PropertyCheck):
     only: Literal["", "grid"] = Field("", description="grid asks nothing of the bodies.", examples=["grid"])
 
 
-class SameCheck(CheckModel):
-    """Whether a function computes what a reference computes: two entries of `kernels`, on the arguments of the first.
+class ValuesCheck(CheckModel):
+    """What every claim about the values of a function may say."""
 
-    It is over the reals, at random points of prime fields, and `sampled` at best: `layoutproof explain sampled`.
-    """
-
-    same: str = Field(description="The function: a name from `kernels`.", examples=["mm"])
-    as_: str = Field(
-        alias="as", description="The reference: a name from `kernels`. Without args it takes those.", examples=["dot"]
-    )
     expect: Literal["sampled", "refuted", "unknown"] = Field(
         "sampled", description="The verdict that is expected; proved is more than sampled.", examples=["refuted"]
     )
     reason: str = Field("", description="A part of the reason of what is not sampled.", examples=["is not modelled"])
     figures: dict[str, Exact] = Field(
         {}, description="Exact numbers of the answer; any subset.", examples=[{"different": 512}]
-    )
-    points: int = Field(3, ge=1, le=100, description="At how many random points.", examples=[5])
-    gradient: bool = Field(False, description="Whether the gradients are compared.", examples=[True])
-    outputs: list[Annotated[int, Field(ge=0)]] | None = Field(
-        None, min_length=1, description="Only these outputs, from 0; all by default.", examples=[[0]]
     )
     inputs: str | None = Field(
         None,
@@ -283,10 +273,42 @@ class SameCheck(CheckModel):
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> SameCheck:
+    def _consistent(self) -> ValuesCheck:
         if self.expect == "sampled" and self.reason:
             raise ValueError("what is sampled has no reason; 'reason' belongs to 'expect: refuted' or 'unknown'")
         return self
+
+
+class StableCheck(ValuesCheck):
+    """Whether every exponential of a function is of a number that is at most 0, and one of them 0: none overflows."""
+
+    stable: str = Field(description="The function: a name from `kernels`.", examples=["mm"])
+
+
+class SumsCheck(ValuesCheck):
+    """Whether every sum of a function is kept in a type at least as exact as the one that is named."""
+
+    sums_at_least: str = Field(description="The function: a name from `kernels`.", examples=["mm"])
+    dtype: Literal["bfloat16", "float16", "float32", "float64"] = Field(
+        description="The type, by the bits of its significand.", examples=["float32"]
+    )
+
+
+class SameCheck(ValuesCheck):
+    """Whether a function computes what a reference computes: two entries of `kernels`, on the arguments of the first.
+
+    It is over the reals, at random points of prime fields, and `sampled` at best: `layoutproof explain sampled`.
+    """
+
+    same: str = Field(description="The function: a name from `kernels`.", examples=["mm"])
+    as_: str = Field(
+        alias="as", description="The reference: a name from `kernels`. Without args it takes those.", examples=["dot"]
+    )
+    points: int = Field(3, ge=1, le=100, description="At how many random points.", examples=[5])
+    gradient: bool = Field(False, description="Whether the gradients are compared.", examples=[True])
+    outputs: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None, min_length=1, description="Only these outputs, from 0; all by default.", examples=[[0]]
+    )
 
 
 class LocateCheck(CheckModel):
@@ -489,6 +511,10 @@ PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
 """Kinds of check that are about a program; `programs.claims` asks them."""
 
 
+OF_VALUES: dict[str, type[ValuesCheck]] = {SAME: SameCheck, "stable": StableCheck, "sums_at_least": SumsCheck}
+"""Kinds of check that are about the values of functions; `specs.compared` asks them."""
+
+
 FACTS: dict[str, type[CheckModel]] = {
     "locate": LocateCheck,
     "at": AtCheck,
@@ -504,7 +530,7 @@ FACTS: dict[str, type[CheckModel]] = {
 @lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
     """Every kind of check: the properties, what is about functions, the facts, the claims about programs."""
-    return (*properties(), *kernel_properties(), "kernel", SAME, *FACTS, *PROGRAM_CLAIMS)
+    return (*properties(), *kernel_properties(), "kernel", *OF_VALUES, *FACTS, *PROGRAM_CLAIMS)
 
 
 @lru_cache(maxsize=256)
@@ -516,8 +542,8 @@ def model_of(kind: str) -> type[CheckModel]:
         return PROGRAM_CLAIMS[kind]
     if kind == "kernel":
         return KernelCheck
-    if kind == SAME:
-        return SameCheck
+    if kind in OF_VALUES:
+        return OF_VALUES[kind]
     module = property_module(kind)
     many = layouts_of(kind)
     about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]

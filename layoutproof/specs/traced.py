@@ -147,7 +147,11 @@ def _compared(sections: Mapping[str, Node]) -> dict[str, object]:
     found: dict[str, object] = {}
     checks = sections.get("checks")
     for check in checks.plain() if checks is not None and type(checks.value) is list else ():
-        names = [str(check.get(key)) for key in ("same", "as")] if isinstance(check, Mapping) else ["", ""]
+        said = check if isinstance(check, Mapping) else {}
+        found |= {
+            name: {KEY: entries[name]} for key in ("stable", "sums_at_least") if (name := str(said.get(key))) in entries
+        }
+        names = [str(said.get(key)) for key in ("same", "as")]
         ours, theirs = (entries.get(name) for name in names)
         if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
             found |= {names[0]: {KEY: ours}, names[1]: {KEY: with_args_of(ours, theirs)}}

@@ -42,6 +42,14 @@ def plain(x, by=2):
 def sorted_(x):
     return jnp.sort(x, -1)
 
+def softmax(x, stable=True, dtype="float32"):
+    def body(x_ref, o_ref):
+        v = x_ref[...]
+        e = jnp.exp(v - v.max(-1, keepdims=True) if stable else v)
+        total = jnp.dot(e.astype(dtype), jnp.ones((32, 1), dtype), preferred_element_type=dtype)
+        o_ref[...] = e / total.astype("float32")
+    return _rows(body, x)
+
 def arguments():
     return (jnp.ones((16, 32)),)
 """
@@ -53,6 +61,9 @@ kernels:
   thrice: {trace: "users_values.py:plain", kwargs: {by: 3}}
   sorted: {trace: "users_values.py:sorted_", args: ["f32[16,32]"]}
   wide: {trace: "users_values.py:plain", args: ["f32[16,64]"]}
+  softmax: {trace: "users_values.py:softmax", args: ["f32[16,32]"]}
+  open: {trace: "users_values.py:softmax", args: ["f32[16,32]"], kwargs: {stable: false}}
+  narrow: {trace: "users_values.py:softmax", args: ["f32[16,32]"], kwargs: {dtype: bfloat16}}
 layouts: {scores: "f32[3,5]{1,0}"}
 checks:
 """
@@ -86,6 +97,15 @@ def one(check: str) -> Outcome:
         ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
         ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
         ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
+        ("{stable: softmax}", "as expected", "sampled", ""),
+        ("{stable: open}", "unknown", "unknown", "nothing shows that the exponent is at most 0"),
+        ("{stable: scaled}", "unknown", "unknown", "no exponential; there is nothing to prove"),
+        ("{stable: sorted}", "unknown", "unknown", "an order of data"),
+        ("{sums_at_least: softmax, dtype: float32}", "as expected", "sampled", ""),
+        ("{sums_at_least: narrow, dtype: float32}", "wrong", "refuted", "is kept in bfloat16, and float32 is demanded"),
+        ("{sums_at_least: narrow, dtype: bfloat16}", "as expected", "sampled", ""),
+        ("{sums_at_least: softmax, dtype: float64}", "wrong", "refuted", "is kept in float32"),
+        ("{sums_at_least: scaled, dtype: float32}", "unknown", "unknown", "no sum; there is nothing to prove"),
         ("{same: scaled, as: plain, outputs: [1]}", "error", "error", "outputs are positions from 0 to 0"),
     ],
 )  # fmt: skip
@@ -99,9 +119,12 @@ def test_claims_about_values(check: str, status: str, found: str, because: str, 
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ("{same: scaled, as: nobody}", "a.yaml:11:24: unknown function 'nobody'; named are scaled, bare"),
-        ("{same: scores, as: plain}", "a.yaml:11:12: unknown function 'scores'"),
+        ("{same: scaled, as: nobody}", "a.yaml:14:24: unknown function 'nobody'; named are scaled, bare"),
+        ("{same: scores, as: plain}", "a.yaml:14:12: unknown function 'scores'"),
         ("{same: 'scaled[0]', as: plain}", "unknown function 'scaled[0]'; did you mean 'scaled'?"),
+        ("{stable: nobody}", "unknown function 'nobody'"),
+        ("{sums_at_least: softmax}", "'dtype' is missing"),
+        ("{sums_at_least: softmax, dtype: int8}", "'dtype'"),
         ("{same: scaled}", "'as' is missing"),
         ("{same: scaled, as: wide}", "scaled and wide are compared on the same arguments, and each states others"),
         ("{same: scaled, as: plain, points: 0}", "'points'"),
@@ -197,6 +220,33 @@ def test_what_may_be_traced_holds_for_both_functions(home: Path, ran: Ran) -> No
 
 def git(*words: str) -> None:
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+
+def test_the_gate_denies_losing_what_the_reals_do_not_see(home: Path, ran: Ran) -> None:
+    """A sum in a narrower type, an exponent that nothing bounds, and claims that demand less."""
+    spec = """source: here
+kernels:
+  softmax: {trace: "users_values.py:softmax", args: ["f32[16,32]"]}
+checks:
+  - {stable: softmax}
+  - {sums_at_least: softmax, dtype: float32}
+"""
+    (home / "a.yaml").write_text(spec)
+    assert ran("gate", "--lock", "a.yaml")[0] == 0
+    git("init", "-q", ".")
+    git("add", "-A")
+    git("commit", "-qm", "a")
+    for text, now, exit_code, said in [
+        (spec, CODE.replace('dtype="float32"', 'dtype="bfloat16"'), 1, "sums_at_least dtype float32 was sampled, now"),
+        (spec, CODE.replace("stable=True", "stable=False"), 3, "stable was sampled, now it is unknown"),
+        (spec.replace("dtype: float32", "dtype: bfloat16"), CODE, 1, "dtype was float32, is bfloat16"),
+        (spec.replace("  - {stable: softmax}\n", ""), CODE, 1, "removed"),
+        (spec, CODE, 0, "no change"),
+    ]:
+        (home / "a.yaml").write_text(text)
+        (home / "users_values.py").write_text(now)
+        found, out = ran("gate", "--against", "HEAD", "a.yaml", "--no-cache")
+        assert (found, said in out) == (exit_code, True), (said, out)
 
 
 def test_the_gate_denies_losing_it(home: Path, ran: Ran) -> None:
