@@ -187,6 +187,9 @@ def read_yaml(text: str, file: str = "") -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         spot = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        if "nesting depth" in (error.problem or ""):
+            # libyaml 0.2.6 looks ahead as far as its own bound of 1,000 levels, and fails there before ours
+            raise reader.refuse(f"nested more than {MAX_DEPTH} deep", *spot) from None
         raise reader.refuse(_explained(error), *spot) from None
     except yaml.YAMLError as error:
         raise reader.refuse(f"not YAML: {shorten(str(error), 200)}", 1, 1) from None
