@@ -28,7 +28,6 @@ from layoutproof.pallas.possible_tables import unfounded
 from layoutproof.pallas.refuted_if import refuted_if
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import Open, depends, settled
-from layoutproof.pallas.settled import where as bounds_of_sizes
 from layoutproof.pallas.ways_out import with_way_out
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
@@ -256,10 +255,10 @@ def advice(findings: Sequence[Finding]) -> tuple[str, str]:
     "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold.
     """
     needs = "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
-    least: dict[str, int] = {}
-    for name, most in (part.split(" <= ") for f in findings if f.where for part in f.where.split(" and ")):
-        least[name] = min(int(most), least.get(name, int(most)))
-    return needs, bounds_of_sizes(least)
+    least: dict[tuple[str, str], int] = {}
+    for name, how, most in (part.split(" ") for f in findings if f.where for part in f.where.split(" and ")):
+        least[name, how] = min(int(most), least.get((name, how), int(most)))
+    return needs, " and ".join(f"{name} {how} {most}" for (name, how), most in sorted(least.items()))
 
 
 def with_parts(names: Sequence[str]) -> tuple[str, ...]:

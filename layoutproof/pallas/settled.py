@@ -65,7 +65,10 @@ def settled(
     tries = _Tries(kernel, MOST_TRIED * len(asked) + 100)
     # what settles a question by itself is advised of it alone
     alone = {one.position: _sizes(one, found[one.position], tries) for one in asked if one.sized}
-    tries.sizes = _together(alone.values())
+    tries.sizes = {name: most[-1] for name, most in _bounds(alone.values()).items()}
+    decide = [one for one in asked if one.sized and found[one.position].severity == "error"]
+    if tries.sizes and _refutes(decide, tries):
+        alone = _exactly(decide, alone, tries)
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
     asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
@@ -91,7 +94,10 @@ def settled(
         if strict_tables and _within(kernel, one, finding):
             continue
         if one.position in needs:
-            answers[one.position] = _advised(kernel, finding, needs[one.position], sizes, _within(kernel, one, finding))
+            condition = where(sizes, tries.exact)
+            answers[one.position] = _advised(
+                kernel, finding, needs[one.position], sizes, condition, _within(kernel, one, finding)
+            )
         elif "sizes" in (finding.counterexample or ()) and one.sized:
             what = f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}"
             answers[one.position] = left_open(finding, what)
@@ -127,21 +133,23 @@ def _within(kernel: Kernel, one: Open, finding: Finding) -> bool:
 
 
 def _advised(
-    kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Mapping[str, int], within: bool = False
+    kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Iterable[str], condition: str, within: bool
 ) -> Finding:
-    """The finding as unknown, with what would settle it, as it was tried. within: see `_within`."""
+    """The finding as unknown, with what would settle it, as it was tried.
+
+    sizes: of which condition speaks.  within: see `_within`.
+    """
     own = _own(kernel)
     if finding.reason.endswith(NOTHING_ASSUMED):
         finding = replace(finding, reason="")
     more = {n: [text for text in t.assumptions() if text not in own[n].assumptions()] for n, t in tables.items()}
     texts = [text for said in more.values() for text in said]
-    if not sizes:
+    if not condition:
         what = f"assume {listed([repr(text) for text in texts])} and it is proved"
         if within:
             said = left_open(finding, f"{tables_needed(kernel, finding)}; {what}")
             return replace(said, needs=tuple(texts))
         return replace(depends(finding, [n for n, said in more.items() if said], what), needs=tuple(texts))
-    condition = where(sizes)
     why = f"depends on {listed(list(sizes))}, known at run time only"
     if texts:
         why += f", and on what {listed([n for n, said in more.items() if said])} holds; assume "
@@ -151,13 +159,15 @@ def _advised(
     return replace(left_open(finding, why), needs=tuple(texts), where=condition)
 
 
-def where(sizes: Mapping[str, int]) -> str:
-    """The condition that sizes of the running program are not larger than these.
+def where(sizes: Mapping[str, int], exact: bool = False) -> str:
+    """The condition that sizes of the running program are not larger than these, or exactly these.
 
     >>> where({"grid1": 11, "grid0": 4})
     'grid0 <= 4 and grid1 <= 11'
+    >>> where({"grid1": 11}, exact=True)
+    'grid1 == 11'
     """
-    return " and ".join(f"{name} <= {most}" for name, most in sorted(sizes.items()))
+    return " and ".join(f"{name} {'==' if exact else '<='} {most}" for name, most in sorted(sizes.items()))
 
 
 def depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
@@ -169,12 +179,13 @@ def depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
 class _Tries:
     """Questions asked anew, each once for what is assumed of the tables that it reads; `left`: how many more may be.
 
-    sizes: of the running program, how large each may be in what is asked.
+    sizes: of the running program, how large each may be in what is asked.  exact: they are as large as that.
     """
 
     kernel: Kernel
     left: int
     sizes: Mapping[str, int] = field(default_factory=dict)
+    exact: bool = False
     _known: dict[tuple[int, tuple[str, ...]], bool] = field(default_factory=dict)
     _kernels: dict[tuple[str, ...], Kernel] = field(default_factory=dict)
 
@@ -185,7 +196,7 @@ class _Tries:
             if self.left <= 0 or spent():
                 return False
             self.left -= 1
-            found = one.holds(self._assumed(more), where(self.sizes if one.sized else {}))
+            found = one.holds(self._assumed(more), where(self.sizes if one.sized else {}, self.exact))
             self._known[key] = found
         return self._known[key]
 
@@ -194,7 +205,7 @@ class _Tries:
         if self.left <= 0 or spent():
             return None
         self.left -= 1
-        return one.again(self._assumed(more), where(sizes))
+        return one.again(self._assumed(more), where(sizes, self.exact))
 
     def _assumed(self, more: Mapping[str, Table]) -> Kernel:
         tables = tuple(more.get(table.name, table) for table in every_table(self.kernel))
@@ -231,12 +242,36 @@ def _sizes(one: Open, finding: Finding, tries: _Tries) -> dict[str, int]:
     return {}
 
 
-def _together(all_: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The smallest of some bounds, each size by itself."""
-    found: dict[str, int] = {}
+def _bounds(all_: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
+    """The bounds of each size, the largest first."""
+    found: dict[str, set[int]] = {}
     for sizes in all_:
-        found |= {name: min(most, found.get(name, most)) for name, most in sizes.items()}
-    return found
+        for name, most in sizes.items():
+            found.setdefault(name, set()).add(most)
+    return {name: sorted(most, reverse=True) for name, most in found.items()}
+
+
+def _refutes(asked: Sequence[Open], tries: _Tries) -> bool:
+    """Whether the sizes that are to be advised refute a question: what turns a kernel red is no advice."""
+    answers = (tries.ask(one, {}, tries.sizes) for one in asked if not one.tables)
+    return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
+
+
+def _exactly(asked: Sequence[Open], alone: Mapping[int, Mapping[str, int]], tries: _Tries) -> dict[int, dict[str, int]]:
+    """What bounds refute, sizes that are exactly so many may prove: of too few programs something is left out.
+
+    Of each question that reads no table the sizes, under which all of them are proved; {} where there are none such.
+    """
+    tries.exact = True
+    bounds = _bounds(alone.values())
+    sized = [one for one in asked if not one.tables or alone.get(one.position)]
+    for k in range(max(map(len, bounds.values()))):
+        tries.sizes = {name: most[min(k, len(most) - 1)] for name, most in bounds.items()}
+        answers = (tries.ask(one, {}, tries.sizes) for one in sized)
+        if all(said is not None and said.verdict is Verdict.PROVED for said in answers):
+            return {one.position: dict(tries.sizes) for one in sized}
+    tries.exact, tries.sizes = False, {}
+    return {}
 
 
 def _of_wholes(wholes: Sequence[Open], tables: Mapping[str, Table], tries: _Tries) -> dict[int, dict[str, Table]]:

@@ -6,6 +6,11 @@ import pytest
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import pallas as pl
+
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
@@ -41,3 +46,35 @@ def test_conditions_that_nobody_can_meet_prove_nothing() -> None:
 def test_a_condition_on_sizes_that_no_call_has_is_an_error() -> None:
     with pytest.raises(LayoutError, match="they have grid1"):
         asked(("grid2 <= 7",))
+
+
+X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+
+
+def copied(x: jax.Array, blocks: jax.Array) -> jax.Array:
+    """Copies as many blocks of 8 rows."""
+
+    def body(x_ref: jax.Array, o_ref: jax.Array) -> None:
+        o_ref[...] = x_ref[...]
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    return pl.pallas_call(body, grid=(blocks,), in_specs=[spec], out_specs=spec, out_shape=X)(x)
+
+
+def test_no_size_is_advised_that_turns_a_right_kernel_red() -> None:
+    """Of fewer programs than blocks one is never written: what is advised is exactly so many."""
+    open_ = lp.kernels(copied, X, jax.ShapeDtypeStruct((), jnp.int32))
+    assert open_.exit_code == 3
+    assert "grid0 == 4" in str(open_)
+    assert {f.where for f in open_.findings if f.where} == {"grid0 == 4"}
+    followed = lp.kernels(copied, X, jax.ShapeDtypeStruct((), jnp.int32), where=["grid0 == 4"])
+    assert followed.exit_code == 0
+    assert lp.kernels(copied, X, jax.ShapeDtypeStruct((), jnp.int32), where=["grid0 <= 4"]).exit_code == 1
+
+
+@pytest.mark.parametrize(("blocks", "code"), [((2, 2), 0), ((2, 1), 1), ((4, 1), 1)])
+def test_a_size_that_the_code_computes_of_constants_is_known(blocks: tuple[int, int], code: int) -> None:
+    """As of a mask whose blocks are counted: 4 programs are right, with 3 a block is left out, 5 go beyond the end."""
+    found = lp.kernels(lambda x: copied(x, jnp.asarray(np.array(blocks, np.int32)).sum()), X)
+    assert found.exit_code == code
+    assert found.calls[0].call.grid == (sum(blocks),)

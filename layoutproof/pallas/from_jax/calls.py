@@ -59,8 +59,11 @@ def kernel_of(
     name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or body_name(params["jaxpr"]))
     names = tuple(f"g{k}" for k in range(len(mapping.grid)))
     extents = {k: f"grid{counted.index(k)}" if k in counted else f"vmap{k}" for k in range(len(mapping.grid))}
-    runtime = tuple(extents[k] for k, n in enumerate(mapping.grid) if type(n) is not int)
-    grid = tuple(n if type(n) is int else symbol(extents[k]) for k, n in enumerate(mapping.grid))
+    dynamic = [k for k, n in enumerate(mapping.grid) if type(n) is not int]
+    fixed = {k: extent for k, atom in zip(dynamic, given, strict=False) if (extent := _extent(atom, known)) is not None}
+    whole = [fixed.get(k, n) for k, n in enumerate(mapping.grid)]
+    runtime = tuple(extents[k] for k in dynamic if k not in fixed)
+    grid = tuple(n if type(n) is int else symbol(extents[k]) for k, n in enumerate(whole))
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
@@ -70,7 +73,7 @@ def kernel_of(
     changed = _stored_to(opened(params["jaxpr"])[0])
     shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
     # the dynamic bounds of the grid come first
-    own = given[len(runtime) :]
+    own = given[len(dynamic) :]
     given_tables, given_inputs = own[:skipped], own[skipped:]
     tables = [
         t if k in shared or str(avals[k]) in changed else _known(t, atom, known)
@@ -123,6 +126,12 @@ def kernel_of(
     if kernel.platform != "tpu":
         return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
     return with_body(params["jaxpr"], placed(kernel, axes))
+
+
+def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None]) -> int | None:
+    """The extent of a dimension of the grid that the program computes of constants alone; None where data say it."""
+    entries = known(atom)
+    return entries[0] if entries is not None and len(entries) == 1 and entries[0] > 0 else None
 
 
 def _stored_to(jaxpr: Any) -> set[str]:

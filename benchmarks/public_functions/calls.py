@@ -1,0 +1,302 @@
+"""Calls of public kernels: repository, module, and how the function is called. None of their code stands here.
+
+Shapes are small ones that their own tests or callers use. A call is made by `make(module)`: the function, and its
+arguments as shapes or arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call.
+
+    Attributes:
+        name: For people.
+        repository: owner/name.
+        root: The folder of the checkout from which modules are imported.
+        module: The module that has the function.
+        make: Given the module, the function and its arguments.
+        wrong: What is wrong in the kernel, by question; where one of them is refuted, it is no false alarm.
+    """
+
+    name: str
+    repository: str
+    root: str
+    module: str
+    make: Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]
+    wrong: tuple[str, ...] = ()
+
+
+def _f32(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "float32")
+
+
+def _bf16(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "bfloat16")
+
+
+def _s32(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "int32")
+
+
+def _s8(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "int8")
+
+
+def _of(name: str, *args: Any, **kwargs: Any) -> Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """The function of a name, with these arguments; those that are functions are called for their values."""
+
+    def make(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return partial(getattr(module, name), **kwargs), tuple(a() if callable(a) else a for a in args)
+
+    return make
+
+
+def _gradient(make: Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]], count: int) -> Any:
+    """The same call's gradient of the sum of its result, in its first arguments."""
+
+    def made(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        import jax
+
+        function, args = make(module)
+
+        def loss(*given: Any) -> Any:
+            return sum(leaf.astype("float32").sum() for leaf in jax.tree.leaves(function(*given)))
+
+        return jax.grad(loss, tuple(range(count))), args
+
+    return made
+
+
+def _lru(length: int) -> Any:
+    return _of("lru_pallas_scan", partial(_f32, 2, length, 256), partial(_f32, 2, length, 256), partial(_f32, 2, 256))
+
+
+def _gmm(rows: int, tiles: tuple[int, int, int] = (128, 128, 128), name: str = "gmm", **kwargs: Any) -> Any:
+    return _of(name, partial(_bf16, rows, 256), partial(_bf16, 8, 256, 256), partial(_s32, 8), tiling=tiles, **kwargs)
+
+
+def _tgmm(rows: int, name: str = "tgmm", **kwargs: Any) -> Any:
+    return _of(
+        name, partial(_bf16, 256, rows), partial(_bf16, rows, 256), partial(_s32, 8), tiling=(128, 128, 128), **kwargs
+    )
+
+
+def _splash(length: int, heads: int = 2, mask: str = "causal", gradient: bool = False, batched: bool = False) -> Any:
+    """Splash attention of a module that has `make_splash_mha`; its masks stand in the module beside it."""
+
+    def make(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        import importlib
+
+        import jax
+
+        masks = getattr(module, "mask_lib", None) or importlib.import_module(
+            module.__name__.rsplit(".", 1)[0] + ".splash_attention_mask"
+        )
+        one = {
+            "causal": lambda: masks.CausalMask((length, length)),
+            "local": lambda: masks.LocalMask((length, length), (128, 0), 0),
+            "full": lambda: masks.FullMask((length, length)),
+        }[mask]()
+        blocks = getattr(module, "BlockSizes", None)
+        names = ("block_q", "block_kv", "block_kv_compute", "block_q_dkv", "block_kv_dkv", "block_kv_dkv_compute",
+                      "block_q_dq", "block_kv_dq")  # fmt: skip
+        sizes = dict.fromkeys(names, 128)
+        if blocks is not None:
+            kernel = module.make_splash_mha(
+                masks.MultiHeadMask([one] * heads), block_sizes=blocks(**sizes), head_shards=1, q_seq_shards=1
+            )
+        else:
+            config = module.SplashConfig(**{k: v for k, v in sizes.items() if k not in ("block_q_dq", "block_kv_dq")})
+            kernel = module.make_splash_mha_single_device(one, config=config)
+
+        def call(q: Any, k: Any, v: Any) -> Any:
+            return kernel(q, k, v)
+
+        function = jax.vmap(call) if batched else call
+        lead = (2,) if batched else ()
+        args = tuple(_f32(*lead, heads, length, 128) for _ in range(3))
+        if not gradient:
+            return function, args
+        return jax.grad(lambda *a: function(*a).sum(), (0, 1, 2)), args
+
+    return make
+
+
+def _custom_splash(length: int, blocks: int, heads_per_tile: int = 1, **kwargs: Any) -> Any:
+    def make(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        sizes = module._BlockSizes(block_q=blocks, block_kv=blocks, block_kv_compute=blocks)
+        kernel = module.make_splash_mha(
+            block_sizes=sizes, orig_q_seq_len=length, orig_kv_seq_len=length, heads_per_tile=heads_per_tile, **kwargs
+        )
+        padded = -(-length // blocks) * blocks
+        return kernel, tuple(_bf16(4, padded, 128) for _ in range(3))
+
+    return make
+
+
+def _flash_ejkernel(length: int, causal: bool) -> Any:
+    def make(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        import importlib
+
+        utils = importlib.import_module(module.__name__.rsplit(".", 1)[0] + "._utils")
+        sizes = utils.BlockSizes(
+            **dict.fromkeys(
+                ("block_q", "block_k_major", "block_k", "block_q_major_dkv", "block_k_major_dkv", "block_k_dkv",
+                 "block_q_dkv", "block_k_major_dq", "block_k_dq", "block_q_dq"), 128,
+            ),
+            block_b=1,
+        )  # fmt: skip
+        args = tuple(_f32(1, 2, length, 128) for _ in range(3))
+        function = module._flash_attention_impl
+
+        def call(q: Any, k: Any, v: Any) -> Any:
+            return function(
+                q, k, v, None, None, False, causal, 1.0, sizes.block_b, sizes.block_q, sizes.block_k_major,
+                sizes.block_k,
+            )  # fmt: skip
+
+        return call, args
+
+    return make
+
+
+def _paged(**kwargs: Any) -> Any:
+    return _of(
+        "paged_attention", partial(_f32, 4, 8, 128), partial(_f32, 2, 32, 16, 128), partial(_f32, 2, 32, 16, 128),
+        partial(_s32, 4), partial(_s32, 4, 8), pages_per_compute_block=4, **kwargs,
+    )  # fmt: skip
+
+
+JETSTREAM = ("AI-Hypercomputer/JetStream", "experimental/jax")
+MAXTEXT = ("AI-Hypercomputer/maxtext", "src")
+MAXDIFFUSION = ("AI-Hypercomputer/maxdiffusion", "src")
+EJKERNEL = ("erfanzar/ejkernel", ".")
+EASYDEL = ("erfanzar/EasyDeL", ".")
+TPU_INFERENCE = ("vllm-project/tpu-inference", ".")
+SGLANG = ("sgl-project/sglang-jax", "python")
+TOKAMAX = ("openxla/tokamax", ".")
+GRIFFIN = ("google-deepmind/recurrentgemma", ".")
+
+_EJ = "ejkernel.kernels._pallas.tpu."
+_SPLASH = "maxtext.kernels.attention.splash_attention_kernel"
+_TOKAMAX_SPLASH = "tokamax._src.ops.experimental.tpu.splash_attention.splash_attention_kernel"
+_RAGGED = "maxtext.kernels.attention.ragged_attention"
+_MEGABLOX = "maxtext.kernels.megablox."
+_JET = "inference.kernel.attention.tpu."
+_INFER = "tpu_inference.kernels."
+_SGL = "sgl_jax.srt.kernels."
+
+
+def _ragged(name: str, query: tuple[int, ...], keys: tuple[int, ...]) -> Any:
+    return _of(name, partial(_bf16, *query), partial(_bf16, *keys), partial(_bf16, *keys), partial(_s32, query[0]))
+
+
+def _gmm_v2(**kwargs: Any) -> Any:
+    return _of("gmm_v2", partial(_bf16, 512, 512), partial(_bf16, 8, 512, 512), partial(_s32, 8), **kwargs)
+
+
+def _blockwise(n: int) -> Any:
+    def make(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        import jax
+
+        tuned = module.TunedValue(128, 512, 256)
+        function = partial(module.quantized_matmul_kernel, block_size=256, x_q_dtype="int8", tuned_value=tuned)
+        scale = jax.ShapeDtypeStruct((1024 // 256, 1, n), "float32")
+        return function, (_bf16(256, 1024), _s8(n, 1024), scale)
+
+    return make
+
+
+CALLS = (
+    Call("lru", *GRIFFIN, "recurrentgemma.jax.pallas", _lru(512)),
+    Call("lru 1000 rows", *GRIFFIN, "recurrentgemma.jax.pallas", _lru(1000)),
+    Call("lru gradient", *GRIFFIN, "recurrentgemma.jax.pallas", _gradient(_lru(512), 2)),
+    Call(
+        "chunked prefill", *JETSTREAM, _JET + "chunked_prefill_attention",
+        _of("chunked_prefill_attention", partial(_f32, 128, 8, 128), partial(_f32, 2, 32, 16, 128),
+            partial(_f32, 2, 32, 16, 128), partial(_s32, 1), partial(_s32, 8)),
+    ),
+    Call("paged attention", *JETSTREAM, _JET + "paged_attention", _paged(), ("body_in_bounds",)),
+    Call(
+        "paged attention, programs for sequences", *JETSTREAM, _JET + "paged_attention", _paged(inline_seq_dim=False),
+        ("body_in_bounds", "outputs_stored"),
+    ),
+    Call("ragged mqa", *MAXTEXT, _RAGGED, _ragged("ragged_mqa", (4, 8, 128), (4, 1024, 128))),
+    Call("ragged gqa", *MAXTEXT, _RAGGED, _ragged("ragged_gqa", (4, 1, 8, 128), (4, 1024, 2, 128))),
+    Call("ragged mha", *MAXTEXT, _RAGGED, _ragged("ragged_mha", (4, 1, 8, 128), (4, 1024, 8, 128))),
+    Call("splash causal", *MAXTEXT, _SPLASH, _splash(512)),
+    Call("splash local", *MAXTEXT, _SPLASH, _splash(512, mask="local")),
+    Call("splash batched", *MAXTEXT, _SPLASH, _splash(512, batched=True)),
+    Call("splash gradient", *MAXTEXT, _SPLASH, _splash(512, gradient=True)),
+    Call("gmm 512", *MAXTEXT, _MEGABLOX + "backend", _gmm(512)),
+    Call("gmm 2048", *MAXTEXT, _MEGABLOX + "backend", _gmm(2048)),
+    Call("gmm, tiles that do not divide", *MAXTEXT, _MEGABLOX + "backend", _gmm(512, (128, 96, 128))),
+    Call("tgmm", *MAXTEXT, _MEGABLOX + "backend", _tgmm(512)),
+    Call("gmm v2", *MAXTEXT, _MEGABLOX + "pallas_mosaic_tpu_v2_gmm_kernel", _gmm_v2()),
+    Call("splash 2048", *MAXDIFFUSION, "maxdiffusion.kernels.custom_splash_attention", _custom_splash(2048, 512)),
+    Call("splash 2000", *MAXDIFFUSION, "maxdiffusion.kernels.custom_splash_attention", _custom_splash(2000, 512)),
+    Call(
+        "splash, two heads a tile", *MAXDIFFUSION, "maxdiffusion.kernels.custom_splash_attention",
+        _custom_splash(2048, 512, 2),
+    ),
+    Call("splash causal", *TOKAMAX, _TOKAMAX_SPLASH, _splash(512)),
+    Call("splash local", *TOKAMAX, _TOKAMAX_SPLASH, _splash(512, mask="local")),
+    Call("splash gradient", *TOKAMAX, _TOKAMAX_SPLASH, _splash(512, gradient=True)),
+    Call("flash", *EJKERNEL, _EJ + "flash_attention._pallas_impl_fwd", _flash_ejkernel(512, False)),
+    Call("flash causal", *EJKERNEL, _EJ + "flash_attention._pallas_impl_fwd", _flash_ejkernel(1920, True)),
+    Call(
+        "ragged decode", *EJKERNEL, _EJ + "ragged_decode_attention._pallas_impl_fwd",
+        _of("ragged_decode_mqa", partial(_bf16, 4, 8, 128), partial(_bf16, 4, 1024, 128), partial(_bf16, 4, 1024, 128),
+            partial(_s32, 4), partial(_s32, 4)),
+    ),
+    Call("gmm", *EJKERNEL, _EJ + "grouped_matmul._pallas_impl", _gmm(512, name="grouped_matmul")),
+    Call("tgmm", *EJKERNEL, _EJ + "grouped_matmul._pallas_impl", _tgmm(512, "transposed_grouped_matmul")),
+    Call(
+        "gmm, three buffers", *EJKERNEL, _EJ + "grouped_matmulv2._pallas_impl",
+        _gmm(512, name="grouped_matmul", input_buffer_count=3, preferred_element_type="float32"),
+    ),
+    Call(
+        "tgmm, two buffers", *EJKERNEL, _EJ + "grouped_matmulv2._pallas_impl",
+        _tgmm(512, "transposed_grouped_matmul", preferred_element_type="float32"),
+    ),
+    Call(
+        "triangular inverse", *EASYDEL, "easydel.operations.kernels.inference_gdn",
+        _of("newton_schulz_inverse_pallas", partial(_f32, 8, 64, 64)),
+    ),
+    Call(
+        "triangular inverse, blocks", *EASYDEL, "easydel.operations.kernels.inference_gdn",
+        _of("decompose_triangular_matrix_inverse_pallas", partial(_f32, 8, 64, 64)),
+    ),
+    Call("blockwise quantised", *TPU_INFERENCE, _INFER + "quantized_matmul.blockwise_kernel", _blockwise(1024)),
+    Call("blockwise quantised, 1280", *TPU_INFERENCE, _INFER + "quantized_matmul.blockwise_kernel", _blockwise(1280)),
+    Call("gmm v2", *TPU_INFERENCE, _INFER + "megablox.gmm_v2", _gmm_v2()),
+    Call(
+        "ragged paged attention 2", *TPU_INFERENCE, _INFER + "ragged_paged_attention.v2.kernel",
+        _of("ragged_paged_attention", partial(_bf16, 64, 8, 128), partial(_bf16, 32, 16, 4, 128), partial(_s32, 4),
+            partial(_s32, 4, 8), partial(_s32, 5), partial(_s32, 1), num_kv_pages_per_block=4,
+            num_queries_per_block=16, vmem_limit_bytes=32 * 2**20),
+    ),
+    Call(
+        "cache update", *TPU_INFERENCE, _INFER + "ragged_paged_attention.v2.ragged_kv_cache_update",
+        _of("kv_cache_update", partial(_bf16, 64, 4, 128), partial(_s32, 3, 16), partial(_bf16, 512, 4, 128),
+            partial(_s32, 1), num_slices_per_block=8),
+    ),
+    Call("blockwise quantised", *SGLANG, _SGL + "quantized_matmul.quantized_matmul_kernels.blockwise_kernel",
+         _blockwise(1024)),
+    Call("gmm v2", *SGLANG, _SGL + "gmm.megablox_gmm_kernel.gmm_v2", _gmm_v2()),
+)  # fmt: skip
