@@ -134,7 +134,7 @@ def wrongly(call: Call, found: dict[str, Any]) -> list[str]:
 def table(rows: list[tuple[Call, dict[str, Any]]]) -> list[str]:
     """A row for each call, and counts of all."""
     lines = [
-        "| repository | call | kernels | proved | refuted | unknown | advised | then proved | refuted | unknown | CPU s |"
+        "| repository | call | kernels | proved | refuted | unknown | advised | proved | refuted | unknown | CPU s |"
         " MB |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
