@@ -13,6 +13,7 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Mask
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
+from layoutproof.bodies.terms import tabulated
 from layoutproof.bodies.values import Index, Lost, Span, Value, aligned, dims_of, maybe, span_of_type, takes
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, all_of, any_of, folded, negation
@@ -34,12 +35,13 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     dims = dims_of(variable.aval)
     dtype = equation.invars[0].aval.dtype
     span, fits = _span(name, operands, dtype, variable.aval.dtype)
+    extents = dict(zip(on.names, on.grid, strict=True))
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
         parts = [o.number(aligned(o, dims, index)) for o in operands]
-        return folded(held(applied(name, parts, dtype), variable.aval, fits))
+        return tabulated(folded(held(applied(name, parts, dtype), variable.aval, fits)), extents)
 
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims), span=span)]
 

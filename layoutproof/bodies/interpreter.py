@@ -45,7 +45,7 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
-from layoutproof.bodies.values import Index, Lost, Value, dims_of, maybe
+from layoutproof.bodies.values import Index, Lost, Value, again, dims_of, maybe
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
@@ -200,9 +200,13 @@ class Interpreter:
 
     def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
-        name = self.named("some")
-        self.witnesses[name] = extent
-        return Term("name", name)
+
+        def made() -> Term:
+            name = self.named("some")
+            self.witnesses[name] = extent
+            return Term("name", name)
+
+        return again(made)
 
     def unknown(self, why: str, dtype: Any) -> Term:
         """A number that no term says, of any value that its type holds."""

@@ -87,12 +87,23 @@ def _packed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return part_of_word([o.undefined(aligned(o, dims, index)) for o in operands])
 
     defined = all(o.defined for o in operands)
-    return [Value(dims, equation.outvars[0].aval.dtype, "packed numbers", None if defined else undefined)]
+    dtype = equation.outvars[0].aval.dtype
+    return [Value(dims, dtype, "packed numbers", None if defined else undefined, parts=operands)]
 
 
 def _unpacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """One part of each word: what was packed there, where the words were packed here into as many parts."""
     operand: Value = operands[0]
     dtype = equation.outvars[0].aval.dtype
+    index, packed = int(equation.params["index"]), equation.params["packed_dtype"]
+    packed = getattr(packed, "dtype", packed)
+    if operand.parts and len(operand.parts) * _bits(on, packed) == _bits(on, operand.dtype):
+        part = operand.parts[index]
+
+        def undefined(at: Index) -> Term:
+            return part.undefined(aligned(part, operand.dims, at))
+
+        return [Value(operand.dims, dtype, "numbers out of words", None if part.defined else undefined)]
     return [Value(operand.dims, dtype, "numbers out of words", None if operand.defined else operand.undefined)]
 
 

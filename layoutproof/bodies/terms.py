@@ -6,18 +6,24 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
+from math import prod
 from typing import Any
 
 from layoutproof.core.budget import spend
-from layoutproof.core.errors import Unsupported
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.operations import apply
+from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.folding import all_of, fold
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.operations import CONDITIONS, apply
 from layoutproof.core.term import Term, every, rebuilt
 
 PARTS = 32
 """Parts of a term that one step of a budget looks at."""
 REWRITTEN = 8
 """Parts of a term that one step of a budget rewrites."""
+HEAVY = 1_000
+"""A term of more weight is worth saying by its values, where it has no more than FEW places."""
+FEW = 64
 
 
 def names_in(term: Term) -> tuple[str, ...]:
@@ -38,6 +44,36 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
         return made if other is None else other
 
     return rebuilt(term, changed)
+
+
+def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
+    """A heavy term over few places as a choice among its values; every other term as it is.
+
+    extents: of names, each from 0 on: a body computes a term anew in a thousand steps for a grid of four.
+
+    >>> i = Term("name", "i")
+    >>> heavy = i
+    >>> for _ in range(20):
+    ...     heavy = (heavy * heavy + 1) % 5
+    >>> str(tabulated(heavy, {"i": 3})), str(tabulated(heavy // 9, {"i": 3}))
+    ('select(i == 0, 2, select(i == 1, 0, 1))', '0')
+    """
+    if term.weight <= HEAVY or term.op in CONDITIONS:
+        return term
+    names = names_in(term)
+    sizes = [extents.get(name) for name in names]
+    few = all(type(n) is int and n > 0 for n in sizes) and prod(sizes) <= FEW
+    if not few or any(part.op in ("read", "leaf", "maybe") for part in every(term)):
+        return term
+    whole: Term | None = None
+    for place in reversed([*product(*(range(n) for n in sizes))]):
+        try:
+            value = Term("int", int(term.evaluate(dict(zip(names, place, strict=True)), INTS)))
+        except (Undecided, ArithmeticError):
+            return term
+        here = all_of(fold("==", Term("name", name), Term("int", at)) for name, at in zip(names, place, strict=True))
+        whole = value if whole is None else fold("select", here, value, whole)
+    return term if whole is None else whole
 
 
 def renaming(values: Mapping[str, Term]) -> Callable[[Term], Term | None]:

@@ -10,6 +10,7 @@ holds or does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -26,8 +27,44 @@ PER_ELEMENT = 3
 """Steps of a budget that one element costs for which a value has not been asked."""
 
 
+DEEPEST = 25
+"""Values that are asked from within each other, before the innermost is asked first and by itself."""
+
+
 class Lost(UnsupportedOp):
     """No term says a number; the text says why."""
+
+
+class _Deep(Exception):
+    """What is asked of a value rests on a long chain of others: the one to ask first, what, and of which index."""
+
+    def __init__(self, value: Value, which: bool, index: Index) -> None:
+        self.question = value, which, index
+
+
+class _Question:
+    """What is asked of a value now. depth: of how many others it is a part.  made: names for it, see `again`."""
+
+    __slots__ = ("depth", "made", "used")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.made: list[Term] = []
+        self.used = 0
+
+
+_ASKED: ContextVar[_Question | None] = ContextVar("what is asked of a value", default=None)
+
+
+def again(make: Callable[[], Term]) -> Term:
+    """A name for the answer to what is asked of a value: the same one where that is asked a second time."""
+    asked = _ASKED.get()
+    if asked is None:
+        return make()
+    if asked.used == len(asked.made):
+        asked.made.append(make())
+    asked.used += 1
+    return asked.made[asked.used - 1]
 
 
 class Value:
@@ -36,10 +73,10 @@ class Value:
     dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost
     where there is none.  undefined: index -> the condition under which the element is undefined.  passed: index ->
     under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.  span: of whole
-    numbers, the least and the greatest that any element may be.
+    numbers, the least and the greatest that any element may be.  parts: of words that were packed, what each part is.
     """
 
-    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype", "passed", "span")
+    __slots__ = ("_known", "_number", "_open", "_undefined", "dims", "dtype", "parts", "passed", "span")
 
     def __init__(
         self,
@@ -49,20 +86,23 @@ class Value:
         undefined: Callable[[Index], Term] | None = None,
         passed: Callable[[Index], Sequence[tuple[Term, Term]]] | None = None,
         span: Span | None = None,
+        parts: Sequence[Value] = (),
     ) -> None:
         self.span = span_of_type(dtype) if span is None else span
+        self.parts = tuple(parts)
         self.passed = (lambda index: ()) if passed is None else passed
         self.dims = dims
         self.dtype = dtype
         self._number = number
         self._undefined = undefined
         self._known: dict[tuple[bool, Index], Any] = {}
+        self._open: dict[tuple[bool, Index], _Question] = {}
 
     def number(self, index: Index = ()) -> Term:
         """The element as a term. Raises Lost."""
         if isinstance(self._number, str):
             raise Lost(self._number)
-        found = self._once(True, index, self._number)
+        found = self._once(True, index)
         if isinstance(found, Lost):
             raise found
         return found  # type: ignore[no-any-return]
@@ -71,25 +111,63 @@ class Value:
         """The condition under which the element is undefined."""
         if self._undefined is None:
             return FALSE
-        return self._once(False, index, self._undefined)  # type: ignore[no-any-return]
+        return self._once(False, index)  # type: ignore[no-any-return]
 
-    def _once(self, which: bool, index: Index, function: Callable[[Index], Any]) -> Any:
+    def _once(self, which: bool, index: Index) -> Any:
+        """The number of an element, or the Lost that says why there is none; or when it is undefined."""
         key = (which, index)
-        if key not in self._known:
-            spend(PER_ELEMENT)
-            try:
-                found: Any = function(index)
-            except Lost as lost:
-                found = lost
-            except UnsupportedOp as lost:
-                found = Lost(str(lost))
-            self._known[key] = found
+        if key in self._known:
+            return self._known[key]
+        around = _ASKED.get()
+        if around is not None and around.depth >= DEEPEST:
+            raise _Deep(self, which, index)
+        asked = self._open.setdefault(key, _Question())
+        asked.depth, asked.used = 1 if around is None else around.depth + 1, 0
+        token = _ASKED.set(asked)
+        try:
+            self._known[key] = self._asked(which, index)
+        except _Deep as deep:
+            if around is not None:
+                raise
+            _in_turn([(self, which, index), deep.question])
+        finally:
+            _ASKED.reset(token)
+        self._open.pop(key, None)
         return self._known[key]
+
+    def _asked(self, which: bool, index: Index) -> Any:
+        spend(PER_ELEMENT)
+        function: Any = self._number if which else self._undefined
+        try:
+            return function(index)
+        except Lost as lost:
+            return lost
+        except UnsupportedOp as lost:
+            return Lost(str(lost))
 
     @property
     def defined(self) -> bool:
         """Whether every element is defined, whatever happens."""
         return self._undefined is None
+
+
+def _in_turn(questions: list[tuple[Value, bool, Index]]) -> None:
+    """Asks the last of some questions first, and before each what it rests on: none from within many others.
+
+    What a body computes in a thousand steps is a chain of as many values, and Python's stack is not as deep.
+    """
+    token = _ASKED.set(_Question())
+    try:
+        while questions:
+            value, which, index = questions[-1]
+            try:
+                value._once(which, index)
+            except _Deep as deep:
+                questions.append(deep.question)
+            else:
+                questions.pop()
+    finally:
+        _ASKED.reset(token)
 
 
 def number(term: Term, dtype: Any, span: Span | None = None) -> Value:

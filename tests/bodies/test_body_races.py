@@ -223,3 +223,36 @@ def test_one_element_has_one_coordinate() -> None:
     found = next(f for f in _asked(_copied(lambda p: 8 * p, lambda p: 8)) if f.verdict is Verdict.REFUTED)
     assert found.counterexample == {"first": (0,), "second": (1,), "element": (8, 0)}
     assert "element (8, 0) of outputs" in found.reason
+
+
+@pytest.mark.parametrize(("late", "verdict"), [(0, Verdict.PROVED), (1, Verdict.REFUTED)])
+def test_a_triangle_starts_anew_where_its_row_begins(late: int, verdict: Verdict) -> None:
+    """Row i sums from column i on, and zeroes there, or one column late: then it has what another core's rows left."""
+
+    def body(x: Any, o: Any, acc: Any) -> None:
+        i, k = pl.program_id(0), pl.program_id(1)
+
+        @pl.when(k == i)
+        def _() -> None:
+            acc[...] = jnp.zeros_like(acc)
+
+        @pl.when(k >= i - late)
+        def _() -> None:
+            acc[...] += x[...]
+
+        @pl.when(k == 3)
+        def _() -> None:
+            o[...] = acc[...]
+
+    fn = pl.pallas_call(
+        body,
+        grid=(4, 4),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, k: (0, k))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, k: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary")),
+    )
+    (call,) = kernels_of(fn, (jax.ShapeDtypeStruct((8, 512), jnp.float32),))
+    assert isinstance(call, Kernel)
+    assert _worst(list(judge(call, names=["body_races"]))).verdict is verdict

@@ -229,3 +229,24 @@ def test_no_element_outside_of_the_array_is_named() -> None:
     assert found.verdict is Verdict.PROVED
     found = _of_windows(rows, rows, (30, 128), 30)
     assert found.counterexample == {"program": (3,), "element": (24, 0)}
+
+
+@pytest.mark.parametrize(
+    ("used", "masked", "verdict"),
+    [(1, False, Verdict.REFUTED), (1, True, Verdict.PROVED), (0, False, Verdict.PROVED)],
+)
+def test_a_part_of_a_packed_word_is_what_was_packed_there(used: int, masked: bool, verdict: Verdict) -> None:
+    """The second half of the columns is cut short: it spoils what is made of the second part of the words alone."""
+
+    def body(x: Any, o: Any) -> None:
+        v = x[...]
+        w = jnp.where(jax.lax.broadcasted_iota(jnp.int32, v.shape, 1) < 200, v, 0) if masked else v
+        words = pltpu.pack_elementwise([w[:, :128], w[:, 128:]], packed_dtype=jnp.bfloat16)
+        part = pltpu.unpack_elementwise(words, index=used, packed_dtype=jnp.bfloat16, unpacked_dtype=jnp.float32)
+        o[...] = jnp.broadcast_to(part.sum(axis=1, keepdims=True), o.shape)
+
+    block = pl.BlockSpec((8, 256), lambda i: (i, 0))
+    out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct((16, 128), jnp.float32)
+    call = pl.pallas_call(body, grid=(2,), in_specs=[block], out_specs=out, out_shape=shape)
+    assert min(f.verdict for f in asked(call, jax.ShapeDtypeStruct((16, 200), jnp.float32))) is verdict

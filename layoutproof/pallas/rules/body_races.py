@@ -181,7 +181,7 @@ def _carried(kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], par
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
     def of(read: Touch) -> Obligation:
-        if read.spot.loops and _written_here(states, read):
+        if _written_here(states, read):
             # what an earlier iteration wrote, as `initialised` knows it
             proved = Settled(Verdict.PROVED, by=deciding.names())
             return Obligation(read.view.reference.name, proved, source=read.spot.source)
