@@ -1,7 +1,7 @@
 """How much CPU a search takes, its certificate included: problems read once, the best of three runs, in this process.
 
 python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
-python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
+python benchmarks/search.py infeasible [100]  problems that nothing meets: how long it takes to say why, and in how much
 python benchmarks/search.py compiled [20]     first answers of so many fresh problems of ready kernels on v5e and v6e
                                               with their bodies: how many of them the TPU compiler takes
 python benchmarks/search.py neighbours [v5e]  whether candidates of JAX's matmul that hold more take more VMEM, compiled
@@ -25,7 +25,7 @@ from statistics import median
 import yaml
 
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.conflict import conflict
+from layoutproof.tilings.infeasible import infeasible_subset
 from layoutproof.tilings.problem import Problem, Shape
 from layoutproof.tilings.read import load, read_problem
 from layoutproof.tilings.solve import Tilings, solve
@@ -86,8 +86,8 @@ def measure(what: str, problem: Problem, times: int = 3) -> float:
     return seconds
 
 
-def conflicts(count: int) -> None:
-    """The conflicts of so many problems that nothing meets (`tests/tilings/infeasible_at_random.py`, seeds from 0)."""
+def infeasible(count: int) -> None:
+    """Why so many problems that nothing meets (`tests/tilings/infeasible_at_random.py`, seeds from 0)."""
     sys.path.insert(0, str(SPECS.parents[1]))
     from tests.tilings.infeasible_at_random import problem_at_random
 
@@ -95,7 +95,7 @@ def conflicts(count: int) -> None:
     seconds, named, unproved = [], Counter[int](), 0
     for problem in itertools.islice(problems, count):
         start = time.process_time()
-        why = conflict(problem)
+        why = infeasible_subset(problem)
         seconds.append(time.process_time() - start)
         named[len(why.conditions)] += 1
         unproved += not why.complete
@@ -199,8 +199,8 @@ def main() -> None:
     if sys.argv[1:2] == ["neighbours"]:
         neighbours(sys.argv[2] if sys.argv[2:] else "v5e")
         return
-    if sys.argv[1:2] == ["conflicts"]:
-        conflicts(int(sys.argv[2]) if sys.argv[2:] else 100)
+    if sys.argv[1:2] == ["infeasible"]:
+        infeasible(int(sys.argv[2]) if sys.argv[2:] else 100)
         return
     for name in READY:
         measure(name, load(SPECS / f"{name}.yaml"))

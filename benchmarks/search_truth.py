@@ -7,7 +7,7 @@ made of a seed; the first is --first. Seeds that ask nothing are passed over, so
 every hundred problems, names the seed that follows: --first takes it, and a run that was stopped goes on there.
 
     declared    the three cheapest tilings of declared kernels, their order and cost (1 or 2 shapes, 1 to 3 variables)
-    conflicts   that conditions cannot be met together, and without any one can; problems that are met are passed
+    infeasible  that conditions cannot be met together, and without any one can; problems that are met are passed
     arrays      the layout of one array with the fewest bytes, and one order of names for several arrays
     paddings    the nearest larger shape that wastes nothing: no shape between does
     shardings   assignments of a mesh by bytes held under restrictions, and by bytes held and sent
@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 def checks() -> Mapping[str, tuple[Callable[[int], object], ...]]:
     """By kind, functions of a seed that raise AssertionError at a difference; False: the seed asks nothing."""
-    from tests.tilings import test_array_layouts, test_conflict, test_padded_shapes, test_shardings, test_solve
+    from tests.tilings import test_array_layouts, test_infeasible, test_padded_shapes, test_shardings, test_solve
 
     return {
         "declared": (test_solve.test_answers_are_those_of_an_enumeration,),
-        "conflicts": (test_conflict.agrees,),
+        "infeasible": (test_infeasible.agrees,),
         "arrays": (
             test_array_layouts.test_no_order_takes_fewer_bytes,
             test_array_layouts.test_no_shared_order_takes_fewer_bytes,

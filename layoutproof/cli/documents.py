@@ -684,7 +684,10 @@ class SearchTilings(_Search):
     set_aside: _SetAside
     left_out: list[dict[str, Any]]
     model: dict[str, Any]
-    conflict: dict[str, Any] | None = None
+    infeasible: dict[str, Any] | None = Field(
+        None, description="the conditions of an irreducible infeasible subset: fewer of them can be met"
+    )
+    conflict: dict[str, Any] | None = Field(None, description="the older name of `infeasible`")
     front: dict[str, Any] | None = None
     compiler: dict[str, Any] | None = None
     refused_by_compiler: list[dict[str, Any]] = []

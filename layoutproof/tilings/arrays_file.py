@@ -149,5 +149,5 @@ def _shardings(problem: ArraysProblem, best: int, effort: int) -> Section:
             arrays, said.mesh, memory, said.target, best, MOST * effort, said.require, said.products, said.price
         )
     rows, lines = sharding_rows(found)
-    verdict = Verdict.UNKNOWN if found.reason else Verdict.REFUTED if found.conflict else Verdict.PROVED
+    verdict = Verdict.UNKNOWN if found.reason else Verdict.REFUTED if found.infeasible else Verdict.PROVED
     return rows, lines, verdict

@@ -114,16 +114,16 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
     required = " and ".join(RESTRICTIONS[word] for word in answer.require)
     if answer.reason:
         lines.append(f"  unknown  {answer.reason}")
-    elif answer.conflict:
-        demands = f" for {' and '.join(answer.conflict[1:])}" if answer.conflict[1:] else ", however they are cut"
-        lines.append(f"  none  {answer.conflict[0]} are not enough{demands}")
+    elif answer.infeasible:
+        demands = f" for {' and '.join(answer.infeasible[1:])}" if answer.infeasible[1:] else ", however they are cut"
+        lines.append(f"  none  {answer.infeasible[0]} are not enough{demands}")
         with_them = f" with {required}" if required else ""
         lines.append(f"    {_bytes(answer.least)} a device would do{with_them}")
         lines += [f"    without {word} {_bytes(size)} a device would do" for word, size in answer.enough]
     if not answer.reason:
         lines.append(f"    restriction  {_restriction(answer, required)}")
         among = f"; the best of those with {required}" if required else "; the best of all"
-        among = "" if answer.conflict else among
+        among = "" if answer.infeasible else among
         lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes{among}")
         lines.append(f"    rule  {RULE}")
         if answer.price is None:
@@ -149,7 +149,8 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
         "require": restrictions,
         "least_bytes": None if answer.reason else answer.least,
         "least_bytes_unrestricted": None if answer.reason else answer.least_of_all,
-        "conflict": list(answer.conflict),
+        "infeasible": list(answer.infeasible),
+        "conflict": list(answer.infeasible),
         "enough": dict(answer.enough),
         "certificate": {
             "kind": kind,

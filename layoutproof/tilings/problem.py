@@ -51,7 +51,7 @@ class Problem:
     limit: the same with it, 0 = `vmem`.  target, compiler: whose rules are kept.
     source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
     headroom: what `vmem` is less than what was given, and who says so.
-    ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
+    ranges: what the file says of every variable, as plain data: what of it cannot be met when nothing is feasible.
     """
 
     name: str

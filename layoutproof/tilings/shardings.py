@@ -105,7 +105,7 @@ class ShardingAnswer:
 
     require: the restrictions that were kept.  least: bytes of the smallest one that keeps them, also where it does not
     fit.  least_of_all: bytes of the smallest assignment without any restriction.
-    conflict: conditions of which none can be left out, () = there is an answer.  enough: (condition, bytes per device
+    infeasible: conditions of which none can be left out, () = there is an answer.  enough: (condition, bytes per device
     without it) of those that could be left out.  reason: why it is unknown, "" = it is known.
     price: of a byte sent, in bytes held; None where no product says what is sent.
     """
@@ -116,7 +116,7 @@ class ShardingAnswer:
     require: tuple[str, ...] = ()
     least: int = 0
     least_of_all: int = 0
-    conflict: tuple[str, ...] = ()
+    infeasible: tuple[str, ...] = ()
     enough: tuple[tuple[str, int], ...] = ()
     reason: str = ""
     price: int | None = None
@@ -167,12 +167,12 @@ def best_shardings(
         ranked = _combined([_kept(every, required) for every in evaluated], best, memory)
         return ShardingAnswer(tuple(ranked), covered, memory, required, least, least_of_all, price=counted)
     # replicating everything keeps every restriction, so without the limit of memory there is always an answer
-    conflict = list(required)
+    infeasible = list(required)
     for word in required:
-        if totals[_but(conflict, word)] > memory:
-            conflict.remove(word)
-    enough = tuple((RESTRICTIONS[word], totals[_but(conflict, word)]) for word in conflict)
-    said = (f"{memory} bytes a device", *(RESTRICTIONS[word] for word in conflict))
+        if totals[_but(infeasible, word)] > memory:
+            infeasible.remove(word)
+    enough = tuple((RESTRICTIONS[word], totals[_but(infeasible, word)]) for word in infeasible)
+    said = (f"{memory} bytes a device", *(RESTRICTIONS[word] for word in infeasible))
     return ShardingAnswer((), covered, memory, required, least, least_of_all, said, enough, price=counted)
 
 

@@ -13,7 +13,7 @@ from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
-from layoutproof.tilings.conflict import Conflict, conflict
+from layoutproof.tilings.infeasible import InfeasibleSubset, infeasible_subset
 from layoutproof.tilings.legal import Checker, Partial, partials
 from layoutproof.tilings.pareto import Front, front_of
 from layoutproof.tilings.presolve import Removed, presolve
@@ -37,7 +37,7 @@ class Tilings:
     problem: as it was searched, without the values in `removed`.  asked: candidates of the problem as it was stated.
     progress.found: the best, cheapest first.  certificate: of the last of them; that there is none, where none was
     found; None where no value was left to look at, or the budget is spent.
-    conflict: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
+    infeasible: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
     front: the Pareto front where it was asked for.  compiled: what the real compiler says of each, by its place in
     `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
     unanswered: those of which it said nothing, and why.  told: all its reports, those that stand for no answer too.
@@ -51,7 +51,7 @@ class Tilings:
     removed: tuple[Removed, ...]
     progress: Progress
     certificate: Certificate | None = None
-    conflict: Conflict | None = None
+    infeasible: InfeasibleSubset | None = None
     findings: tuple[tuple[tuple[Finding, ...], ...], ...] = ()
     front: Front | None = None
     compiled: tuple[Told, ...] | None = None
@@ -193,12 +193,12 @@ def solve(
     if small.count() and made.refused[DIVIDES] == small.count():
         raise LayoutError(f"{DIVIDES}, whatever the candidate", file=problem.source)
     if not made.found:
-        why = None if refused or not made.complete else conflict(problem, effort)
+        why = None if refused or not made.complete else infeasible_subset(problem, effort)
         # no cost is too high: every piece of the space is shown to hold nothing legal
         nothing = None
         if made.complete and small.count() and not searched.given_up:
             nothing = certify(small, EVERYTHING, allowed, most=0, cuts=made.cuts)
-        return replace(searched, certificate=nothing, conflict=why)
+        return replace(searched, certificate=nothing, infeasible=why)
     listed = [one.values for one in made.found]
     certificate = certify(small, made.found[-1].cost, allowed, cuts=made.cuts, listed=listed)
     findings = tuple(legal.findings(values, said) for values, said in zip(listed, _answers(searched), strict=True))

@@ -51,9 +51,9 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "sources": list(sources(problem.machine, problem.overhead_given)),
         },
     }
-    if answer.conflict is not None:
-        why = answer.conflict
-        found["conflict"] = {
+    if answer.infeasible is not None:
+        why = answer.infeasible
+        found["infeasible"] = found["conflict"] = {
             "conditions": list(why.conditions), "enough_vmem": why.enough, "complete": why.complete
         }  # fmt: skip
     if answer.front is not None:

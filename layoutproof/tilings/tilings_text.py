@@ -284,7 +284,7 @@ def _notes(answer: Tilings, unasked: bool = True) -> list[str]:
 
 
 def _none(answer: Tilings) -> list[str]:
-    why = answer.conflict
+    why = answer.infeasible
     lines = [_line("none", f"no candidate of {answer.asked} is feasible")]
     if answer.certificate is not None:
         boxes, covered = answer.certificate.boxes, answer.certificate.covered
@@ -294,19 +294,19 @@ def _none(answer: Tilings) -> list[str]:
     if why is None:
         return lines
     if not why.conditions:
-        return [*lines, _line("conflict", "the kernel itself: no condition that could be left out is needed for it")]
+        return [*lines, _line("infeasible", "the kernel itself: no condition that could be left out is needed for it")]
     *most, last = why.conditions
     if not why.complete:
         said = f"{', '.join(most)} and {last}" if most else last
-        lines.append(_line("conflict", f"{shorten(said, 600)} cannot all be met"))
+        lines.append(_line("infeasible", f"{shorten(said, 600)} cannot all be met"))
         lines.append(
-            _line("", "perhaps fewer of them conflict, which is not known within the budget; --effort raises it")
+            _line("", "perhaps fewer of them cannot, which is not known within the budget; --effort raises it")
         )
     elif not most:
-        lines.append(_line("conflict", f"{last} cannot be met"))
+        lines.append(_line("infeasible", f"{last} cannot be met"))
     else:
         one = "either alone" if len(most) == 1 else f"any {len(most)} of them"
-        lines.append(_line("conflict", f"{', '.join(most)} and {last} conflict; {one} can be met"))
+        lines.append(_line("infeasible", f"{', '.join(most)} and {last} cannot all be met; {one} can"))
     if why.enough is not None:
         lines.append(_line("", f"{mebibytes(why.enough)} of VMEM would do ({why.enough} bytes)"))
     return lines

@@ -160,29 +160,29 @@ def test_ends_never_wrap(size: int) -> None:
     assert (int(product.low), int(product.high)) == (2**80, 2**81)
 
 
-def conflict_of(text: str) -> tuple[tuple[str, ...], int | None]:
-    why = answered(text).conflict
+def infeasible_of(text: str) -> tuple[tuple[str, ...], int | None]:
+    why = answered(text).infeasible
     assert why is not None
     assert why.complete
     return why.conditions, why.enough
 
 
-def test_a_conflict_names_the_bound_that_nobody_wrote() -> None:
+def test_an_infeasible_subset_names_the_bound_that_nobody_wrote() -> None:
     """Without `to` a variable ends at the largest size: 200 is not met, and it could be."""
     wished = SMALL.replace("flops:", "constraints: [bm >= 200]\nflops:")
-    assert set(conflict_of(wished)[0]) == {"bm <= 128, the largest size", "bm >= 200"}
+    assert set(infeasible_of(wished)[0]) == {"bm <= 128, the largest size", "bm >= 200"}
     stated = wished.replace("multiple_of: 8", "to: 32, multiple_of: 8")
-    assert set(conflict_of(stated)[0]) == {"bm <= 32", "bm >= 200"}
+    assert set(infeasible_of(stated)[0]) == {"bm <= 32", "bm >= 200"}
 
 
-def test_whole_blocks_conflict_without_any_rule_of_the_target() -> None:
+def test_whole_blocks_are_infeasible_without_any_rule_of_the_target() -> None:
     text = SMALL.replace("M: 64", "M: 100").replace("{multiple_of: 8}", "[8, 16]") + "partial: none\n"
-    assert set(conflict_of(text)[0]) == {"bm in [8, 16]", "blocks that do not reach over an edge"}
+    assert set(infeasible_of(text)[0]) == {"bm in [8, 16]", "blocks that do not reach over an edge"}
 
 
 def test_the_vmem_that_would_do_includes_what_is_kept_free() -> None:
     text = SMALL.replace("headroom: 0%", "headroom: 30%\nvmem: 8192")
-    _, enough = conflict_of(text)
+    _, enough = infeasible_of(text)
     assert enough == -(-16384 * 100 // 70)
     assert answered(text.replace("8192", str(enough))).verdict.exit_code == 0
     assert answered(text.replace("8192", str(enough - 1))).verdict.exit_code == 3, "set aside: only headroom says no"

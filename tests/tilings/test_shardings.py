@@ -105,9 +105,9 @@ def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
     assert rows["least_bytes_unrestricted"] == min(row["bytes"] for row in every)
     assert all(WORDS[word] in answered.text() for word in kept)
     assert "restriction" in answered.text()
-    assert bool(rows["conflict"]) == (memory < good[0])
-    # the conflict cannot hold, and without any one of its conditions it can
-    needed = [word for word in WORDS if WORDS[word] in rows["conflict"]]
+    assert bool(rows["infeasible"]) == (memory < good[0])
+    # these cannot hold, and without any one of its conditions it can
+    needed = [word for word in WORDS if WORDS[word] in rows["infeasible"]]
     assert not needed or not any(row["bytes"] <= memory and all(row[w] for w in needed) for row in every)
     for said, enough in rows["enough"].items():
         rest = [word for word in needed if WORDS[word] != said]

@@ -1,4 +1,4 @@
-"""Whole answers against enumeration: the winners, their cost, the front, the conflict; and what budgets do to them."""
+"""Whole answers against enumeration: the winners, their cost, the front, why there is none; what budgets do to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from layoutproof.pallas.judge import kernel_target
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import Candidate, Progress, candidate
 from layoutproof.tilings.certificate import certify
-from layoutproof.tilings.conflict import _relaxed, can_be_met, conflict, stated
+from layoutproof.tilings.infeasible import _relaxed, can_be_met, infeasible_subset, stated
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.pareto import front_of, missing
 from layoutproof.tilings.problem import Problem, broken
@@ -146,7 +146,7 @@ def _unjudged(problem: Problem) -> list[Candidate]:
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 70), marks=pytest.mark.nightly)])
-def test_conflicts_are_conflicts_and_minimal(seeds: Sequence[int]) -> None:
+def test_infeasible_subsets_are_infeasible_and_minimal(seeds: Sequence[int]) -> None:
     seen = 0
     for seed in seeds:
         problem = problem_at_random(seed)
@@ -155,7 +155,7 @@ def test_conflicts_are_conflicts_and_minimal(seeds: Sequence[int]) -> None:
         # ranges stay as they are: without one every size may be taken, which nobody enumerates here
         fixed = replace(problem, ranges={})
         conditions = stated(fixed)
-        why = conflict(fixed)
+        why = infeasible_subset(fixed)
         if not why.complete:
             continue
         seen += 1
@@ -168,8 +168,8 @@ def test_conflicts_are_conflicts_and_minimal(seeds: Sequence[int]) -> None:
     assert seen > 8
 
 
-def test_a_conflict_in_words() -> None:
-    why = conflict(load(SPECS / "infeasible.yaml"))
+def test_an_infeasible_subset_in_words() -> None:
+    why = infeasible_subset(load(SPECS / "infeasible.yaml"))
     assert why.conditions == ("bm * bn >= 2**21", "double buffering", "16.00 MiB of VMEM (v5e has 128.00)")
     assert why.enough == 22757376
     assert why.complete
@@ -179,12 +179,12 @@ def test_a_conflict_in_words() -> None:
     assert solve(read_problem(read_yaml(f"{text}vmem: 22757375\n"))).verdict.exit_code == 1
 
 
-def test_parts_of_a_range_conflict_too() -> None:
+def test_parts_of_a_range_are_among_them_too() -> None:
     text = (SPECS / "matmul.yaml").read_text().replace("bn: {from: 128", "bn: {from: 8000")
     problem = read_problem(
         read_yaml(text.replace("headroom: 25%", "headroom: 0%\nconstraints: [bm >= 1024]").replace("body:", "note:"))
     )
-    assert conflict(problem).conditions == (
+    assert infeasible_subset(problem).conditions == (
         "bn >= 8000", "bm >= 1024", "16.00 MiB of VMEM (v5e has 128.00)",
     )  # fmt: skip
 

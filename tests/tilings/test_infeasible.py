@@ -1,4 +1,4 @@
-"""Conflicts: they cannot be met, without any one of their conditions they can, and they are found within the budget."""
+"""Infeasible subsets: they cannot be met, without any one condition they can, and they are found within the budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.conflict import (
+from layoutproof.tilings.infeasible import (
     BUFFERS,
     CAP,
     LEGAL,
@@ -18,7 +18,7 @@ from layoutproof.tilings.conflict import (
     Condition,
     _words,
     can_be_met,
-    conflict,
+    infeasible_subset,
     stated,
 )
 from layoutproof.tilings.problem import Problem
@@ -94,14 +94,14 @@ def met(problem: Problem, kept: Sequence[Condition]) -> bool:
 
 
 def agrees(seed: int) -> bool:
-    """Asserts that the conflict of a problem is what an enumeration says; False where something meets the problem."""
+    """Asserts that the infeasible subset is what an enumeration says; False where something meets the problem."""
     problem = small_problem(seed)
     everything = [c for c in stated(problem) if c != (LEGAL,)]
     assert (BUFFERS,) not in everything
     assert (WHOLE,) not in everything
     if met(problem, everything):
         return False
-    why = conflict(problem)
+    why = infeasible_subset(problem)
     assert why.complete, seed
     kept = [c for c in stated(problem) if _words(problem, c) in why.conditions]
     assert len(kept) == len(why.conditions)
@@ -113,24 +113,24 @@ def agrees(seed: int) -> bool:
 
 
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.nightly)])
-def test_conflicts_are_those_of_an_enumeration(seeds: Sequence[int]) -> None:
+def test_infeasible_subsets_are_those_of_an_enumeration(seeds: Sequence[int]) -> None:
     assert sum(map(agrees, seeds)) > len(seeds) // 4
 
 
 @pytest.mark.parametrize("seed", [4, 13, 18, 27, 39, 49, 55])
-def test_conflicts_of_real_sizes_are_few_and_proved(seed: int) -> None:
+def test_infeasible_subsets_of_real_sizes_are_few_and_proved(seed: int) -> None:
     """At real sizes the budget suffices, and one to four conditions are named where the file states nine or more."""
     problem = problem_at_random(seed)
     assert problem is not None
-    why = conflict(problem)
+    why = infeasible_subset(problem)
     assert why.complete
     assert 1 <= len(why.conditions) <= 4
     kept = [c for c in stated(problem) if _words(problem, c) in why.conditions]
     assert can_be_met(problem, kept, effort=4) is False
 
 
-def test_a_value_far_above_all_sizes_ends_no_conflict_that_it_would_meet() -> None:
-    """7919 is above every size and no multiple of one: the end of the range is part of the conflict."""
+def test_a_value_far_above_all_sizes_ends_no_subset_that_it_would_meet() -> None:
+    """7919 is above every size and no multiple of one: the end of the range is part of the subset."""
     text = ROWS + "sizes: {M: 40, N: 60}\ntune: {bm: {from: 1, to: 60}, bn: [60]}\nconstraints: [bm % 7919 == 0]\n"
-    why = conflict(read_problem(read_yaml(text + "headroom: 0%")))
+    why = infeasible_subset(read_problem(read_yaml(text + "headroom: 0%")))
     assert why.conditions == ("bm <= 60", "bm % 7919 == 0")

@@ -1,4 +1,4 @@
-"""Why there is no tiling: a smallest set of conditions that cannot hold together, and what would have to give.
+"""Why there is no tiling: an irreducible infeasible subset of the conditions, and what would have to give.
 
 Conditions are what the file states (constraints, and every part of a variable's range), double buffering, the memory
 limit, whole blocks where they are asked for, and the target's own rules. First each is bounded alone, over all
@@ -49,7 +49,7 @@ Condition = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class InfeasibleSubset:
     """conditions: in words; without any one of them the others can be met.
     enough: bytes of VMEM, headroom included, with which everything else that the problem asks can be met, None = no
     amount, or not asked.
@@ -61,8 +61,8 @@ class Conflict:
     complete: bool = True
 
 
-def conflict(problem: Problem, effort: int = 1) -> Conflict:
-    """The conflict of a problem without a legal candidate."""
+def infeasible_subset(problem: Problem, effort: int = 1) -> InfeasibleSubset:
+    """Of a problem without a legal candidate."""
     conditions = stated(problem)
     asked = Questions(problem, effort)
     worth_telling = list(reversed(conditions))
@@ -77,13 +77,13 @@ def conflict(problem: Problem, effort: int = 1) -> Conflict:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
         # what is kept free comes on top
         enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom.percent)
-    return Conflict(tuple(_words(problem, condition) for condition in kept), enough, complete)
+    return InfeasibleSubset(tuple(_words(problem, condition) for condition in kept), enough, complete)
 
 
 def _explained(
     asked: Questions, background: list[Condition], added: list[Condition], conditions: list[Condition]
 ) -> list[Condition]:
-    """QuickXplain: those of the conditions that conflict with the background. added: what it has got last."""
+    """QuickXplain: those of the conditions that the background cannot be met with. added: what it has got last."""
     if added and asked.core(background) is not None:
         return []
     if len(conditions) == 1:
@@ -95,7 +95,7 @@ def _explained(
 
 
 def _irreducible(asked: Questions, kept: list[Condition]) -> tuple[list[Condition], bool]:
-    """(conditions that conflict, without those that turn out not to be needed; whether each of them is shown to be)."""
+    """(conditions that cannot all be met, without those that are not needed; whether each of them is shown to be)."""
     complete = True
     for condition in list(kept):
         without = [other for other in kept if other != condition]
@@ -137,7 +137,7 @@ def least_vmem(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> 
 class Questions:
     """Which conditions of one problem can be met together: each set is searched once, within one budget for all.
 
-    What meets a set meets every part of it, what conflicts does so with whatever is added: those are not searched.
+    What meets a set meets every part of it, what cannot be met cannot with whatever is added: those are not searched.
     """
 
     def __init__(self, problem: Problem, effort: int = 1) -> None:
@@ -338,7 +338,7 @@ def _relaxed(problem: Problem, kept: Sequence[Condition], domains: Domains | Non
 
 def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, ...]:
     """Some values above the largest size, up to which a variable goes that nobody bounds: those next to it, and far
-    ones. They are there to be found: a conflict that one of them ends needs that bound.
+    ones. They are there to be found: an infeasible subset that one of them ends needs that bound.
     """
     left = resolved(left, problem.shapes)
     largest, step, found = _largest(problem), left.get("multiple_of", 1), set[int]()
