@@ -18,7 +18,6 @@ report     what came of each file, judged by the rules
 lock       what a lock file says of specs and, by `lock_programs`, of dumps; its first line is in `lock_head`
 compilers  the same programs under two compilers
 drift      what is here against a lock file
-migrate    what earlier versions wrote, made into what this one reads; lines of lock files by `migrate_lock`
 compare    two states in, one report out
 
 Each imports earlier ones only. Start at `compare.py`.

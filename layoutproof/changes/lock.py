@@ -21,7 +21,7 @@ from pathlib import PurePath
 from typing import Any
 
 from layoutproof.changes import records
-from layoutproof.changes.lock_head import HEAD, paths_of, version_of
+from layoutproof.changes.lock_head import HEAD, paths_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
 from layoutproof.changes.program import Program
@@ -71,13 +71,9 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Program | Record]:
-    """The locked state: relpath -> what was in that file. LayoutError with the line for what is not as `write` has it.
-
-    earlier: whether an earlier version is read too. Of the state before a change it is: nobody can migrate the past.
-    """
-    paths_of(text, file, earlier)
-    version = version_of(text, file)
+def locked(text: str, file: str) -> dict[str, Spec | Program | Record]:
+    """The locked state: relpath -> what was in that file. LayoutError with the line for what `write` never writes."""
+    paths_of(text, file)
     specs: dict[str, Spec] = {}
     dumps: dict[str, list[Line]] = {}
     programs: dict[str, Record] = {}
@@ -105,8 +101,7 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
             elif kind == "program" and isinstance(what, str):
                 specs[relpath] = replace(spec, records={**spec.records, what: read_record(value, file)})
             elif kind == "claim":
-                unsaid = expected_of(value) if version == 1 else "proved"
-                claimed = Claimed(_check(what, unsaid, file, number), value)
+                claimed = Claimed(_check(what, file, number), value)
                 specs[relpath] = replace(spec, claims=(*spec.claims, claimed))
             else:
                 raise ValueError(kind)
@@ -138,7 +133,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     folder: where the lock is, from the top of the repository or of the disk.  start: where these paths start, alike.
     """
     try:
-        locked_ = locked(data.decode(), file, earlier=True)
+        locked_ = locked(data.decode(), file)
     except (LayoutError, UnicodeDecodeError) as error:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
@@ -229,21 +224,15 @@ def _layouts_of(check: Check) -> list[object]:
     return [plain(layout) if check.is_fact else _normal(layout) for layout in check.layouts]
 
 
-def _check(fields: dict[str, Any], unsaid: str, file: str, line: int) -> Check:
-    """A claim that was locked. unsaid: what it expects where the line does not say."""
+def _check(fields: dict[str, Any], file: str, line: int) -> Check:
+    """A claim that was locked."""
     labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
     more = {name: fields[name] for name in _FIELDS[3:] if name in fields}
-    more.setdefault("expect", unsaid)
     if "counterexample" in more:
         more["counterexample"] = {
             name: point if isinstance(point, dict) else tuple(point) for name, point in more["counterexample"].items()
         }
     return Check(file, line, 1, fields["kind"], labels, layouts, **more)
-
-
-def expected_of(verdict: object) -> str:
-    """What a claim that version 1 locked expects, which that version did not keep: its verdict then."""
-    return verdict if isinstance(verdict, str) and verdict in ("refuted", "unknown") else "proved"
 
 
 def line_of(*parts: object) -> str:

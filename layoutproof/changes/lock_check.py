@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.changes.drift import files_of, text_of
 from layoutproof.changes.lock import locked, write
-from layoutproof.changes.lock_head import NAME, RENEW, paths_of
+from layoutproof.changes.lock_head import NAME, paths_of, renewed
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Finding, unknown, wrong_input
 
@@ -44,12 +44,8 @@ def stale(path: Path, paths: Sequence[str] = ()) -> list[Finding]:
         return []
     if given != of:
         why = f"it is of {shorten(', '.join(of))}, not of {shorten(', '.join(given))}"
-        return [Finding("lock", NAME, why, where, where, 1, fix=_renew(given))]
-    return list(_differences(text, now, where, _renew(of)))
-
-
-def _renew(paths: Sequence[str]) -> str:
-    return RENEW if list(paths) == ["specs"] else f"{RENEW} {' '.join(paths)}"
+        return [Finding("lock", NAME, why, where, where, 1, fix=renewed(given))]
+    return list(_differences(text, now, where, renewed(of)))
 
 
 def _differences(text: str, now: str, where: str, fix: str) -> Iterator[Finding]:

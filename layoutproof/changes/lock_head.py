@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Sequence
 
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, shorten
@@ -15,8 +17,6 @@ HEAD = f"# {NAME} {VERSION}: written by layoutproof gate --lock, of"
 _HEAD = re.compile(rf"# {re.escape(NAME)} ([1-9][0-9]{{0,8}}): written by layoutproof gate --lock, of (.*)")
 RENEW = "layoutproof gate --lock"
 """The command that writes a lock file anew."""
-MIGRATE = "layoutproof migrate"
-"""The command that makes this version's files of earlier ones."""
 MAX_LOCK = 64 * MIB
 
 
@@ -25,24 +25,17 @@ def known(file: File) -> bool:
     return file.is_spec or file.is_dump or file.is_program
 
 
-def version_of(text: str, file: str) -> int:
-    """The version of a lock file, 1 to `VERSION`. LayoutError, which names it, for a newer one, and for other texts."""
-    return _first_line(text, file)[0]
+def renewed(paths: Sequence[str]) -> str:
+    """The command that writes a lock file of these paths anew.
 
-
-def paths_of(text: str, file: str, earlier: bool = False) -> list[str]:
-    """The paths that a lock file is of. LayoutError where it does not say so, and for other versions.
-
-    earlier: whether an earlier version is taken too: what it did not say is then unknown.
+    >>> renewed(["specs"]), renewed(["specs", "dumps/my step.txt"])
+    ('layoutproof gate --lock', "layoutproof gate --lock specs 'dumps/my step.txt'")
     """
-    version, paths = _first_line(text, file)
-    if version < VERSION and not earlier:
-        problem = f"a lock file of version {version}, and this layoutproof reads {VERSION}; migrate it with: {MIGRATE}"
-        raise LayoutError(problem, file=file, line=1)
-    return paths
+    return RENEW if list(paths) == ["specs"] else f"{RENEW} {shlex.join(paths)}"
 
 
-def _first_line(text: str, file: str) -> tuple[int, list[str]]:
+def paths_of(text: str, file: str) -> list[str]:
+    """The paths that a lock file is of. LayoutError where it does not say so, and for other versions."""
     first = text.partition("\n")[0].rstrip("\r")
     head = _HEAD.fullmatch(first)
     try:
@@ -54,4 +47,7 @@ def _first_line(text: str, file: str) -> tuple[int, list[str]]:
         raise LayoutError(problem, file=file, line=1)
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not paths:
         raise LayoutError(f"not a lock file: its first line is {shorten(first)!r}", file=file, line=1)
-    return version, paths
+    if version < VERSION:
+        problem = f"a lock file of version {version}, and this layoutproof reads {VERSION}"
+        raise LayoutError(f"{problem}; write it anew with: {renewed(paths)}", file=file, line=1)
+    return paths

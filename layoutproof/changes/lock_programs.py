@@ -1,8 +1,7 @@
 """What a lock file keeps of an HLO dump: its entry layout, what is donated, on how many devices it runs, copies that
 change a layout, bitcasts, collectives, custom calls and the Mosaic kernels in them with what was proved of each.
 
-The layout of every instruction would be the dump itself; two dumps are compared whole with `gate OLD NEW`. Version 1 of
-the file had entry layout, copies and bitcasts only: against such a lock the rest is unknown.
+The layout of every instruction would be the dump itself; two dumps are compared whole with `gate OLD NEW`.
 """
 
 from __future__ import annotations

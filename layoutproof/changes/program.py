@@ -129,7 +129,7 @@ class Program:
 
     parameters, results: shapes of the entry, in order.  errors: what is wrong.  named: computation -> name ->
     instruction, in the order of the text.  replicas, partitions, scheduled, donations: of the header.  exchanges:
-    collectives.  customs: custom calls.  unsaid: an old lock file says nothing of these.  gone, positions: of
+    collectives.  customs: custom calls.  unsaid: a lock file says nothing of these.  gone, positions: of
     parameters that the other program lacks their names, and the old position of each, by their number in it
     (`parameters.aligned`).
     """

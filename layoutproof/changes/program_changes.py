@@ -21,6 +21,7 @@ from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded, same_sharding
 from layoutproof.changes.interface import interface
 from layoutproof.changes.labels import Pair
+from layoutproof.changes.lock_head import RENEW
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.parameters import aligned, moved_parameters
 from layoutproof.changes.parameters import shifted as _shifted
@@ -117,9 +118,8 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
         *_bitcasts(before, after),
     ]
     if before.unsaid:
-        why = "the lock file was written by an earlier version, and says nothing of donation, devices, collectives, "
-        why += "custom calls and kernels: write it anew with --lock"
-        found.append(unknown("dump", why))
+        why = "the lock file says nothing of donation, devices, collectives, custom calls and kernels"
+        found.append(unknown("dump", f"{why}; write it anew with: {RENEW}"))
     else:
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)

@@ -85,10 +85,10 @@ def changes(
 
 
 def not_kept(calls: Sequence[str]) -> Finding:
-    """What is said of calls whose bodies a lock file does not keep, because an earlier version wrote it."""
+    """What is said of calls whose bodies a lock file does not keep."""
     several = len(calls) > 1
     what = f"kernel{'s' if several else ''} {', '.join(calls)}"
-    why = f"the lock file keeps grid and maps of {'them' if several else 'it'} only, for an earlier version wrote it"
+    why = f"the lock file keeps grid and maps of {'them' if several else 'it'} only"
     return unknown(what, f"{why}: whether the body changed is unknown; write it anew with: {RENEW}")
 
 

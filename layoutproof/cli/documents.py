@@ -615,21 +615,6 @@ class LocateFormula(Document):
 Locate = LocateElement | LocatePlace | LocateFormula
 
 
-class _MigratedFile(_Part):
-    file: str
-    done: list[str]
-    left: list[str]
-    notes: list[str]
-
-
-class Migrate(Document):
-    """What became of the files of earlier versions."""
-
-    results: list[_MigratedFile]
-    errors: list[ErrorEntry]
-    written: list[str]
-
-
 class Schema(Document):
     """A JSON Schema."""
 

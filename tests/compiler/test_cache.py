@@ -442,7 +442,7 @@ def test_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_each_command_that_keeps_answers_can_do_without() -> None:
     """Those whose work reaches `questions.cached` or a compiler's answers."""
-    for name in ("check", "compile", "gate", "hlo", "kernels", "migrate", "search", "why"):
+    for name in ("check", "compile", "gate", "hlo", "kernels", "search", "why"):
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
         assert any("--no-cache" in parameter.opts for parameter in command.params), name
