@@ -69,8 +69,12 @@ class Kernel:
 def module_of(kernel: Kernel, wrong: str, folder: Path) -> ModuleType:
     """The file of a kernel, edited, written into a folder and imported from there."""
     words = re.sub(r"\W+", "_", wrong) or "right"
-    path = folder / f"{kernel.name}_{words}.py"
-    path.write_text(kernel.text(wrong))
+    return imported(kernel.text(wrong), folder / f"{kernel.name}_{words}.py")
+
+
+def imported(text: str, path: Path) -> ModuleType:
+    """A module of this text, written to a file and imported from there."""
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location(f"wrong_kernels_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -21,6 +21,9 @@ PREMISES = (
     "table_reads", "alias_hazard",
 )  # fmt: skip
 """What the walk takes to hold: it runs programs in one order, and copies land when they are waited for."""
+PLACES, ORDER = ("body_in_bounds", "blocks_in_bounds", "table_reads"), ("dma_order",)
+"""What the walk sees by itself: it computes every place of every program, from the integers that are given, and which
+copies are in flight when a place is touched."""
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
 QUESTION = "same"
@@ -289,7 +292,16 @@ def same(
             raise LayoutError(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
         premises = _premises(calls[0], arrays, shapes, target, assume, where)
         found = compare((traced[0], traced[1]), arrays, JaxReader(), points, outputs, tick)
-    return Same(names[0], names[1], found, premises)
+    seen = (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
+    return Same(names[0], names[1], found, tuple(_seen(f, seen) for f in premises))
+
+
+def _seen(premise: Finding, seen: Sequence[str]) -> Finding:
+    """A premise that nobody could decide for all tables, where the walk saw it hold for those that are given."""
+    if premise.verdict is not Verdict.UNKNOWN or premise.question not in seen:
+        return premise
+    words = "every program was walked over with the integers that are given"
+    return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
 
 
 def _name(function: Callable[..., Any] | str) -> str:

@@ -71,7 +71,8 @@ class Comparison:
     """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
 
     exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
-    the element on one side alone, in words.
+    the element on one side alone, in words.  inside, ordered: whether that was seen of all its places and copies, as
+    of `Walk`, for the integers that were given.
     """
 
     verdict: Verdict
@@ -86,6 +87,8 @@ class Comparison:
     exponents: tuple[Exponent, ...] = ()
     sums: tuple[Sum, ...] = ()
     hint: str = ""
+    inside: bool = False
+    ordered: bool = False
 
 
 @dataclass
@@ -108,6 +111,8 @@ class _Field:
     axioms: set[str] = field(default_factory=set)
     bits: int = 0
     audit: Audit = field(default_factory=Audit)
+    inside: bool = True
+    ordered: bool = True
 
 
 Sides = tuple[Any, Any]
@@ -147,7 +152,7 @@ def compare(
     for draw, spans in enumerate(draws):
         rng = np.random.default_rng((17, draw))
         chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
-        again = replace(_compare(sides, chosen, reader, points, outputs, tick), drawn=said)
+        again = replace(_compare(sides, chosen, reader, points, outputs, tick), drawn=said, inside=False, ordered=False)
         if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
             # they are places, and nobody says that every number of their type is one
             continue
@@ -195,7 +200,7 @@ def _compare(
         exponents, sums = said.audit.found()
         return Comparison(
             Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes, exponents=exponents,
-            sums=sums,
+            sums=sums, inside=said.inside, ordered=said.inside and said.ordered,
         )  # fmt: skip
     if said.state == "differs":
         if shown.first is not None:
@@ -255,11 +260,15 @@ def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
 
 def _run(
     numbers: Any, jaxpr: Any, values: Sequence[Any], reader: Any, outputs: Sequence[int] | None,
-    audit: Audit | None = None,
+    said: _Field | None = None,
 ) -> list[Any]:  # fmt: skip
-    walk = Walk(numbers, reader, audit)
+    """The outputs. said: is told of exponentials, sums and places."""
+    walk = Walk(numbers, reader, None if said is None else said.audit)
     with np.errstate(all="ignore"):
-        return [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
+        found = [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
+    if said is not None:
+        said.inside, said.ordered = said.inside and walk.inside, said.ordered and walk.ordered
+    return found
 
 
 def _at_points(
@@ -277,7 +286,7 @@ def _at_points(
         try:
             numbers = Points(seed, levels)
             values = _values(numbers, inputs)
-            ours = _run(numbers, sides[0], values, reader, outputs, found.audit)
+            ours = _run(numbers, sides[0], values, reader, outputs, found)
             theirs = _run(numbers, sides[1], values, reader, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
         except Levels:

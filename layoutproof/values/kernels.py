@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Memory, View, fresh, store, unwritten
+from layoutproof.values.references import Memory, View, fresh, store, touched, unwritten
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
@@ -66,6 +66,10 @@ def _block_of(entry: Any) -> tuple[str, int, int]:
 def _starts(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
     """Of each dimension (first element, extent) of the block that a program sees."""
     inner, _ = on.reader.opened(block.index_map_jaxpr)
+    names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
+    if any(v in names and names[v].changed for e in inner.eqns for v in e.invars if not hasattr(v, "val")):
+        # blocks are fetched ahead: nobody says whether the index map reads the table before or after
+        raise on.refuse("an index map that reads a table which the body writes to")
     given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
     found = on.run(block.index_map_jaxpr, given[: len(inner.invars)])
     numbers = iter(numbers_of(on, found, "an index map"))
@@ -84,6 +88,15 @@ def _starts(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> t
         else:
             raise on.refuse(f"a block dimension {kind}")
     return tuple(result)
+
+
+def _seen(block: Any, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
+    """Whether a block has an element in its array, in every dimension; a window of elements lies there as a whole."""
+    for entry, (first, extent), n in zip(block.block_shape, starts, shape, strict=True):
+        whole = _block_of(entry)[0] not in ("blocked", "squeezed")
+        if (first < 0 or first + extent > n) if whole else not -extent < first < n:
+            return False
+    return True
 
 
 def _inside(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -182,7 +195,11 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 refs.append(window.whole)
                 continue
             starts = _starts(on, window.block, ids, tables)
+            on.inside = on.inside and _seen(window.block, starts, window.whole.shape)
             if starts != window.at:
+                for memory, written in ((window.whole, window.output), (window.memory, True)):
+                    if memory is not None:
+                        touched(on, View(memory, None, memory.shape), written)
                 if window.output:
                     _written(on, window)
                     extents = _shown(window.block)
@@ -192,6 +209,8 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 window.at = starts
             refs.append(window.memory)
         on.run(params["jaxpr"], [*tables, *refs, *scratch])
+    on.ordered = on.ordered and not on.flying
+    on.flying = []
     for window in windows:
         if window.windowed and window.output:
             _written(on, window)

@@ -94,6 +94,7 @@ def numbers_of(on: Any, operands: Sequence[Any], what: str) -> list[int]:
     """Single integers that are known."""
     if not all(isinstance(o, Known) for o in operands):
         raise on.refuse(f"{what} that rests on data")
+    on.inside = on.inside and not any(o.sampled for o in operands)
     return [int(o.array) for o in operands]
 
 

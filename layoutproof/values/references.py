@@ -16,17 +16,21 @@ Array = np.ndarray[Any, Any]
 
 
 class Memory:
-    """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's."""
+    """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
+
+    changed: whether something was stored to it.
+    """
 
     def __init__(self, value: Any, dtype: Any, name: str = "") -> None:
         self.value, self.dtype, self.name = value, dtype, name
         self.shape: tuple[int, ...] = tuple(value.shape)
+        self.changed = False
 
     def __repr__(self) -> str:
         return f"Memory({self.name}, {self.shape})"
 
 
-@dataclass
+@dataclass(eq=False)
 class Semaphore:
     """Counters. waiting: the copies that signal each, in order."""
 
@@ -45,10 +49,11 @@ class View:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy under way."""
+    """A copy under way. slot: the semaphore that it signals, with the place in it."""
 
     source: View
     target: View
+    slot: tuple[Semaphore, int]
     add: bool = False
 
 
@@ -89,6 +94,9 @@ def _places(view: View) -> Array:
 def _index(on: Any, entry: Any) -> Any:
     """A known number or array of an index."""
     if isinstance(entry, Known):
+        on.inside = on.inside and not entry.sampled
+        if entry.array.dtype.kind not in "iub":
+            raise on.refuse("a place in memory that is no integer")
         return entry.array if entry.shape else int(entry.array)
     if isinstance(entry, int | np.integer):
         return int(entry)
@@ -126,18 +134,20 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
         if hasattr(entry, "start") and hasattr(entry, "size"):
             start, size, stride = _index(on, entry.start), _index(on, entry.size), int(getattr(entry, "stride", 1) or 1)
             last = start + (size - 1) * stride
-            if size and (start < 0 or last >= extent) and not clip:
+            outside = bool(size) and (start < 0 or last >= extent)
+            if outside and not clip:
                 raise OutOfBounds(f"elements {start} to {last} of {extent}")
+            on.inside = on.inside and not outside
             whole = whole and start == 0 and size == extent and stride == 1
             pieces.append(
-                start + stride * np.arange(size)
-                if size and (start < 0 or last >= extent)
-                else slice(start, last + 1 if size else start, stride)
+                start + stride * np.arange(size) if outside else slice(start, last + 1 if size else start, stride)
             )
         else:
             at = _index(on, entry)
             whole = False
-            if not clip and np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)):
+            outside = bool(np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)))
+            on.inside = on.inside and not outside
+            if not clip and outside:
                 raise OutOfBounds(
                     f"element {at if np.ndim(at) == 0 else np.asarray(at).ravel()[:4].tolist()} of {extent}"
                 )
@@ -184,6 +194,7 @@ def load(on: Any, view: View) -> Any:
 def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     """Puts a value there; with a mask where it holds."""
     memory = view.memory
+    memory.changed = True
     if isinstance(memory.value, Known) != isinstance(value, Known):
         if isinstance(value, Known):
             value = on.data(value)
@@ -206,13 +217,28 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     memory.value = combined(on.numbers, [memory.value, value], move)
 
 
+def touched(on: Any, view: View, written: bool) -> None:
+    """Tells the walk that memory is read or written: what a copy in flight writes, or, where it is written, reads."""
+    if any(_meet(view, copy.target) or (written and _meet(view, copy.source)) for copy in on.flying):
+        on.ordered = False
+
+
+def _meet(a: View, b: View) -> bool:
+    if a.memory is not b.memory:
+        return False
+    return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
+
+
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    return [load(on, through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:])))]
+    view = through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:]))
+    touched(on, view, False)
+    return [load(on, view)]
 
 
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    touched(on, view, True)
     before = load(on, view) if type(equation.outvars[0]).__name__ != "DropVar" else value
     store(on, view, value)
     return [before]
@@ -221,6 +247,7 @@ def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    touched(on, view, True)
     store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
     return []
 
@@ -236,6 +263,7 @@ def _mask(on: Any, mask: Any, view: View) -> Array | None:
 def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
+    touched(on, view, False)
     held = _mask(on, mask, view)
     if held is None:
         return [load(on, view)]
@@ -251,6 +279,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
+    touched(on, view, True)
     held = _mask(on, mask, view)
     at = _places(view)
     if held is not None and (held & (at < 0)).any():
@@ -267,12 +296,16 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     source, target, semaphore, _, device = parts
     if device is not None:
         raise on.refuse("a copy to another device")
-    copy = Copy(view_of(on, source), view_of(on, target), bool(equation.params.get("add")))
     counter = view_of(on, semaphore)
+    slot = counter.memory, int(_places(counter).reshape(-1)[0])
+    copy = Copy(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")))
+    touched(on, copy.source, False)
+    touched(on, copy.target, True)
+    on.flying.append(copy)
     if not copy.add:
         # nobody knows what is there until it is waited for
         store(on, copy.target, unwritten(on, copy.target.shape, copy.target.memory.dtype))
-    counter.memory.waiting.setdefault(int(_places(counter).reshape(-1)[0]), []).append(copy)
+    slot[0].waiting.setdefault(slot[1], []).append(copy)
     return []
 
 
@@ -281,15 +314,22 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if device is not None:
         raise on.refuse("a copy to another device")
     counter = view_of(on, semaphore)
-    waiting = counter.memory.waiting.get(int(_places(counter).reshape(-1)[0]), [])
-    size = prod(view_of(on, target).shape if target is not None else view_of(on, source).shape)
+    slot = counter.memory, int(_places(counter).reshape(-1)[0])
+    waiting = slot[0].waiting.get(slot[1], [])
+    moving = view_of(on, source if target is None else target)
+    size = prod(moving.shape)
     landed = 0
     while landed < size:
         if not waiting:
             raise on.refuse("a wait for a copy that nobody started")
         copy = waiting.pop(0)
         landed += prod(copy.target.shape)
+        on.ordered = on.ordered and copy.target.memory.dtype == moving.memory.dtype
         land(on, copy)
+    on.ordered = on.ordered and landed == size
+    if not waiting:
+        # while any byte of a slot is not waited for, any copy on it may run
+        on.flying = [copy for copy in on.flying if copy.slot != slot]
     return []
 
 
@@ -306,13 +346,23 @@ def land(on: Any, copy: Copy) -> None:
 def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
     inner, _ = on.reader.opened(jaxpr)
-    return list(on.run(jaxpr, [*operands, *(fresh(on, v.aval) for v in inner.invars)]))
+    made = [fresh(on, v.aval) for v in inner.invars]
+    found = list(on.run(jaxpr, [*operands, *made]))
+    if any(part in made for c in on.flying for part in (c.source.memory, c.target.memory, c.slot[0])):
+        on.ordered = False
+    return found
 
 
 def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if equation.outvars:
         raise on.refuse(f"the primitive {equation.primitive.name}")
     return []
+
+
+def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """What semaphores count beside copies is not followed."""
+    on.ordered = False
+    return _nothing(on, equation, operands)
 
 
 def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -336,8 +386,10 @@ PRIMITIVES = {
     "run_scoped": _run_scoped,
     "empty_ref": _fresh,
     "ref": _new,
+    "semaphore_signal": _signal,
+    "semaphore_wait": _signal,
     **dict.fromkeys(
-        ("semaphore_signal", "semaphore_wait", "delay", "debug_print", "debug_callback", "trace_start", "trace_stop",
+        ("delay", "debug_print", "debug_callback", "trace_start", "trace_stop",
          "trace_value", "check"),
         _nothing,
     ),

@@ -51,6 +51,10 @@ class Walk:
     """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`.
 
     audit: what is told of exponentials and sums, as of `stability.Audit`; None where nobody asks.
+    inside: whether so far every block had an element in its array, no masked access left its memory, and no place
+    rested on how data compare. An access without a mask that leaves its memory ends the walk.  flying: the copies that
+    are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
+    bytes of whole copies.
     """
 
     def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
@@ -60,6 +64,9 @@ class Walk:
         self.programs: kernels.Programs | None = None
         self.equation: Any = None
         self.seen = 0
+        self.inside = True
+        self.flying: list[references.Copy] = []
+        self.ordered = True
         self._around: list[Any] = []
         self._needed: dict[int, tuple[Any, frozenset[int]]] = {}
 

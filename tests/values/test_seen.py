@@ -1,0 +1,133 @@
+"""What the walk sees of places and copies, for given integers, where the rules can say nothing of all tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import layoutproof as lp
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+pl = pytest.importorskip("jax.experimental.pallas")
+pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
+
+X = "f32[32,128]"
+SIZES = np.array([1, 0, 2, 1], np.int32)
+
+
+def by_table(table: Any, x: Any, many: Any = 4) -> Any:
+    """So many of the blocks that a table names, one after the other."""
+
+    def body(table: Any, x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(many,), in_specs=[pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+    )  # fmt: skip
+    return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32))(table, x)
+
+
+def grouped(late: int) -> Any:
+    """Each of four blocks by its group, computed of the sizes of groups, and as many as these say: no rule knows it."""
+
+    def call(sizes: Any, x: Any) -> Any:
+        table = jnp.repeat(jnp.arange(4, dtype=jnp.int32), sizes, total_repeat_length=4)
+        return by_table(table + late, x, sizes.sum())
+
+    return jax.jit(call)
+
+
+def blocks_of(table: list[int]) -> Any:
+    return lambda sizes, x: x.reshape(4, 8, 128)[np.array(table)].reshape(32, 128)
+
+
+def test_blocks_of_a_table_that_is_computed_of_given_integers() -> None:
+    """Every block is computed and lies inside; another order is refuted; a block outside is never sampled."""
+    right = lp.same(grouped(0), blocks_of([0, 2, 2, 3]), SIZES, X)
+    assert right.verdict.value == "sampled", right.reason
+    seen = [f for f in right.premises if f.decided_by == "walk"]
+    assert {f.question for f in seen} == {"blocks_in_bounds", "table_reads"}
+    assert lp.same(grouped(0), blocks_of([0, 2, 3, 3]), SIZES, X).verdict.value == "refuted"
+    outside = lp.same(lambda s, x: grouped(1)(s, x)[:8], lambda s, x: x[8:16], SIZES, X)
+    assert outside.verdict.value == "unknown"
+    assert "blocks_in_bounds" in outside.reason
+
+
+def test_integers_that_are_drawn_show_no_places() -> None:
+    """Nobody says that those that were drawn are those that come."""
+    found = lp.same(lambda t, x: by_table(t, x), lambda t, x: x.reshape(4, 8, 128)[t].reshape(32, 128), "s32[4]", X)
+    assert found.verdict.value == "unknown"
+    assert "blocks_in_bounds" in found.reason
+
+
+def slots(ahead: int) -> Any:
+    """2 x, each part copied into the slot that is kept in memory, so many parts ahead; two slots."""
+
+    def body(x: Any, o: Any, buffer: Any, slot: Any, arrived: Any) -> None:
+        i = pl.program_id(0)
+
+        def get(k: Any, at: Any) -> Any:
+            return pltpu.make_async_copy(x.at[pl.ds(k * 8, 8)], buffer.at[at], arrived.at[at])
+
+        @pl.when(i == 0)
+        def _() -> None:
+            slot[0] = 0
+            for k in range(ahead):
+                get(k, k % 2).start()
+
+        @pl.when(i + ahead < 4)
+        def _() -> None:
+            get(i + ahead, (slot[0] + ahead) % 2).start()
+
+        get(i, slot[0]).wait()
+        o[...] = buffer[slot[0]] * 2
+        slot[0] = 1 - slot[0]
+
+    def call(x: Any) -> Any:
+        return pl.pallas_call(
+            body, grid=(4,), in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+            out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+            scratch_shapes=[
+                pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SMEM((1,), jnp.int32), pltpu.SemaphoreType.DMA((2,)),
+            ],
+        )(x)  # fmt: skip
+
+    return call
+
+
+@pytest.mark.parametrize(("ahead", "sampled"), [(1, True), (2, False)])
+def test_copies_into_slots_that_memory_keeps(ahead: int, sampled: bool) -> None:
+    """One ahead of two slots is in order; two ahead start a copy into the slot that is still in flight."""
+    found = lp.same(slots(ahead), lambda x: 2 * x, X)
+    assert (found.verdict.value == "sampled") == sampled, found.reason
+    if sampled:
+        assert "dma_order" in {f.question for f in found.premises if f.verdict is lp.Verdict.PROVED}
+    else:
+        assert "dma_order" in found.reason
+
+
+def test_a_table_that_the_body_changes_and_an_index_map_reads() -> None:
+    """Blocks are fetched ahead: nobody knows which of the two numbers the index map reads."""
+
+    def changed(write: bool) -> Any:
+        def body(table: Any, x: Any, o: Any) -> None:
+            if write:
+                table[3] = 0
+            o[...] = x[...]
+
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+        )  # fmt: skip
+        shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+        return lambda t, x: pl.pallas_call(body, grid_spec=spec, out_shape=shape)(t, x)
+
+    table = np.array([3, 1, 2, 0], np.int32)
+    for write, verdict in ((False, "sampled"), (True, "unknown")):
+        found = lp.same(changed(write), lambda t, x: x.reshape(4, 8, 128)[t].reshape(32, 128), table, X)
+        assert found.verdict.value == verdict, found.reason
