@@ -61,8 +61,8 @@ def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
     if term.weight <= HEAVY or term.op in CONDITIONS:
         return term
     names = names_in(term)
-    sizes = [extents.get(name) for name in names]
-    few = all(type(n) is int and n > 0 for n in sizes) and prod(sizes) <= FEW
+    sizes = [n for name in names if type(n := extents.get(name)) is int and n > 0]
+    few = len(sizes) == len(names) and prod(sizes) <= FEW
     if not few or any(part.op in ("read", "leaf", "maybe") for part in every(term)):
         return term
     whole: Term | None = None
