@@ -22,7 +22,7 @@ from layoutproof.values.known import Known
 from layoutproof.values.points import Points
 from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.stability import Audit, Exponent, Sum
-from layoutproof.values.walk import Walk
+from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
 
@@ -131,6 +131,7 @@ def compare(
     sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.
     """
+    reader = Prepared(reader)
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
     found = _compare(sides, inputs, reader, points, outputs, tick)
     if not integers or found.verdict is not Verdict.UNKNOWN:

@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Memory, View, fresh, store, touched, unwritten
+from layoutproof.values.references import Memory, View, fresh, touched, unwritten
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
@@ -37,12 +37,17 @@ class Programs:
 
 @dataclass
 class _Window:
-    """One operand as programs see it. at: of the block that is there, where it starts in the array; None of none."""
+    """One operand as programs see it. extents: of a block.  shown: those that the body sees.
+
+    at: of the block that is there, where it starts in the array; None of none.
+    """
 
     whole: Memory
     block: Any
     output: bool
     windowed: bool
+    extents: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
     at: tuple[tuple[int, int], ...] | None = None
     memory: Memory | None = None
 
@@ -63,13 +68,42 @@ def _block_of(entry: Any) -> tuple[str, int, int]:
     return kind, 1, 0
 
 
-def _starts(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    """Of each dimension (first element, extent) of the block that a program sees."""
+def _starts(
+    on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any], known: tuple[bytes, ...] | None
+) -> tuple[tuple[int, int], ...]:
+    """Of each dimension (first element, extent) of the block that a program sees.
+
+    known: what is in the tables, None where that is data. What it gives is the same at every point.
+    """
     inner, _ = on.reader.opened(block.index_map_jaxpr)
     names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
     if any(v in names and names[v].changed for e in inner.eqns for v in e.invars if not hasattr(v, "val")):
         # blocks are fetched ahead: nobody says whether the index map reads the table before or after
         raise on.refuse("an index map that reads a table which the body writes to")
+    key = id(block), ids, known
+    if known is None or key not in on.reader.starts:
+        before, on.inside = on.inside, True
+        found = _computed(on, block, ids, tables)
+        inside, on.inside = on.inside, before and on.inside
+        if known is None:
+            return found
+        # with the block itself, so that its identity stays its own
+        on.reader.starts[key] = found, inside, block
+    starts: tuple[tuple[int, int], ...]
+    starts, inside, _ = on.reader.starts[key]
+    on.inside = on.inside and inside
+    return starts
+
+
+def _contents(tables: Sequence[Memory]) -> tuple[bytes, ...] | None:
+    """What is in tables, None where that is data."""
+    if not all(isinstance(t.value, Known) for t in tables):
+        return None
+    return tuple(str(t.shape).encode() + np.asarray(t.value.array).tobytes() for t in tables)
+
+
+def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    inner, _ = on.reader.opened(block.index_map_jaxpr)
     given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
     found = on.run(block.index_map_jaxpr, given[: len(inner.invars)])
     numbers = iter(numbers_of(on, found, "an index map"))
@@ -121,7 +155,7 @@ def _shown(block: Any) -> tuple[int, ...]:
 def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> Memory:
     """A window that holds the block."""
     whole, shape = window.whole, window.whole.shape
-    extents, shown = _extents(window.block), _shown(window.block)
+    extents, shown = window.extents, window.shown
     array, inside = _inside(starts, shape)
     if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
         return Memory(moved(on.numbers, whole.value, lambda r: r[array].reshape(shown)), whole.dtype, whole.name)
@@ -145,10 +179,13 @@ def _written(on: Any, window: _Window) -> None:
     if window.at is None or window.memory is None:
         return
     array, inside = _inside(window.at, window.whole.shape)
-    extents = _extents(window.block)
+    extents = window.extents
     part = moved(on.numbers, window.memory.value, lambda r: r.reshape(extents)[inside])
-    places = np.arange(prod(window.whole.shape), dtype=np.int64).reshape(window.whole.shape)[array]
-    store(on, View(window.whole, places, places.shape), part)
+
+    def put(out: Array, given: Array) -> None:
+        out[array] = given
+
+    window.whole.put(on.numbers, part, put)
 
 
 def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -183,18 +220,20 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             dtype = aval.dtype
             whole = Memory(unwritten(on, aval.shape, dtype), dtype, f"outputs[{k - mapping.num_inputs}]")
         memory = on.reader.memory_of(getattr(block, "transformed_block_aval", block.block_aval))
-        windows.append(_Window(whole, block, output, memory not in ("any", "hbm")))
+        windows.append(_Window(whole, block, output, memory not in ("any", "hbm"), _extents(block), _shown(block)))
     scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch_avals)]
     counted = tuple(k for k in range(len(grid)) if k not in tuple(getattr(mapping, "vmapped_dims", ()) or ()))
-    before = on.programs
+    before, held, known = on.programs, [t.value for t in tables], _contents(tables)
     for ids in product(*(range(n) for n in grid)):
         on.programs = Programs(grid, ids, counted)
         refs: list[Any] = []
+        if any(t.value is not h for t, h in zip(tables, held, strict=True)):
+            held, known = [t.value for t in tables], _contents(tables)
         for window in windows:
             if not window.windowed:
                 refs.append(window.whole)
                 continue
-            starts = _starts(on, window.block, ids, tables)
+            starts = _starts(on, window.block, ids, tables, known)
             on.inside = on.inside and _seen(window.block, starts, window.whole.shape)
             if starts != window.at:
                 for memory, written in ((window.whole, window.output), (window.memory, True)):
@@ -202,8 +241,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                         touched(on, View(memory, None, memory.shape), written)
                 if window.output:
                     _written(on, window)
-                    extents = _shown(window.block)
-                    window.memory = Memory(unwritten(on, extents, window.whole.dtype), window.whole.dtype)
+                    window.memory = Memory(unwritten(on, window.shown, window.whole.dtype), window.whole.dtype)
                 else:
                     window.memory = _fetched(on, window, starts)
                 window.at = starts

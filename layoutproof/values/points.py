@@ -201,7 +201,7 @@ class Points:
 
     def add(self, a: Field, b: Field) -> Field:
         """a + b."""
-        residues = self._each([a, b], lambda f, x, y: (x + y) % f.p)
+        residues = self._each([a, b], lambda f, x, y: f.reduced(x + y))
         if a.flags is None and b.flags is None:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
         x, y = a.marks, b.marks
@@ -246,7 +246,7 @@ class Points:
 
     def mul(self, a: Field, b: Field) -> Field:
         """a b."""
-        residues = self._each([a, b], lambda f, x, y: x * y % f.p)
+        residues = self._each([a, b], lambda f, x, y: f.mul(x, y))
         span = _both(a, b, _product_span)
         sign = self._of_square(a, b)
         if a.flags is None and b.flags is None and not sign:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.known import Known, combined, data_of, moved
 from layoutproof.values.refusals import OutOfBounds
 
 Array = np.ndarray[Any, Any]
@@ -18,13 +18,45 @@ Array = np.ndarray[Any, Any]
 class Memory:
     """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
 
-    changed: whether something was stored to it.
+    changed: whether something was stored to it.  Who reads `value` may keep it, so the next store makes a copy; until
+    somebody reads it, stores are made in place.
     """
 
     def __init__(self, value: Any, dtype: Any, name: str = "") -> None:
-        self.value, self.dtype, self.name = value, dtype, name
+        self._value, self.dtype, self.name = value, dtype, name
+        self._own = False
         self.shape: tuple[int, ...] = tuple(value.shape)
         self.changed = False
+
+    @property
+    def value(self) -> Any:
+        """What is in it."""
+        self._own = False
+        return self._value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._value, self._own = value, False
+
+    def taken(self, numbers: Any, places: Array) -> Any:
+        """A copy of the elements at flat places."""
+        return moved(numbers, self._value, lambda r: r.reshape(-1)[places])
+
+    def put(self, numbers: Any, value: Any, store: Callable[[Array, Array], None]) -> None:
+        """Stores a value. store: of an array of the memory and one of the value, in place."""
+        if isinstance(value, Known) and not isinstance(self._value, Known):
+            value = data_of(numbers, value)
+        elif isinstance(self._value, Known) and not isinstance(value, Known):
+            self.value = data_of(numbers, self._value)
+        own = self._own
+
+        def move(parts: Sequence[Array]) -> Array:
+            out = parts[0] if own else np.array(parts[0])
+            store(out, parts[1])
+            return out
+
+        self._value = combined(numbers, [self._value, value], move)
+        self._own = True
 
     def __repr__(self) -> str:
         return f"Memory({self.name}, {self.shape})"
@@ -91,6 +123,15 @@ def _places(view: View) -> Array:
     return np.arange(prod(view.memory.shape), dtype=np.int64).reshape(view.memory.shape)
 
 
+def _box(shape: Sequence[int], pieces: Sequence[Any]) -> Array:
+    """The flat places of slices and single indices of memory: as `_places`, of these alone."""
+    at, size = np.zeros((), np.int64), prod(shape)
+    for piece, extent in zip(pieces, shape, strict=True):
+        size //= max(extent, 1)
+        at = at[..., None] + size * np.arange(extent)[piece] if isinstance(piece, slice) else at + size * piece
+    return at
+
+
 def _index(on: Any, entry: Any) -> Any:
     """A known number or array of an index."""
     if isinstance(entry, Known):
@@ -155,6 +196,11 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
             pieces.append(at)
     if whole:
         return view
+    if view.places is None and all(
+        isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
+    ):
+        found = _box(view.shape, pieces)
+        return View(view.memory, found, found.shape)
     base = _places(view)
     if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
         clip
@@ -188,19 +234,16 @@ def load(on: Any, view: View) -> Any:
     at = view.places
     if isinstance(memory, Semaphore):
         raise on.refuse("what a semaphore counts")
-    return moved(on.numbers, memory.value, lambda r: r.reshape(-1)[at])
+    return memory.taken(on.numbers, at)
 
 
 def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     """Puts a value there; with a mask where it holds."""
     memory = view.memory
     memory.changed = True
-    if isinstance(memory.value, Known) != isinstance(value, Known):
-        if isinstance(value, Known):
-            value = on.data(value)
-        else:
-            memory.value = on.data(memory.value)
     if view.places is None and mask is None:
+        if isinstance(value, Known) and not isinstance(memory.value, Known):
+            value = on.data(value)
         memory.value = moved(on.numbers, value, lambda r: np.broadcast_to(r, memory.shape))
         return
     at = _places(view)
@@ -208,13 +251,11 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     every = bool(chosen.all())
     flat = at.reshape(-1) if every else at[chosen]
 
-    def move(parts: Sequence[Array]) -> Array:
-        out = np.array(parts[0]).reshape(-1)
-        given = np.broadcast_to(parts[1], at.shape)
-        out[flat] = given.reshape(-1) if every else given[chosen]
-        return out.reshape(parts[0].shape)
+    def put(out: Array, part: Array) -> None:
+        given = np.broadcast_to(part, at.shape)
+        out.reshape(-1)[flat] = given.reshape(-1) if every else given[chosen]
 
-    memory.value = combined(on.numbers, [memory.value, value], move)
+    memory.put(on.numbers, value, put)
 
 
 def touched(on: Any, view: View, written: bool) -> None:
@@ -270,7 +311,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     at = _places(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
-    found = moved(on.numbers, view.memory.value, lambda r: r.reshape(-1)[np.maximum(at, 0)])
+    found = view.memory.taken(on.numbers, np.maximum(at, 0))
     if other is None:
         other = unwritten(on, view.shape, view.memory.dtype)
     return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
@@ -286,7 +327,7 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise OutOfBounds("an element that the mask holds lies outside")
     before = value
     if type(equation.outvars[0]).__name__ != "DropVar":
-        before = moved(on.numbers, view.memory.value, lambda r: r.reshape(-1)[np.maximum(at, 0)])
+        before = view.memory.taken(on.numbers, np.maximum(at, 0))
     store(on, view, value, held)
     return [before]
 

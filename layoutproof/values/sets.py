@@ -23,7 +23,9 @@ class Sets:
 
     def __init__(self, p: int, salt: int) -> None:
         self.p, self.salt = p, salt
-        self._members: dict[int, tuple[int, Array]] = {}
+        self._members: dict[int, Array] = {}
+        self._drawn: dict[int, int] = {}
+        self._unkept = False
 
     def maximum(self, residues: Array, leaves: Array, maxima: Array) -> tuple[Array, Array]:
         """Of each row the maximum of its members, and how many different ones there are.
@@ -43,14 +45,17 @@ class Sets:
         return self._maximum(residues, leaves, maxima)
 
     def _maximum(self, residues: Array, leaves: Array, maxima: Array) -> tuple[Array, Array]:
-        rows, columns = np.nonzero(leaves & ~maxima)
-        keys = residues[rows, columns]
-        inner_rows, inner_columns = np.nonzero(leaves & maxima)
-        if inner_rows.size:
-            sets = [self._members[int(k)][1] for k in residues[inner_rows, inner_columns]]
-            rows = np.concatenate([rows, np.repeat(inner_rows, [s.size for s in sets])])
-            keys = np.concatenate([keys, *sets])
-        both = np.sort((rows.astype(np.int64) << 32) | keys)
+        if leaves.all() and not maxima.any():
+            both = (np.sort(residues, 1) | (np.arange(len(residues))[:, None] << 32)).reshape(-1)
+        else:
+            rows, columns = np.nonzero(leaves & ~maxima)
+            keys = residues[rows, columns]
+            inner_rows, inner_columns = np.nonzero(leaves & maxima)
+            if inner_rows.size:
+                sets = [self._members[int(k)] for k in residues[inner_rows, inner_columns]]
+                rows = np.concatenate([rows, np.repeat(inner_rows, [s.size for s in sets])])
+                keys = np.concatenate([keys, *sets])
+            both = np.sort((rows.astype(np.int64) << 32) | keys)
         both = both[np.append(True, both[1:] != both[:-1])] if both.size else both
         rows, keys = both >> 32, both & (2**32 - 1)
         count = np.bincount(rows, minlength=len(residues))
@@ -63,47 +68,95 @@ class Sets:
         several = count[filled] > 1
         drawn = (mixed(sums, self.salt + 1) % np.uint64(self.p)).astype(np.int64)
         result[filled] = np.where(several, drawn, keys[starts])
-        if several.sum() <= KEPT:
-            ends = starts + count[filled]
-            for row in np.flatnonzero(several):
-                key, sign = int(drawn[row]), int(sums[row])
-                known = self._members.setdefault(key, (sign, keys[starts[row] : ends[row]]))
-                if known[0] != sign:
-                    raise Collision
+        if several.sum() > KEPT:
+            self._unkept = True
+            return result, count
+        ends = starts + count[filled]
+        for row in np.flatnonzero(several):
+            sign = int(sums[row])
+            if sign not in self._drawn:
+                self._drawn[sign] = key = self._free(int(drawn[row]))
+                self._members[key] = keys[starts[row] : ends[row]]
+            drawn[row] = self._drawn[sign]
+        result[filled[several]] = drawn[several]
         return result, count
+
+    def _free(self, key: int) -> int:
+        """The key, or where another set has it by chance the next one that is drawn."""
+        while key in self._members:
+            if self._unkept:
+                # one of those that are not kept may have had the number already
+                raise Collision
+            key = int(mixed(np.array([key]), self.salt + 3)[0] % np.uint64(self.p))
+        return key
 
     def drawn(self, residues: Array) -> Array:
         """Of each maximum the member that it is."""
-        members = [self._members[int(k)][1] for k in residues]
-        return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)
+        distinct, where = _distinct(residues)
+        members = [self._members[int(k)] for k in distinct]
+        return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)[where]
 
     def holds(self, maxima: Array, others: Array, inner: Array, literals: set[int]) -> tuple[Array, Array]:
         """(Whether each maximum was taken of a set with the other in it, whether a literal is in it beside that).
 
         maxima, others: residues, [n].  inner: which of the others are maxima, whose members then all have to be in it.
         """
-        distinct, where = np.unique(maxima, return_inverse=True)
-        members = [self._members[int(k)][1] for k in distinct]
-        owner = np.repeat(np.arange(len(members)), [m.size for m in members])
-        held = np.isin((where << 32) | others, (owner << 32) | np.concatenate(members))
-        if inner.any():
-            pairs, back = np.unique((where[inner] << 32) | others[inner], return_inverse=True)
-            within = [bool(np.isin(self._members[int(p & (2**32 - 1))][1], members[int(p >> 32)]).all()) for p in pairs]
-            held[inner] = np.array(within)[back]
-        known = np.fromiter(literals, np.int64, len(literals))
-        some = np.array([bool(np.isin(m, known).any()) for m in members])
-        return held, some[where] & ~np.isin(others, known)
+        distinct, where = _distinct(maxima)
+        starts, members = self._joined(distinct)
+        # sorted, because each set is
+        pairs = (np.repeat(np.arange(distinct.size), np.diff(starts)) << 32) | members
+        asked = (where << 32) | others
+        if not inner.any():
+            held = _all_or_each(pairs, asked)
+        else:
+            held = np.zeros(others.size, bool)
+            held[~inner] = _all_or_each(pairs, asked[~inner])
+            few, back = _distinct(asked[inner])
+            begin, each = self._joined(few & (2**32 - 1))
+            inside = _found(pairs, (np.repeat(few >> 32, np.diff(begin)) << 32) | each)
+            held[inner] = np.logical_and.reduceat(inside, begin[:-1])[back]
+        known = np.sort(np.fromiter(literals, np.int64, len(literals)))
+        some = np.logical_or.reduceat(_found(known, members), starts[:-1])
+        if not some.any():
+            return held, np.zeros(others.size, bool)
+        return held, some[where] & ~_found(known, others)
+
+    def _joined(self, maxima: Array) -> tuple[Array, Array]:
+        """(Where the set of each maximum starts, and the end; the members of all)."""
+        members = [self._members[int(k)] for k in maxima]
+        return np.cumsum([0, *(m.size for m in members)]), np.concatenate(members)
 
     def knows(self, residues: Array) -> bool:
         """Whether the sets of all these maxima are kept."""
-        return all(int(k) in self._members for k in residues)
+        return all(int(k) in self._members for k in _distinct(residues)[0])
 
 
 def _distinct(keys: Array) -> tuple[Array, Array]:
-    """(the distinct keys, which of them each is), by sorting: NumPy's own goes through a table of hashes."""
-    order = np.argsort(keys, kind="stable")
-    row = keys[order]
+    """(the distinct keys, which of them each is), by sorting: NumPy's own goes through a table of hashes.
+
+    A maximum stands once for each element of a row: runs of one key are sorted as one.
+    """
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else np.zeros(0, np.int64)
+    runs = keys[starts]
+    order = np.argsort(runs, kind="stable")
+    row = runs[order]
     new = np.append(True, row[1:] != row[:-1]) if row.size else np.zeros(0, bool)
-    where = np.empty(keys.size, np.int64)
+    where = np.empty(runs.size, np.int64)
     where[order] = np.cumsum(new) - 1
-    return row[new], where
+    return row[new], np.repeat(where, np.diff(np.append(starts, keys.size)))
+
+
+def _found(table: Array, keys: Array) -> Array:
+    """Which keys are in a sorted table."""
+    if not table.size:
+        return np.zeros(keys.shape, bool)
+    found: Array = table[np.minimum(np.searchsorted(table, keys), table.size - 1)] == keys
+    return found
+
+
+def _all_or_each(table: Array, keys: Array) -> Array:
+    """The same: mostly all are, and a search for them in their order stays near where the last one ended."""
+    ordered = np.sort(keys)
+    if np.array_equal(ordered, table) or _found(table, ordered).all():
+        return np.ones(keys.size, bool)
+    return _found(table, keys)

@@ -47,6 +47,48 @@ REFUSED: Mapping[str, str] = {
 """Primitives that are known and not modelled, and why."""
 
 
+Step = tuple[Any, tuple[tuple[Any, Known | None], ...]]
+"""An equation, and of each operand (its variable, None) or (the literal itself, its number)."""
+
+
+class Prepared:
+    """A reader of jaxprs that reads each once, for all walks over them.
+
+    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        self._plans: dict[int, tuple[Any, tuple[Any, list[Any], tuple[Step, ...]]]] = {}
+        self.starts: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def plan(self, jaxpr: Any) -> tuple[Any, list[Any], tuple[Step, ...]]:
+        """(the jaxpr, its constants, the equations whose results somebody looks at, or that touch memory)."""
+        if id(jaxpr) not in self._plans:
+            inner, consts = self._reader.opened(jaxpr)
+            steps = tuple(
+                (e, tuple((a, known_of(a.val) if hasattr(a, "val") else None) for a in e.invars)) for e in _used(inner)
+            )
+            # with the jaxpr itself, so that its identity stays its own
+            self._plans[id(jaxpr)] = jaxpr, (inner, [known_of(c) for c in consts], steps)
+        return self._plans[id(jaxpr)][1]
+
+
+def _used(jaxpr: Any) -> list[Any]:
+    """The equations of a jaxpr whose results somebody looks at, or that touch memory."""
+    wanted = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+    found = []
+    for equation in reversed(jaxpr.eqns):
+        touches = any(hasattr(v.aval, "inner_aval") for v in equation.invars if not hasattr(v, "val"))
+        if touches or equation.effects or not wanted.isdisjoint(equation.outvars):
+            found.append(equation)
+            wanted.update(v for v in equation.invars if not hasattr(v, "val"))
+    return found[::-1]
+
+
 class Walk:
     """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`.
 
@@ -59,7 +101,7 @@ class Walk:
 
     def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
         self.numbers = numbers
-        self.reader = reader
+        self.reader = reader if isinstance(reader, Prepared) else Prepared(reader)
         self.audit = audit
         self.programs: kernels.Programs | None = None
         self.equation: Any = None
@@ -68,7 +110,6 @@ class Walk:
         self.flying: list[references.Copy] = []
         self.ordered = True
         self._around: list[Any] = []
-        self._needed: dict[int, tuple[Any, frozenset[int]]] = {}
 
     def place(self) -> str:
         """`file:line` of the equation that is computed, or of the one that it is in."""
@@ -87,9 +128,9 @@ class Walk:
 
     def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
         """The results of a jaxpr for some values."""
-        inner, consts = self.reader.opened(jaxpr)
+        inner, consts, steps = self.reader.plan(jaxpr)
         if len(arguments) == len(inner.invars):
-            known, given = [known_of(c) for c in consts], list(arguments)
+            known, given = consts, list(arguments)
         else:
             # run_scoped: the outer references are the constants
             known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
@@ -97,13 +138,9 @@ class Walk:
         values.update(zip(inner.invars, given, strict=True))
         around, self.equation = self.equation, self.equation
         self._around.append(around)
-        needed = self._used(inner)
-        for k, equation in enumerate(inner.eqns):
-            if k not in needed:
-                values.update(dict.fromkeys(equation.outvars))
-                continue
+        for equation, atoms in steps:
             self.equation = equation
-            operands = [known_of(a.val) if hasattr(a, "val") else values[a] for a in equation.invars]
+            operands = [values[variable] if literal is None else literal for variable, literal in atoms]
             for variable, result in zip(equation.outvars, self._results(equation, operands), strict=True):
                 values[variable] = result
         if self.audit is not None:
@@ -111,23 +148,6 @@ class Walk:
         self.equation = around
         self._around.pop()
         return [known_of(a.val) if hasattr(a, "val") else values[a] for a in inner.outvars]
-
-    def _used(self, jaxpr: Any) -> frozenset[int]:
-        """The equations of a jaxpr whose results somebody looks at, or that touch memory."""
-        known = self._needed.get(id(jaxpr))
-        if known is not None:
-            return known[1]
-        wanted = {v for v in jaxpr.outvars if not hasattr(v, "val")}
-        found = set()
-        for k in range(len(jaxpr.eqns) - 1, -1, -1):
-            equation = jaxpr.eqns[k]
-            touches = any(hasattr(v.aval, "inner_aval") for v in equation.invars if not hasattr(v, "val"))
-            if touches or equation.effects or not wanted.isdisjoint(equation.outvars):
-                found.add(k)
-                wanted.update(v for v in equation.invars if not hasattr(v, "val"))
-        # with the jaxpr itself, so that its identity stays its own
-        self._needed[id(jaxpr)] = jaxpr, frozenset(found)
-        return self._needed[id(jaxpr)][1]
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         self.seen += 1

@@ -14,9 +14,12 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli.main import run
+from layoutproof.core.result import Verdict
+from layoutproof.values.sets import Sets
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+pl = pytest.importorskip("jax.experimental.pallas")
 same_cases = pytest.importorskip("tests.values.same_cases")
 
 ROWS = "f32[16,32]"
@@ -286,11 +289,35 @@ def test_the_page_prints_what_it_says() -> None:
 
 def test_pairs_that_differ_have_different_maxima() -> None:
     """Two words of 33 bits do not fit 64 bits: pairs whose low words differ in the top bits were taken as one."""
-    import numpy as np
-
-    from layoutproof.values.sets import Sets
-
     pairs = np.array([[5, 7], [5 + 2**29, 7]])
     every, none = np.ones(pairs.shape, bool), np.zeros(pairs.shape, bool)
     (one, other), _ = Sets(2147483579, 3).maximum(pairs, every, none)
     assert one != other
+
+
+def test_what_was_loaded_stays_when_memory_is_stored_to() -> None:
+    def body(x: Any, o: Any) -> None:
+        o[...] = x[...]
+        o[1, :] = x[1, :] + 1
+        before = o[...]
+        o[0, :] = jnp.zeros_like(o[0, :])
+        o[...] = o[...] + before
+
+    def kernel(x: Any) -> Any:
+        return pl.pallas_call(body, out_shape=x)(x)
+
+    def reference(x: Any, first: int = 1) -> Any:
+        return jnp.stack([first * x[0], 2 * (x[1] + 1), *(2 * x[2:])])
+
+    assert lp.same(kernel, reference, "f32[4,128]").verdict is Verdict.SAMPLED
+    assert lp.same(kernel, lambda x: reference(x, 0), "f32[4,128]").verdict is Verdict.REFUTED
+
+
+def test_sets_that_meet_by_chance_have_different_maxima() -> None:
+    sets = Sets(101, 7)
+    rows = np.array([[a, b] for a in range(1, 12) for b in range(a + 1, 12)])
+    every = np.ones(rows.shape, bool)
+    found, _ = sets.maximum(rows, every, ~every)
+    again, _ = sets.maximum(rows[::-1, ::-1], every, ~every)
+    assert len(set(found.tolist())) == len(rows) == 55
+    assert found[::-1].tolist() == again.tolist()
