@@ -130,6 +130,8 @@ def answered(request: Mapping[str, Any], tell: Any) -> dict[str, Any]:
         subject = draw.choice(list(subjects().values()))
         text = inspect.getsource(subject.own)
         change = rewritten.rewrite(text, draw) if request["rewrites"] else edit(text, draw)
+        if change.words == "nothing":
+            return {"none": "nothing to rewrite"}
         try:
             module = imported(subject, change.text, Path(folder))
             function, reference = subject.of(module)

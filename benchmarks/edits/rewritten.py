@@ -31,9 +31,9 @@ def _parsed(text: str, **parts: ast.expr) -> ast.expr:
 
 
 _OF_TWO: dict[type[ast.operator], tuple[str, ...]] = {
-    ast.Add: ("B + A", "A - (-B)", "(A + B) * 1.0", "jnp.add(A, B)"),
+    ast.Add: ("B + A", "A - (-B)", "(A + B) * 1", "jnp.add(A, B)"),
     ast.Sub: ("A + -B", "-(B - A)", "jnp.subtract(A, B)"),
-    ast.Mult: ("B * A", "-(A * -B)", "jnp.multiply(A, B)", "(A + A) * B * 0.5", "A * (B + 1.0) - A"),
+    ast.Mult: ("B * A", "-(A * -B)", "jnp.multiply(A, B)", "(A + A) * B - A * B", "A * (B + 1) - A"),
     ast.Div: ("A * (1.0 / B)", "jnp.divide(A, B)", "2.0 * A / (B + B)", "-A / -B", "A / B * 1.0"),
 }  # fmt: skip
 _OF_CALLS = {

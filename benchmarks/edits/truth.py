@@ -21,7 +21,7 @@ from benchmarks.wrong_kernels import columns
 
 SCALES = (1.0, 1e-3, 30.0, -1.0, -300.0)
 """Standard deviations; of those below 0 all numbers are at most that far below 0."""
-FAR = 1e-6
+FAR, ROUNDED = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,24 @@ def shown(
             if [a.shape for a in ours] != [b.shape for b in theirs]:
                 raise ValueError("other shapes")
             for a, b in zip(ours, theirs, strict=True):
-                if words := apart(a, b, abs(scale) <= 1):
+                if words := apart(a, b, abs(scale)):
                     return Truth(True, scale, words)
     return Truth(False)
 
 
-def apart(ours: Any, theirs: Any, ordinary: bool) -> str:
-    """Where two differ, in words. ordinary: whether what is not finite counts."""
+def apart(ours: Any, theirs: Any, scale: float) -> str:
+    """Where two differ, in words. scale: of the inputs; differences that are nothing beside it are rounding.
+
+    What is not finite counts up to scale 1.
+    """
     known = np.isfinite(theirs)
     if not known.any():
         return ""
     floor = 1e-3 * np.median(np.abs(theirs[known]))
     with np.errstate(all="ignore"):
-        far = np.abs(ours - theirs) > FAR * np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), floor)
-    far = known & np.where(np.isfinite(ours), far, ordinary)
+        size = np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), floor)
+        far = np.abs(ours - theirs) > np.maximum(FAR * size, ROUNDED * scale)
+    far = known & np.where(np.isfinite(ours), far, scale <= 1)
     if not far.any():
         return ""
     return f"{int(far.sum())} of {far.size} elements, the first {ours[far][0]:.9g} for {theirs[far][0]:.9g}"

@@ -32,6 +32,9 @@ SCALES = (1.0, 1e-3, 30.0)
 """Standard deviations of the inputs on float64."""
 SHOWN, CLEAR = 1e-6, 1e-3
 """Relative differences on float64: from the first on it confirms the field, from the second it speaks for itself."""
+NEAR = 8.0
+"""A difference counts from so many times what it makes of the outputs that the numbers of the code are others which
+round to the same float32."""
 DRAWN = 4
 """Integers that nobody gave are drawn below it where they decide places or branches."""
 PLACES_DRAWN = 3
@@ -354,6 +357,13 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequ
             position = k if outputs is None else outputs[k]
             if found.first is None:
                 found.first = _differs(a.array, b.array, SHOWN, position, numbers)
+                if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
+                    # near to what rounding the numbers of the code may make
+                    moved = Floats(1, scale, sign, shifted=True)
+                    values = _values(moved, inputs)
+                    near = [_run(moved, side, values, reader, outputs)[k].array for side in sides]
+                    least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
+                    found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
             if found.clear is None and scale == 1.0:
                 found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
     return found
@@ -381,14 +391,23 @@ def _hint(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[
     return f"a change of {part} changes the reference's element, and not this one"
 
 
-def _differs(a: Array, b: Array, least: float, output: int, numbers: Floats) -> Witness | None:
+def _apart(witness: Witness) -> float:
+    """The relative difference."""
+    size = max(abs(witness.ours), abs(witness.theirs))
+    return abs(witness.ours - witness.theirs) / size if np.isfinite(size) and size else np.inf
+
+
+def _differs(
+    a: Array, b: Array, least: float, output: int, numbers: Floats, beyond: Array | float = 0.0
+) -> Witness | None:
+    """The first element that differs relatively by more than `least`, and by more than `beyond` as it is."""
     if not a.size:
         return None
     known = np.isfinite(b)
     size = np.where(np.isfinite(a), np.maximum(np.abs(a), np.abs(b)), np.abs(b))
     typical = np.median(np.abs(b[known])) if known.any() else 0.0
     with np.errstate(all="ignore"):
-        far = np.abs(a - b) > least * np.maximum(size, 1e-3 * typical)
+        far = np.abs(a - b) > np.maximum(least * np.maximum(size, 1e-3 * typical), beyond)
     # an overflow of one side at a large scale is no difference over the reals; undefined memory is, at any
     odd = ~np.isfinite(a) & known & (numbers.scale <= 1.0)
     different = known & np.where(np.isfinite(a), far, odd)

@@ -181,7 +181,23 @@ def _cumulative_logsumexp(on: Any, equation: Any, operands: list[Any]) -> list[A
     return [n.log(total)]
 
 
+def _first(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    """The first place of the greatest or smallest: of numbers; a point of a field has no order of data."""
+
+    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        (value,) = operands
+        if on.numbers.exact and not isinstance(value, Known):
+            raise on.refuse("an order of data")
+        (axis,) = equation.params["axes"]
+        found = getattr(np, name)(value.array, axis)
+        return [Known(found.astype(equation.params["index_dtype"]), not isinstance(value, Known) or value.sampled)]
+
+    return rule
+
+
 PRIMITIVES = {
+    "argmax": _first("argmax"),
+    "argmin": _first("argmin"),
     "dot_general": _dot_general,
     **{name: _reduce(name) for name in _REDUCED},
     **{name: _cumulative(name) for name in _RUNNING},

@@ -120,6 +120,9 @@ _DATA: dict[str, Callable[..., Any]] = {
     },
 }  # fmt: skip
 
+_GROWN = ("exp", "expm1", "logistic", "tanh")
+"""Functions that `exp` makes: what they give has its place in the field."""
+
 _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
     "eq": lambda n, a, b: n.equal(a, b), "ne": lambda n, a, b: ~n.equal(a, b),
     "lt": lambda n, a, b: n.less(a, b), "gt": lambda n, a, b: n.less(b, a),
@@ -134,6 +137,10 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
             if name in _KNOWN:
                 with np.errstate(all="ignore"):
                     found = np.asarray(_KNOWN[name](*(o.array for o in operands)))
+                odd = np.isfinite(found) & ~np.isin(found, (0.0, 1.0))
+                if name in _GROWN and on.numbers.exact and odd.any():
+                    # e is no literal: it is what exp makes of 1
+                    return [_DATA[name](on.numbers, on.data(operands[0]))]
                 return [Known(found, any(o.sampled for o in operands))]
             if name in _COMPARED or name not in _DATA:
                 raise on.refuse(f"the primitive {name}")

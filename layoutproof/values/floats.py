@@ -31,13 +31,21 @@ class Real:
         return tuple(self.array.shape)
 
 
+ROUNDED, SHORT, FEW = 2.0**-24, 2**12, 64
+"""How far, relatively, a float32 is from the number that is meant; a number of the code with fewer binary digits than
+those is meant as it is; arrays of more different numbers are weights."""
+
+
 class Floats:
-    """One draw of float64. seed: draws inputs.  scale: their standard deviation.  sign: 1 or -1 of all, 0 of none."""
+    """One draw of float64. seed: draws inputs.  scale: their standard deviation.  sign: 1 or -1 of all, 0 of none.
+
+    shifted: whether numbers of the code are others that round to the same float32, each the same wherever it stands.
+    """
 
     exact = False
 
-    def __init__(self, seed: int, scale: float = 1.0, sign: int = 0) -> None:
-        self.seed, self.scale, self.sign = seed, scale, sign
+    def __init__(self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False) -> None:
+        self.seed, self.scale, self.sign, self.shifted = seed, scale, sign, shifted
         self._draw = np.random.default_rng((13, seed))
         self.axioms: set[str] = set()
 
@@ -67,6 +75,11 @@ class Floats:
         span = None
         if values.dtype.kind in "iub":
             span = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        elif self.shifted and np.unique(values).size <= FEW:
+            mantissa, _ = np.frexp(np.where(np.isfinite(values), values, 0))
+            long = mantissa * SHORT != np.round(mantissa * SHORT)
+            drawn = np.sin(1e6 * mantissa)
+            return Real(np.where(long, values * (1 + ROUNDED * np.sign(drawn)), values))
         return Real(values.astype(np.float64), span)
 
     def map(self, data: Real, move: Callable[[Array], Array]) -> Real:

@@ -29,6 +29,8 @@ KIND, ROOT, MAXIMUM, NONNEGATIVE, NONPOSITIVE, BESIDE = 7, 8, 16, 32, 64, 128
 """Bits of a flag: its kind; a square root of what is no square rests below it; a maximum of several; at least 0; at
 most 0; a difference from a maximum that holds a number of the code beside it."""
 SIGNS = NONNEGATIVE | NONPOSITIVE
+LOGARITHM = 128
+"""In `turned`: a logarithm of what is no square rests below it."""
 MASKED = 1e9
 """A literal below minus this is a mask value: below everything that is a number, and its exponential is 0."""
 FEW = 64
@@ -41,12 +43,15 @@ OPPOSED = 1e15
 class Field:
     """An array of values. residues: of each level, None where it is not known.  flags: uint8, None for all numbers.
 
-    span: of integers, between which numbers they lie.
+    span: of integers, between which numbers they lie.  turned: of each element that is marked `ROOT` because it is a
+    sum with logarithms of what are no squares, and for no other reason: `LOGARITHM`, and a bit for each level at which
+    their number is odd, so that its exponential is the opposite there; 0 of all others, None of none.
     """
 
     residues: tuple[Array | None, ...]
     flags: Array | None = None
     span: Span | None = None
+    turned: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,6 +67,11 @@ class Field:
     def marks(self) -> Array:
         """The flag of each element."""
         return np.zeros(self.shape, np.uint8) if self.flags is None else self.flags
+
+    @property
+    def signs(self) -> Array:
+        """`turned`, of each element."""
+        return np.zeros(self.shape, np.uint8) if self.turned is None else self.turned
 
 
 def _table(rows: str) -> Array:
@@ -163,8 +173,8 @@ class Points:
 
     def map(self, data: Field, move: Callable[[Array], Array]) -> Field:
         """What moves elements and computes nothing, on every component."""
-        flags = None if data.flags is None else move(data.flags)
-        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span)
+        flags, turned = (None if part is None else move(part) for part in (data.flags, data.turned))
+        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span, turned)
 
     def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
         """What makes one array of several and computes nothing."""
@@ -177,7 +187,10 @@ class Points:
         span = None
         if all(s is not None for s in spans):
             span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
-        return Field(residues, None if plain else move([part.marks for part in parts]), span)
+        turned = None
+        if any(part.turned is not None for part in parts):
+            turned = move([part.signs for part in parts])
+        return Field(residues, None if plain else move([part.marks for part in parts]), span, turned)
 
     # arithmetic
 
@@ -206,8 +219,16 @@ class Points:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
         x, y = a.marks, b.marks
         flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS)
+        turned = None
+        if a.turned is not None or b.turned is not None:
+            # ln x + ln y = ln(x y), and the product of two that are no squares is one
+            known = (((x & ROOT) == 0) | (a.signs != 0)) & (((y & ROOT) == 0) | (b.signs != 0))
+            odd = np.where(known, (a.signs ^ b.signs) & ~np.uint8(LOGARITHM), 0).astype(np.uint8)
+            flags = np.where(known & (odd == 0), flags & ~np.uint8(ROOT), flags)
+            turned = np.where(odd != 0, odd | np.uint8(LOGARITHM), 0).astype(np.uint8)
         # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
-        return self._kept(_where_number(residues, x, y), flags, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
+        span = _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
+        return replace(self._kept(_where_number(residues, x, y), flags, span), turned=turned)
 
     def neg(self, a: Field) -> Field:
         """-a."""
@@ -216,7 +237,7 @@ class Points:
         if a.flags is None:
             return Field(residues, None, span)
         signs = ((a.flags & NONNEGATIVE) << 1) | ((a.flags & NONPOSITIVE) >> 1)
-        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span)
+        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span, a.turned)
 
     def sub(self, a: Field, b: Field) -> Field:
         """a - b: at most 0 where b is a maximum of a set that holds a."""
@@ -319,13 +340,20 @@ class Points:
         found: list[Array | None] = [None]
         for k in range(1, self.levels):
             below = a.residues[k - 1]
-            found.append(None if below is None else self.fields[k].exp(below))
+            if below is None:
+                found.append(None)
+                continue
+            grown = self.fields[k].exp(below)
+            if a.turned is not None:
+                grown = np.where(a.turned & (1 << (k - 1)), self.fields[k].p - grown, grown)
+            found.append(grown)
         if all(r is None for r in found):
             raise Levels
         marks = a.marks
         kinds = marks & KIND
         low = (kinds == NEGATIVE) | (kinds == MASK)
         flags = np.array([0, 1, 0, POSITIVE, 0, POSITIVE, NAN, LOST], np.uint8)[kinds] | (marks & ROOT) | NONNEGATIVE
+        flags = np.where(a.signs != 0, flags & ~np.uint8(ROOT), flags)
         residues = tuple(None if r is None else np.where(low, 0, r) for r in found)
         return self._kept(residues, flags)
 
@@ -334,7 +362,7 @@ class Points:
         self.axioms.add("log")
         found: list[Array | None] = []
         marks = a.marks
-        root = np.zeros(a.shape, np.uint8)
+        turned = np.zeros(a.shape, np.uint8)
         for k in range(self.levels - 1):
             above = a.residues[k + 1]
             if above is None:
@@ -345,13 +373,18 @@ class Points:
             r, square = self.fields[k + 1].log(above)
             # ln of what is no square: that of its opposite, and so for every form of it
             found.append(r)
-            root |= np.where(square, 0, ROOT).astype(np.uint8)
+            turned |= np.where(square, 0, LOGARITHM | 1 << k).astype(np.uint8)
         found.append(None)
         if all(r is None for r in found):
             raise Levels
         zero = (self._residue(a, self._top(a)) == 0) & ((marks & KIND) == NUMBER)
         kinds = np.array([0, 1, NAN, POSITIVE, NAN, POSITIVE, NAN, LOST], np.uint8)[marks & KIND]
-        return self._kept(tuple(found), np.where(zero, NEGATIVE, kinds).astype(np.uint8) | (marks & ROOT) | root)
+        turned = np.where(zero | ((marks & (KIND | ROOT)) != 0), 0, turned).astype(np.uint8)
+        root = (marks & ROOT) | np.where(turned != 0, ROOT, 0).astype(np.uint8)
+        return replace(
+            self._kept(tuple(found), np.where(zero, NEGATIVE, kinds).astype(np.uint8) | root),
+            turned=turned if turned.any() else None,
+        )
 
     def sqrt(self, a: Field) -> Field:
         """A square root: the power (P + 1) / 4. Where a is no square, its own square is -a, and it is marked."""
@@ -596,7 +629,7 @@ class Points:
             if x is not None and y is not None:
                 different |= x != y
         different = np.where((kinds_a == NUMBER) & (kinds_b == NUMBER), different, kinds_a != kinds_b)
-        said = ((a.marks | b.marks) & ROOT) == 0
+        said = (((a.marks | b.marks) & ROOT) == 0) | ((a.signs != 0) & (a.signs == b.signs))
         said &= (kinds_a != LOST) & (kinds_b != LOST)
         return different, said
 

@@ -33,7 +33,7 @@ PRIMITIVES: Mapping[str, Rule] = {
 """Primitive -> (walk, equation, operands) -> results."""
 
 REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(("argmax", "argmin", "sort", "top_k", "approx_top_k"), "an order of data"),
+    **dict.fromkeys(("sort", "top_k", "approx_top_k"), "an order of data"),
     **dict.fromkeys(("psum", "all_gather", "ppermute", "all_to_all", "shard_map", "psum_invariant"), "several devices"),
     **dict.fromkeys(
         ("random_bits", "threefry2x32", "prng_random_bits", "prng_seed"), "random numbers of a key that is data"
