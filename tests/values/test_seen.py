@@ -32,10 +32,10 @@ def by_table(table: Any, x: Any, many: Any = 4) -> Any:
 
 
 def grouped(late: int) -> Any:
-    """Each of four blocks by its group, computed of the sizes of groups, and as many as these say: no rule knows it."""
+    """Each of four blocks by its group, computed of the sizes of groups by way of floats: no rule knows it."""
 
     def call(sizes: Any, x: Any) -> Any:
-        table = jnp.repeat(jnp.arange(4, dtype=jnp.int32), sizes, total_repeat_length=4)
+        table = jnp.repeat(jnp.arange(4, dtype=jnp.float32), sizes, total_repeat_length=4).astype(jnp.int32)
         return by_table(table + late, x, sizes.sum())
 
     return jax.jit(call)
