@@ -61,12 +61,15 @@ def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
     if term.weight <= HEAVY or term.op in CONDITIONS:
         return term
     names = names_in(term)
-    sizes = [extents.get(name) for name in names]
-    few = all(type(n) is int and n > 0 for n in sizes) and prod(sizes) <= FEW
-    if not few or any(part.op in ("read", "leaf", "maybe") for part in every(term)):
+    sizes = [n for name in names if type(n := extents.get(name)) is int and n > 0]
+    if (
+        len(sizes) < len(names)
+        or prod(sizes) > FEW
+        or any(part.op in ("read", "leaf", "maybe") for part in every(term))
+    ):
         return term
     whole: Term | None = None
-    for place in reversed([*product(*(range(n) for n in sizes))]):
+    for place in reversed([*product(*map(range, sizes))]):
         try:
             value = Term("int", int(term.evaluate(dict(zip(names, place, strict=True)), INTS)))
         except (Undecided, ArithmeticError):
