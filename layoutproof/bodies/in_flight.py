@@ -157,7 +157,7 @@ class Walk:
     whole: bool = False
 
     def __post_init__(self) -> None:
-        self._nodes = _nested(self.body.effects)
+        self._nodes = nested(self.body.effects)
         arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
         self._copied = {_array(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
@@ -791,7 +791,7 @@ def _stored_in(nodes: Sequence[Any]) -> set[str]:
     return found
 
 
-def _nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:
+def nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:
     """Effects in order; those of one loop together, as (loop, what is in it)."""
     found: list[Any] = []
     k = 0
@@ -808,6 +808,6 @@ def _nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:
             and effects[end].spot.loops[depth] is loops[depth]
         ):
             end += 1
-        found.append((loops[depth], _nested(effects[k:end], depth + 1)))
+        found.append((loops[depth], nested(effects[k:end], depth + 1)))
         k = end
     return found

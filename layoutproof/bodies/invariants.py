@@ -49,7 +49,8 @@ def kept(
     carried: name -> (what it starts with, what an iteration hands on).  condition: of one more iteration.
     """
     counter = Term("name", loops[-1].name)
-    alive = {name: list(_proposed(name, *ends, condition)) for name, ends in carried.items()}
+    starts = {name: start for name, (start, _) in carried.items()}
+    alive = {name: list(_proposed(name, *ends, condition, starts)) for name, ends in carried.items()}
     asked_for = 0
     changed = True
     while changed and any(alive.values()):
@@ -67,10 +68,14 @@ def kept(
     return {name: tuple(shapes) for name, shapes in alive.items()}
 
 
-def _proposed(name: str, start: Term, following: Term, condition: Term) -> Iterable[Shape]:
-    """Conditions that hold at the start, of the shapes that real loops have."""
+def _proposed(name: str, start: Term, following: Term, condition: Term, starts: Mapping[str, Term]) -> Iterable[Shape]:
+    """Conditions that hold at the start, of the shapes that real loops have.
+
+    starts: of all that the loop hands on: one end of an interval that is halved ends where the other one starts.
+    """
     own = Term("name", name)
-    tops = [ONE, *_ends(name, condition), *_numbers(following)]
+    others = [starts[part.args[0]] for part in every(following) if part.op == "name" and part.args[0] in starts]
+    tops = [ONE, *_ends(name, condition), *_numbers(following), *(end for end in others if end is not start)]
     steps = sorted({s for s in _steps(own, following) if s})
     found: list[Shape] = [
         lambda v, t: Term("<=", Term("min", start, ZERO), v),

@@ -62,11 +62,14 @@ def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
         return term
     names = names_in(term)
     sizes = [n for name in names if type(n := extents.get(name)) is int and n > 0]
-    few = len(sizes) == len(names) and prod(sizes) <= FEW
-    if not few or any(part.op in ("read", "leaf", "maybe") for part in every(term)):
+    if (
+        len(sizes) < len(names)
+        or prod(sizes) > FEW
+        or any(part.op in ("read", "leaf", "maybe") for part in every(term))
+    ):
         return term
     whole: Term | None = None
-    for place in reversed([*product(*(range(n) for n in sizes))]):
+    for place in reversed([*product(*map(range, sizes))]):
         try:
             value = Term("int", int(term.evaluate(dict(zip(names, place, strict=True)), INTS)))
         except (Undecided, ArithmeticError):

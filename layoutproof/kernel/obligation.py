@@ -85,7 +85,7 @@ class Obligation:
     source: str = ""
     figures: Mapping[str, object] = field(default_factory=dict)
     leaves_open: Mapping[Verdict, str] = field(default_factory=dict)
-    graver: tuple[Obligation, ...] = ()
+    graver: tuple[Due, ...] = ()
     tables: tuple[str, ...] = ()
     fixes: Callable[[Counterexample], Iterable[Fix]] = lambda at: ()
 

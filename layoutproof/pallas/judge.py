@@ -533,7 +533,7 @@ def _finding(
         found = _answer(name, kernel, unknown, None, (), how)
     if found.verdict is Verdict.PROVED:
         return found, asked
-    graver = [_finding(name, kernel, more, where, symbols, how) for more in asked.graver]
+    graver = [_finding(name, kernel, _made(more, kernel), where, symbols, how) for more in asked.graver]
     worst = min(graver, key=lambda answer: answer[0].verdict, default=(found, asked))
     return (found, asked) if worst[0].verdict is Verdict.PROVED else worst
 

@@ -391,3 +391,40 @@ def test_an_output_that_no_copy_fills_is_one() -> None:
 def test_a_window_that_a_copy_of_another_kernel_may_fill_is_open() -> None:
     assert _in_two_kernels(_start, _wait, memory=pltpu.VMEM)["second outputs"].verdict is UNKNOWN
     assert _in_two_kernels(_start, _wait, False, memory=pltpu.VMEM)["second outputs"].verdict is REFUTED
+
+
+@pytest.mark.parametrize(
+    ("by_table", "assume", "strict", "code"),
+    [
+        (True, "0 <= prefetch0 < 4", True, 1),
+        (True, "0 <= prefetch0 < 4", False, 3),
+        (True, "0 <= prefetch0 < 4; prefetch0 is injective", True, 0),
+        (False, "0 <= prefetch0 < 4", True, 0),
+    ],
+)
+def test_blocks_that_a_table_scatters(by_table: bool, assume: str, strict: bool, code: int) -> None:
+    """A table may hold one block twice, and then another one is left out; a permutation leaves out none."""
+
+    def body(t: Any, x: Any, o: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+        to = t[i] if by_table else i
+        copy = pltpu.make_async_copy(x, o.at[pl.ds(to * 8, 8)], sem)
+        copy.start()
+        copy.wait()
+
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, t: (i, 0))],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )
+    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    call = pl.pallas_call(body, grid_spec=grid, out_shape=rows)
+    given = jax.ShapeDtypeStruct((4,), jnp.int32), rows
+    found = lp.kernels(call, *given, assume=assume.split("; "), properties=["outputs_stored"], strict_tables=strict)
+    assert found.exit_code == code
+    if code:
+        (one,) = (f for f in found.findings if f.verdict is not Verdict.PROVED)
+        assert "no program copies to element [8, 0] of outputs" in one.reason
+        assert code == 1 or one.reason.startswith("refuted if prefetch0 can be 0, 0, 0, 0")

@@ -16,12 +16,17 @@ Limits: What is modelled of bodies, and what is refused by name: docs/primitives
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
+from layoutproof.bodies.runs import STEPS, Run, fillings, programs
+from layoutproof.bodies.symbolic import Symbolic
+from layoutproof.core.budget import budget, effort
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
@@ -166,7 +171,49 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
         reason = f"where the body {what} {name} depends on {lost}"
         return Obligation(name, undecided(reason), source=spot.source)
     told = replace(found, claim=replace(found.claim, hint=hint))
-    return about(name, told, spot.source, f"where the body {what} {name}", fixes)
+    one = about(name, told, spot.source, f"where the body {what} {name}", fixes)
+    if not _rests_on_handed(body, found):
+        return one
+    return replace(one, graver=(partial(_in_a_run, kernel, body, members, what),))
+
+
+def _rests_on_handed(body: Body, found: Asked) -> bool:
+    """Whether a claim speaks of numbers that loops hand on and that no term says."""
+    values = found.claim.points.get("values")
+    return values is not None and any(name in values.names for h in body.handed for name in (h.name, h.after))
+
+
+def _in_a_run(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]], what: str) -> Obligation:
+    """The first program, of some, that leaves the reference when it is run on ints; that holds where none does."""
+    steps = {spot.number: (view, step) for spot, view, _, step in members}
+    held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
+    with budget(STEPS, effort()):
+        for fill, program in product(fillings(), programs(kernel)):
+            run = Run(kernel, body, program, fill)
+            with suppress(Undecided, ArithmeticError):
+                for effect, on, turns in run.effects():
+                    view, step = steps.get(effect.spot.number, (None, None))
+                    shown = None if view is None or step is None else _left(on, view, step, what)
+                    entries = run.entries() if shown else None
+                    if shown and entries is not None:
+                        point: dict[str, Any] = {"program": program}
+                        point |= {"iteration": turns} if turns else {}
+                        point |= {"reads": entries} if entries else {}
+                        hint = "look at what the loop hands on: it goes past an end"
+                        settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
+                        tables = tuple(dict.fromkeys(name for name, _ in run.read))
+                        return replace(held, claim=settled, source=effect.spot.source, tables=tables)
+    return held
+
+
+def _left(on: Symbolic, view: View, step: Step, what: str) -> str:
+    """Where a slice leaves what it cuts, in words; "" where it does not, or not for sure."""
+    for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
+        start = on(piece.start)
+        if type(start) is int and on(_outside(piece, extent)) is True:
+            which = f"element {start}" if piece.single else f"elements from {start} on"
+            return f"the body {what} {which} of dimension {k} of {view.reference.name}, which has {extent}"
+    return ""
 
 
 def about(

@@ -22,21 +22,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Copy, Freed, Signal, Wait
 from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
+from layoutproof.core.budget import effort
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
+from layoutproof.kernel.contents import containing, with_entries_written_out
 from layoutproof.kernel.fixes import Fix
-from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.kernel import Kernel, Operand, Table
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand
+from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import program_ids
+from layoutproof.pallas.points import READS
+from layoutproof.solvers.decide import decide
 
 TARGET = False
 BODY = True
@@ -44,6 +51,8 @@ SETTLED_BY = "store the whole window in some program of each visit, where progra
 PIPELINES = True
 MOST_PROGRAMS = 1_000
 """Programs of a visit that are looked at one by one for what keeps a store from happening."""
+MOST_ENTRIES = 64
+"""Entries of a table that are all taken to be alike, and shown."""
 MOST_GUARDS = 3
 """Guards that are named, each with the line of a store."""
 
@@ -100,7 +109,41 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         tables=can.tables,
         fixes=asked.fixes,
     )
-    return replace(found, graver=(graver,))
+    by_tables = (partial(_of_some_tables, kernel, operand),) if kernel.tables else ()
+    return replace(found, graver=(graver, *by_tables))
+
+
+def _of_some_tables(kernel: Kernel, operand: Operand) -> Obligation:
+    """The first element that no program stores where all entries of tables are alike: the least, or the greatest.
+
+    What each program stores where a table says is one place then, and the rest of the output is left out. That holds
+    where nothing is shown.
+    """
+    held = Obligation(operand.name, by_rule(""), source=operand.source)
+    tables = [table for table in kernel.tables if table.contents is None]
+    if not tables or kernel.relations or any(t.injective or t.onto or t.place for t in tables):
+        return held
+    for end in (0, 1):
+        full: dict[str, Table] = {}
+        entries: dict[str, int] = {}
+        for table in tables:
+            dims = [n for n in table.dims if type(n) is int]
+            value = range_of(table)[end]
+            if type(value) is not int or len(dims) < len(table.dims) or prod(dims) > MOST_ENTRIES:
+                return held
+            full[table.name] = containing(table, [value - end] * prod(dims))
+            entries |= {f"{table.name}[{', '.join(map(str, at))}]": value - end for at in product(*map(range, dims))}
+        other = with_entries_written_out(kernel.changed(tables=tuple(full.get(t.name, t) for t in kernel.tables)))
+        asked = _of(other, other.body, next(o for o in other.outputs if o.name == operand.name))
+        claim = asked.claim
+        if not isinstance(claim, Claim) or asked.leaves_open:
+            continue
+        point, by, *_ = decide(claim, effort=effort())
+        if point is not None and "sizes" not in point:
+            shown = {**claim.counterexample(point), READS: entries}
+            told = Settled(Verdict.REFUTED, claim.explain(point, INTS), claim.hint(point, INTS), by, shown)
+            return replace(asked, claim=told, reads=True, tables=tuple(full), graver=(), fixes=lambda at: ())
+    return held
 
 
 def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
