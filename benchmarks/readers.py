@@ -1,10 +1,12 @@
-"""How long each reader of a stranger's text takes as the text doubles, up to 50 MB or to the reader's own bound.
+"""How many steps each reader of a stranger's text takes as the text doubles, up to 50 MB or to the reader's own bound.
 
-python benchmarks/readers.py [MEGABYTES] [READER..]    a row per reader: its worst text, seconds at each doubling
+python benchmarks/readers.py [MEGABYTES] [READER..]    a row per reader: its worst text, steps a character at each size
 
 A text is a beginning that the reader knows, with something in it again and again: line ends, digits, quotes and
-brackets that nobody closes. Each is doubled while it takes less than SECONDS; a row says how large the text was at
-last, and what the reader said of it. `tests/test_readers.py` counts steps over the same texts.
+brackets that nobody closes. The one that takes most steps at `SHORT` characters is doubled from `FIRST` on while it
+takes less than SECONDS. Steps are counted as `tests/steps.py` does, what C does over a text among them: they are the
+same on every machine. A reader is linear where a row does not rise; one that does by more than half ends with RISES,
+and the exit code is 1. `tests/test_readers.py` counts over all of these texts, each at two sizes.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-SECONDS = 20.0
+SECONDS = 3.0
 """Of one text: it is not doubled again."""
+SHORT = 1 << 10
+"""Characters of the texts of which the worst is taken."""
 FIRST = 1 << 16
-"""Characters of the first text."""
+"""Characters of it at first."""
+MOST_RISE = 1.5
+"""Of the steps a character, from the first size to the last."""
 HOLE = "@@"
 """In the beginning of a text, where something comes again and again."""
 NUMBER = "@n"
@@ -348,34 +354,54 @@ def said(read: Callable[[str], object], text: str) -> str:
     return "read"
 
 
-def _row(name: str, most: int) -> str:
-    """The text of a reader that takes longest, doubled."""
+def _counted(read: Callable[[str], object], text: str) -> tuple[float, float, str]:
+    """(steps a character, seconds, what the reader said)."""
+    from tests import steps
+
+    before, start = steps.steps, time.process_time()
+    words = said(read, text)
+    return (steps.steps - before) / len(text), time.process_time() - start, words
+
+
+def _row(name: str, most: int) -> tuple[str, bool]:
+    """The text of a reader that takes most steps, doubled, and whether its steps a character rise."""
     of = READERS[name]
-    worst: tuple[float, Text | None] = (-1.0, None)
     for text in texts(of, name):
-        start = time.process_time()
-        said(of.read, text.of(FIRST))
-        worst = max(worst, (time.process_time() - start, text), key=lambda each: each[0])
-    text, length, found, words = worst[1], FIRST, list[str](), ""
-    while text is not None and length <= most:
-        start = time.process_time()
-        words = said(of.read, text.of(length))
-        seconds = time.process_time() - start
-        found.append(f"{seconds:.2f}")
-        if seconds > SECONDS:
-            words = f"STOPPED: {words}"
-            break
+        # what is imported, or kept, once
+        said(of.read, text.of(100))
+    worst = max(texts(of, name), key=lambda text: _counted(of.read, text.of(SHORT))[0])
+    length, found, seconds, words = FIRST, list[float](), 0.0, ""
+    while length <= most and seconds < SECONDS:
+        some, seconds, words = _counted(of.read, worst.of(length))
+        found.append(some)
         length *= 2
-    shown = f"{text.begin[-40:]!r} of {text.again!r}" if text else ""
-    return f"{name:<24} {length / 2e6:>6.1f} MB  {' '.join(found):<70} {shown}: {words[:90]!r}"
+    rises = max(found) > MOST_RISE * found[0] + 1
+    # a text that is refused for its length takes fewer steps a character: the largest that was read counts
+    row = f"| {name} | {length / 2e6:.1f} | {' '.join(f'{some:.1f}' for some in found)} "
+    row += f"| `{_shown(worst.begin)}` with {worst.again!r} | {_shown(words)} |{' RISES' if rises else ''}"
+    return row, rises
 
 
-def main(given: list[str]) -> None:
+def _shown(text: str) -> str:
+    flat = " ".join(text.split()).replace("|", "\\|")
+    return flat if len(flat) <= 70 else f"{flat[:40]} .. {flat[-25:]}"
+
+
+def main(given: list[str]) -> int:
     """Prints the table."""
+    from tests import steps
+
+    steps.install()
     most = int(float(given[0]) * 1e6) if given else 50_000_000
+    print("| reader | MB at last | steps a character, from 64 KB on, doubling | worst text | what is said of it |")
+    print("|---|---:|---|---|---|", flush=True)
+    rise = False
     for name in given[1:] or READERS:
-        print(_row(name, most), flush=True)
+        row, rises = _row(name, most)
+        rise = rise or rises
+        print(row, flush=True)
+    return int(rise)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

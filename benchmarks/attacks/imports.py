@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.attacks.room import ROOT, claims, environment, git, hostile, layoutproof, ran
+from benchmarks.attacks.room import ROOT, Untried, claims, environment, git, hostile, layoutproof, ran
 
 DUMP = ROOT / "tests" / "cases" / "hlo"
 
@@ -58,6 +60,30 @@ def workers_of_hlo(room: Path) -> str:
         text += f"  %p = f32[{k},5]{{1,0}} parameter(0)\n  ROOT %c = f32[{k},5]{{1,0}} copy(%p)\n}}\n"
         (work / "dumps" / f"{k}.hlo").write_text(text)
     return _said(work, [layoutproof(work, "hlo", "dumps", "--jobs", "2")], (0, 1, 3))
+
+
+def libraries_of_the_checkout(room: Path) -> str:
+    """A pull request brings native libraries under the names of those that packages of ours load.
+
+    What lies there is a library that does not fit: who loads it gets no further, and the claims are not as stated.
+    """
+    shared = importlib.util.find_spec("_heapq") or importlib.util.find_spec("_json")
+    if shared is None or shared.origin is None or not Path(shared.origin).is_file():
+        raise Untried("no native library here to put there")
+    work = claims(room / "work")
+    rows = "".join(f"  - injective: f32[{k}*N,5]{{1,0:T(8,128)}}\n    engine: smt\n" for k in (3, 5))
+    (work / "specs" / "b.yaml").write_text(f"source: x\nchecks:\n{rows}")
+    for package in ("z3", "islpy", "numpy", "yaml", "jaxlib", "libtpu"):
+        found = importlib.util.find_spec(package)
+        for folder in (found.submodule_search_locations or ()) if found is not None else ():
+            for path in Path(folder).rglob("*"):
+                if re.search(r"\.(so|dylib|dll)\b", path.name):
+                    (work / path.name).unlink(missing_ok=True)
+                    (work / path.name).symlink_to(shared.origin)
+    for name in ("libz3.so", "libz3.dylib", "libz3.dll", "libisl.so", "libtpu.so"):
+        (work / name).unlink(missing_ok=True)
+        shutil.copyfile(shared.origin, work / name)
+    return _said(work, [layoutproof(work, "check", "specs", "--no-trace", "--jobs", jobs) for jobs in ("1", "2")])
 
 
 def action_on_a_fork(room: Path) -> str:

@@ -171,7 +171,7 @@ def search(
     if prune is not None and not isinstance(prune, str | PathLike):
         raise LayoutError(f"prune is the path of a JSON file, not {shorten(repr(prune), 60)}")
     sizes = [_number(f"size {k} of {len(sizes)}", size) for k, size in enumerate(sizes, 1)]
-    with _as_asked(problem):
+    with only(here(trace)), _as_asked(problem):
         root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {}, headroom)
     factor = problems.factor(within)
     unnamed = target is None and (_word(problem) in ready.kernels() or ":" in _word(problem))

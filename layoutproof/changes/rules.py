@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.changes.classes import text_of
-from layoutproof.compiler.tracing import PYPROJECT as PYPROJECT
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_CONFIG, read, toml_of
+from layoutproof.core.files import PYPROJECT as PYPROJECT
 
 Rules = Mapping[str, Any] | LayoutError
 """The gate's table of a pyproject.toml as plain data, or why there is none to be read."""

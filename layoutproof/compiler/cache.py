@@ -223,16 +223,17 @@ def speaks_of_code(data: bytes) -> bool:
     return any(word in data for word in (b"kernels", b"trace", b"programs", b"\\", b"\0"))
 
 
-def remembered(key: list[object] | None, make: Callable[[], tuple[str, int]]) -> tuple[str, int]:
+def remembered(key_now: Callable[[], list[object] | None], make: Callable[[], tuple[str, int]]) -> tuple[str, int]:
     """What a run printed and its exit code: from before, where nothing that it depends on changed, else made now.
 
-    What ends with 2, bad input or a defect of ours, is never kept.
+    What ends with 2, bad input or a defect of ours, is never kept; nor is what files say that were written meanwhile.
     """
+    key = key_now()
     kept = None if key is None else get(key)
     if isinstance(kept, list) and len(kept) == 2 and isinstance(kept[0], str) and kept[1] in (0, 1, 3):
         return kept[0], kept[1]
     text, code = make()
-    if key is not None and code in (0, 1, 3):
+    if key is not None and code in (0, 1, 3) and key == key_now():
         put(key, [text, code])
     return text, code
 

@@ -3,7 +3,8 @@
 Asked in one place: `permit`, before anything is imported, and `function_named`, of what was. What a person names on a
 command line is asked for; what a file names may come from somebody else:
 
-    --no-trace      nothing that a file names is imported; what needs it is unknown
+    --no-trace      nothing that a file names is imported; what needs it is unknown. A link that leads out of the
+                    repository is not followed either: what lies there would be quoted in a report
     trace = [..]    in [tool.layoutproof] of pyproject.toml: only modules with these prefixes. A file counts as the
                     module that it would be, pkg/kernels/mm.py as pkg.kernels.mm. Against a git revision, its list holds
     always          a file outside of the repository is refused, as an absolute path, with `..`, or through a link.
@@ -29,13 +30,14 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 from layoutproof.core.errors import LayoutError, Unsupported, closest, shorten
-from layoutproof.core.files import MAX_CONFIG, read, toml_of
+from layoutproof.core.files import MAX_CONFIG, PYPROJECT, own_links, read, repository_of, toml_of
 
 T = TypeVar("T")
 R = TypeVar("R")
 _MOST_WRAPPED = 100
 
-PYPROJECT = "pyproject.toml"
+NO_TRACE = "--no-trace"
+"""Whose files it is said of are a stranger's."""
 NOT_TRACED = "not traced: "
 """Starts the reason of what is unknown because its code was not run."""
 
@@ -72,7 +74,8 @@ def only(tracing: Tracing, run: str = "") -> Iterator[None]:
     """
     token, named = _NOW.set(tracing), _RUN.set(run or _RUN.get() or os.urandom(8).hex())
     try:
-        yield
+        with own_links(tracing.source == NO_TRACE):
+            yield
     finally:
         _NOW.reset(token)
         _RUN.reset(named)
@@ -96,7 +99,7 @@ def _within(function: Callable[[T], R], tracing: Tracing, run: str, item: T) -> 
 def here(on: bool = True) -> Tracing:
     """What the nearest pyproject.toml allows, from the current folder upwards. on: False where nothing is wanted."""
     if not on:
-        return Tracing(on=False, source="--no-trace")
+        return Tracing(on=False, source=NO_TRACE)
     path = next((p for f in (Path.cwd(), *Path.cwd().parents) if (p := f / PYPROJECT).is_file()), None)
     try:
         return Tracing() if path is None else stated(read(path, MAX_CONFIG), path.as_posix())
@@ -224,13 +227,3 @@ def _code(found: Any) -> FunctionType | None:
         else:
             return None
     return None
-
-
-def repository_of(folder: Path) -> Path:
-    """The nearest folder upwards that has .git, else the nearest that has a pyproject.toml, else the folder itself."""
-    above = (folder, *folder.parents)
-    for mark in (".git", PYPROJECT):
-        found = next((f for f in above if (f / mark).exists()), None)
-        if found is not None:
-            return found
-    return folder

@@ -19,6 +19,7 @@ import tomllib
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,6 +43,7 @@ PROGRAM_ENDS = (".json",)
 RECORD_ENDS = (".jsonl", ".jsonl.gz")
 """How the names of records of traced Pallas calls end."""
 
+PYPROJECT = "pyproject.toml"
 MAX_CONFIG = 4 * MIB
 """Bytes of a pyproject.toml."""
 MOST_PARTS = 100
@@ -56,6 +58,7 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+_OWN_LINKS: ContextVar[bool] = ContextVar("own links", default=False)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -154,6 +157,47 @@ def unless_named(*paths: str | Path) -> str:
     return hint if [*map(str, paths)] == ["specs"] else ""
 
 
+@contextmanager
+def own_links(only: bool) -> Iterator[None]:
+    """Within it, where `only`, a link that leads out of its repository is not read through: a stranger may have made
+    it, and of what lies elsewhere on the machine a report would quote a line.
+    """
+    token = _OWN_LINKS.set(only)
+    try:
+        yield
+    finally:
+        _OWN_LINKS.reset(token)
+
+
+def repository_of(folder: Path) -> Path:
+    """The nearest folder upwards that has .git, else the nearest that has a pyproject.toml, else the folder itself."""
+    above = (folder, *folder.parents)
+    for mark in (".git", PYPROJECT):
+        found = next((f for f in above if (f / mark).exists()), None)
+        if found is not None:
+            return found
+    return folder
+
+
+def _leads_out(path: str | Path) -> bool:
+    """Whether a link in a path leads out of the repository of the current folder, or out of that which the path names.
+
+    What git keeps of it lies outside too: its settings can hold the token that a checkout was made with.
+    """
+    named, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))
+    if named == real:
+        return False
+    here = repository_of(Path.cwd())
+    if (here / ".git").exists() and named.is_relative_to(here):
+        root = here
+    else:
+        # the outermost one: a folder that a link leads to may be a repository itself
+        alone = Path.cwd() if named.is_relative_to(Path.cwd()) else named.parent
+        root = next((f for f in reversed(named.parents) if (f / ".git").exists()), alone)
+    inside = Path(os.path.realpath(root))
+    return not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts
+
+
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
     """What lies in a folder and the folders in it with a name that ends so, sorted; links to folders are not followed.
 
@@ -212,6 +256,8 @@ def _opened(path: str | Path, most: int, own: bool = False) -> BinaryIO:
     """A regular file of at most `most` bytes, open. LayoutError for anything else. own: no link, and nobody else's."""
     names = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", *(["O_NOFOLLOW"] if own else []))
     flags = sum(getattr(os, name, 0) for name in names)
+    if _OWN_LINKS.get() and _leads_out(path):
+        raise _refused(path, "a link out of the repository; with --no-trace none is followed")
     try:
         found = os.lstat(path) if own else os.stat(path)
     except (OSError, ValueError) as error:

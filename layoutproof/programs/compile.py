@@ -18,8 +18,9 @@ from typing import Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Answer, Child, ask
-from layoutproof.compiler.tracing import Tracing, repository_of
+from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation

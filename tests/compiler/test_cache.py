@@ -252,7 +252,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
             made.append(code)
             return f"run {len(made)}", code
 
-        return cache.remembered(cache.key_of_paths(["check"], [str(spec)]), make)
+        return cache.remembered(lambda: cache.key_of_paths(["check"], [str(spec)]), make)
 
     assert [run(1), run(1)] == [("run 1", 1), ("run 1", 1)]
     spec.write_text("checks: [1]")
@@ -262,6 +262,24 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert cache.key_of_paths(["check"], [str(spec)]) is None
     assert cache.key_of_paths(["check"], [str(tmp_path / "none.yaml")]) is None
     assert run(0) != run(0)
+
+
+def test_a_file_that_is_written_meanwhile(tmp_path: Path) -> None:
+    """What was proved of the new text is not kept as an answer about the old one; without an edit it is kept."""
+    spec = tmp_path / "a.yaml"
+    spec.write_text("checks: []")
+
+    def key() -> list[object] | None:
+        return cache.key_of_paths(["check"], [str(spec)])
+
+    def edited() -> tuple[str, int]:
+        spec.write_text("checks: [1]")
+        return "of the new text", 0
+
+    assert cache.remembered(key, edited)[0] == "of the new text"
+    spec.write_text("checks: []")
+    assert cache.remembered(key, lambda: ("of the old text", 1))[0] == "of the old text"
+    assert cache.remembered(key, lambda: ("anew", 1))[0] == "of the old text"
 
 
 def plants(entry: Path, elsewhere: Path) -> dict[str, Callable[[], object]]:

@@ -91,9 +91,8 @@ def command(
         return json.dumps([text, answer.summary(), answer.svg() if svg else ""]), answer.exit_code
 
     start = time.perf_counter()
-    kept, code = cache.remembered(
-        cache.key_of_paths(("check", form, verbose, strict, svg is not None), paths or ("specs",)), make
-    )
+    asked = ("check", form, verbose, strict, svg is not None, no_trace)
+    kept, code = cache.remembered(lambda: cache.key_of_paths(asked, paths or ("specs",)), make)
     text, summary, picture = json.loads(kept)
     if svg is not None:
         write_whole(svg, picture.encode())

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
-import z3
-
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
@@ -18,6 +16,7 @@ from layoutproof.solvers.growing import divided_by
 from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.minimum import NotShown, searching
 from layoutproof.solvers.smt.products import spelled
 from layoutproof.solvers.smt.session import MEMORY, Session

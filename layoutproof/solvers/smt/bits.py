@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.operators import Operators
 
 

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NoReturn
 
-import z3
-
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.operators import Operators
 from layoutproof.solvers.smt.products import Product
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import z3
-
 from layoutproof.core.budget import most, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.session import MEMORY, Session
 
 PER_CHECK, Z3_STEPS = 100, 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
+from layoutproof.solvers.smt.library import z3
 
 _TWO = z3.Ast * 2
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import z3
-
 from layoutproof.core.errors import Unsupported
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.minimum import Search
 from layoutproof.solvers.smt.session import Session
 

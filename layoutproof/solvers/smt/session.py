@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import z3
+from layoutproof.solvers.smt.library import z3
 
 MEMORY = 512
 """Megabytes that z3 may allocate for one question."""

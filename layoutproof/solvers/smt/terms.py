@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import z3
-
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.size import Extent
 from layoutproof.core.space import axis_names, distinct
 from layoutproof.solvers.interval import Interval
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, bounds, term_of
+from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.plain import Plain
 
 

@@ -1,0 +1,44 @@
+"""z3, with its native library from where z3 is installed.
+
+By itself z3 looks in the current folder first: in the checkout of a stranger a file `libz3.so` would run as soon as a
+question about products is asked. It looks in the folders of `builtins.Z3_LIB_DIRS` instead where they are named, and
+after them in those of three variables, of which an empty or relative entry is the current folder again.
+
+Source: z3/z3core.py of z3-solver 4.15.8 and 5.4.1 (`_default_dirs`, `Z3_LIB_DIRS`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Any
+
+_NAMED = "Z3_LIB_DIRS"
+
+
+class _Folders(list[str]):
+    """Those to look in; what comes to them from a variable stands for itself wherever the process is."""
+
+    def extend(self, more: Iterable[str]) -> None:
+        super().extend(filter(os.path.isabs, more))
+
+
+def _z3() -> Any:
+    found = find_spec("z3")
+    if found is not None and not hasattr(builtins, _NAMED):
+        own = [os.path.abspath(folder) for folder in found.submodule_search_locations or ()]
+        folders = [place for folder in own for place in (os.path.join(folder, "lib"), folder)]
+        setattr(builtins, _NAMED, _Folders([*folders, os.path.join(sys.prefix, "lib")]))
+        try:
+            import z3
+        finally:
+            delattr(builtins, _NAMED)
+    else:
+        import z3
+    return z3
+
+
+z3 = _z3()
