@@ -21,7 +21,7 @@ PACKAGES: dict[str, set[str]] = {
     "properties": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "kernel", "solvers"},
-    "values": {"core"},
+    "values": {"bodies", "core", "solvers"},
     "hardware": {"core", "kernel"},
     "layouts": {"core", "kernel"},
     "algebra": {"core", "layouts", "solvers"},

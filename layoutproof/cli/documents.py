@@ -800,6 +800,8 @@ class Same(Document):
     hint: str = Field(description="of a difference: a part of an input that reaches the element on one side alone")
     exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
     sums: list[_Sum] = Field(description="of the function, where no difference was found")
+    decided_by: str = Field(description="points, relations, or float64, which shows a difference; empty of unknown")
+    operands: str = Field(description="of a difference of sums of products: which products, and how often on each side")
     scope: str
     premises: list[_Premise] = Field(description="what the comparison rests on")
 

@@ -290,7 +290,8 @@ class _Calls:
             lines.append("no Pallas call was traced; there is nothing to prove")
         if self.values:
             of_values = list(self.values.values())
-            verdicts = ", ".join(f"{of_values.count(name)} {name}" for name in ("sampled", "refuted", "unknown"))
+            words = (*(["proved"] if "proved" in of_values else []), "sampled", "refuted", "unknown")
+            verdicts = ", ".join(f"{of_values.count(name)} {name}" for name in words)
             many = f"{len(of_values)} function{'' if len(of_values) == 1 else 's'}"
             lines.append(f"{many} compared with a reference, over the reals: {verdicts}")
         for line in (*lines, *filter(None, [self._too_few()])):

@@ -27,6 +27,7 @@ copies are in flight when a place is touched."""
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
 QUESTION = "same"
+SCOPE = "over the reals, at these sizes: rounding is not asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,20 @@ class Same(Answer):
 
     @property
     def verdict(self) -> Verdict:
-        """Refuted where the values are, or a premise is; unknown where one of them is; else sampled."""
+        """Refuted where the values are, or a premise is; unknown where one of them is; else proved or sampled."""
         return min([self.comparison.verdict, *(f.verdict for f in self.premises)])
 
     @property
     def reason(self) -> str:
-        """Why it is refuted or unknown, in one sentence; "" where it is sampled."""
+        """Why it is refuted or unknown, in one sentence; "" where it is proved or sampled."""
         if self.comparison.verdict is self.verdict:
             return self.comparison.reason
         first = min(self.premises, key=lambda f: f.verdict)
         values = ""
         if self.comparison.verdict is Verdict.SAMPLED:
             values = f"; where it holds, no difference at {self.comparison.points} random points"
+        if self.comparison.verdict is Verdict.PROVED:
+            values = "; where it holds, the values are proved to be the same"
         return f"it rests on {first.question}, which is {first.verdict.value}: {first.reason}{values}"
 
     @property
@@ -80,18 +83,28 @@ class Same(Answer):
         point = None
         if witness is not None and self.verdict is Verdict.REFUTED:
             point = {"output": (witness.output,), "element": witness.index}
+        elif self.comparison.differs is not None and self.verdict is Verdict.REFUTED:
+            output, element = self.comparison.differs
+            point = {"output": (output,), "element": element}
         finding = Finding(
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
-            decided_by="points" if self.verdict is Verdict.SAMPLED else "float64" if witness is not None else "",
-            scope="over the reals, at these sizes: rounding is not asked",
+            decided_by=self.decided_by,
+            scope=SCOPE,
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
 
     @property
+    def decided_by(self) -> str:
+        """The engine: points or relations, float64 of a difference that it shows; "" where none decides."""
+        if self.verdict is Verdict.SAMPLED:
+            return "points"
+        return "float64" if self.comparison.witness is not None else self.comparison.decided_by
+
+    @property
     def exit_code(self) -> int:
-        """0 sampled, 1 refuted, 3 unknown."""
+        """0 proved or sampled, 1 refuted, 3 unknown."""
         return self.verdict.exit_code
 
     def __str__(self) -> str:
@@ -102,8 +115,13 @@ class Same(Answer):
             lines.append(
                 f"sampled   {self.function} = {self.reference}   no difference at {found.points} random points{axioms}"
             )
-            lines.append("  scope         over the reals, at these sizes: rounding is not asked")
+            lines.append(f"  scope         {SCOPE}")
             lines.append(f"  chance        {self.chance}")
+            lines += self._stability()
+        elif self.verdict is Verdict.PROVED:
+            lines.append(f"proved    {self.function} = {self.reference}   every element is the same sum of products")
+            lines.append(f"  scope         {SCOPE}")
+            lines.append(f"  by            {self.decided_by}")
             lines += self._stability()
         else:
             place = self.findings[0]
@@ -113,6 +131,10 @@ class Same(Answer):
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
                 lines.append(f"  replayed on   float64, {how}")
+            elif found.decided_by and self.verdict is Verdict.REFUTED:
+                lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
+            if found.operands and found.operands != self.reason:
+                lines.append(f"  operands      {found.operands}")
             if found.hint:
                 lines.append(f"  hint          {found.hint}")
         lines += [f"  drawn         {said}" for said in found.drawn]
@@ -160,7 +182,9 @@ class Same(Answer):
 
     @property
     def chance(self) -> str:
-        """What is proved of the chance that a difference is missed, in words."""
+        """What is proved of the chance that a difference is missed, in words; "" where nothing is drawn."""
+        if self.verdict is Verdict.PROVED:
+            return ""
         if not self.comparison.axioms:
             return (
                 f"a difference of degree d is missed with a chance of at most (d / 2^{self.comparison.bits})"
@@ -177,7 +201,7 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
-            "hint": self.comparison.hint,
+            "hint": self.comparison.hint, "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
                 {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
                 for e in self.comparison.exponents
@@ -214,12 +238,14 @@ def same(
     points: int = 3,
     target: str | None = None,
     gradient: bool = False,
+    relations: bool = True,
     tick: Callable[[str], None] = lambda what: None,
 ) -> Same:
     """Whether a function computes what a reference computes, over the reals, at these sizes.
 
-    Both are traced and walked over at random points of prime fields (`layoutproof explain same`); nothing runs on a
-    device. What is refuted is shown on float64.
+    Both are traced. Sums of products are compared as relations, which prove; everything else is walked over at random
+    points of prime fields (`layoutproof explain same`). Nothing runs on a device. What is refuted is shown on float64,
+    or where it is too large for that, counted on plain integers.
 
     Args:
         kernel: A function of JAX, with or without Pallas calls, or its place: `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
@@ -234,11 +260,12 @@ def same(
         points: At how many random points the two are compared, from 1 to 100.
         target: The TPU generation that functions are traced for, e.g. "v5e".
         gradient: Whether the gradients are compared: of all float arguments, for random cotangents.
+        relations: Whether relations are asked before points.
         tick: Is told what is done now.
 
     Returns:
-        The answer: `verdict` (sampled, refuted or unknown), `reason`, `findings`, `exit_code`; `str` is what the
-        command prints.
+        The answer: `verdict` (proved, sampled, refuted or unknown), `reason`, `findings`, `exit_code`; `str` is what
+        the command prints.
 
     Raises:
         LayoutError: The input is wrong: shapes that do not fit, outputs that are not alike, a function that raises.
@@ -288,10 +315,13 @@ def same(
             traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
             outputs = None
         elements = sum(prod(i.shape) for i in arrays) + sum(prod(a.shape) for t in traced for a in t.out_avals)
+        too_large = ""
         if elements > MOST_ELEMENTS:
-            raise LayoutError(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
+            too_large = f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
+        found = compare(
+            (traced[0], traced[1]), arrays, JaxReader(), points, outputs, tick, relations, too_large
+        )  # fmt: skip
         premises = _premises(calls[0], arrays, shapes, target, assume, where)
-        found = compare((traced[0], traced[1]), arrays, JaxReader(), points, outputs, tick)
     seen = (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
     return Same(names[0], names[1], found, tuple(_seen(f, seen) for f in premises))
 

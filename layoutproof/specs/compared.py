@@ -59,6 +59,8 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
             points=options.get("points", 3),
             target=entries[0].get("target"),
             gradient=options.get("gradient", False),
+            # what is asked of one function is what a walk notices
+            relations=kind == SAME,
         )
     (finding,) = found.findings
     if kind == SAME:

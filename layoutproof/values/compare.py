@@ -1,18 +1,21 @@
-"""Whether two jaxprs compute the same: at random points of prime fields, and as a witness on float64.
+"""Whether two jaxprs compute the same: as relations, at random points of prime fields, and as a witness on float64.
 
 The field decides what float64 cannot: equal there means equal as functions, but for chance and for what its axioms do
 not say. float64 shows what is different: nothing is refuted that it does not show. Where the two do not agree the
-answer is unknown, with both.
+answer is unknown, with both. Sums of products are decided as relations, for every element: those prove, and refute what
+is too large to be walked over, counted on plain integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
@@ -21,11 +24,17 @@ from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
 from layoutproof.values.points import Points
 from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
-from layoutproof.values.stability import Audit, Exponent, Sum
+from layoutproof.values.relations.decide import Related, related
+from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
 
+RELATIONS = "relations"
+CONFIRMED = 2**16
+"""Elements of arguments and results up to which what relations prove is walked over, too."""
+WITNESSED = 2**22
+"""Likewise of what they refute: a walk shows the element on float64."""
 MOST_POINTS = 4
 """Times more points than asked are tried where roots of what is no square leave elements without an answer."""
 SCALES = (1.0, 1e-3, 30.0)
@@ -75,7 +84,8 @@ class Comparison:
 
     exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
     the element on one side alone, in words.  inside, ordered: whether that was seen of all its places and copies, as
-    of `Walk`, for the integers that were given.
+    of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes without a witness.
+    operands: of a difference of relations, which products, in words.  differs: where: (output, element).
     """
 
     verdict: Verdict
@@ -92,6 +102,9 @@ class Comparison:
     hint: str = ""
     inside: bool = False
     ordered: bool = False
+    decided_by: str = ""
+    operands: str = ""
+    differs: tuple[int, tuple[int, ...]] | None = None
 
 
 @dataclass
@@ -128,15 +141,63 @@ def compare(
     points: int = 3,
     outputs: Sequence[int] | None = None,
     tick: Callable[[str], None] = lambda what: None,
+    relations: bool = True,
+    too_large: str = "",
 ) -> Comparison:
     """Whether two jaxprs of the same inputs give the same outputs.
 
     sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
-    outputs: positions of those that are compared, None for all.  tick: is told what is done now.
+    outputs: positions of those that are compared, None for all.  tick: is told what is done now.  relations: whether
+    these are asked first.  too_large: why nothing is walked over, "" where it is. Raises LayoutError with that where
+    relations do not decide it.
     """
     reader = Prepared(reader)
+    if relations:
+        tick("relations")
+    said = related(sides, inputs, reader, outputs) if relations else Related(None)
+    if said.same is None:
+        if too_large:
+            raise LayoutError(f"{too_large}; relations, which have no such bound, do not decide it: {said.reason}")
+        return _sampled(sides, inputs, reader, points, outputs, tick)
+    size = sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals)
+    notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
+    if said.same:
+        inside = ordered = False
+        if size <= CONFIRMED and not too_large:
+            beside = _sampled(sides, inputs, reader, points, outputs, tick)
+            if beside.verdict is Verdict.REFUTED:
+                return replace(
+                    beside, verdict=Verdict.UNKNOWN, differs=None,
+                    reason=f"relations prove that they are the same, and a walk refutes it: {beside.reason}",
+                )  # fmt: skip
+            inside, ordered = beside.inside, beside.ordered
+        return Comparison(
+            Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(reader, sides[0].jaxpr), inside=inside,
+            ordered=ordered,
+        )  # fmt: skip
+    at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
+    words = f"output {said.output}{at}: {said.operands}"
+    if size <= WITNESSED and not too_large:
+        beside = _sampled(sides, inputs, reader, points, outputs, tick, hint=False)
+        if beside.verdict is Verdict.SAMPLED:
+            return replace(
+                beside, verdict=Verdict.UNKNOWN, operands=words,
+                reason=f"no difference at {beside.points} points of a field, and relations show one: {words}",
+            )  # fmt: skip
+        if beside.verdict is Verdict.REFUTED:
+            return replace(beside, operands=words)
+    return Comparison(
+        Verdict.REFUTED, words, notes=notes, decided_by=RELATIONS, operands=words, differs=(said.output, said.element)
+    )  # fmt: skip
+
+
+def _sampled(
+    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    tick: Callable[[str], None], hint: bool = True,
+) -> Comparison:  # fmt: skip
+    """What points say. hint: whether it is looked for where they differ, which takes many walks."""
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
-    found = _compare(sides, inputs, reader, points, outputs, tick)
+    found = _compare(sides, inputs, reader, points, outputs, tick, hint)
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
@@ -156,7 +217,8 @@ def compare(
     for draw, spans in enumerate(draws):
         rng = np.random.default_rng((17, draw))
         chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
-        again = replace(_compare(sides, chosen, reader, points, outputs, tick), drawn=said, inside=False, ordered=False)
+        again = _compare(sides, chosen, reader, points, outputs, tick, hint)
+        again = replace(again, drawn=said, inside=False, ordered=False)
         if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
             # they are places, and nobody says that every number of their type is one
             continue
@@ -185,7 +247,7 @@ def _given(i: Input, rng: np.random.Generator, span: tuple[int, int]) -> Input:
 
 def _compare(
     sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
-    tick: Callable[[str], None],
+    tick: Callable[[str], None], hint: bool,
 ) -> Comparison:  # fmt: skip
     said = _at_points(sides, inputs, reader, points, outputs, tick)
     tick("float64")
@@ -211,7 +273,7 @@ def _compare(
             tick("what reaches the element")
             return Comparison(
                 Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms,
-                hint=_hint(sides, inputs, reader, outputs, shown.first),
+                hint=_hint(sides, inputs, reader, outputs, shown.first) if hint else "",
             )  # fmt: skip
         why = (
             shown.reason

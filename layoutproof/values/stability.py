@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
@@ -91,6 +92,19 @@ class Audit:
             for (place, dtype, _), terms in sorted(self.sums.items(), key=lambda kept: (*map(str, kept[0]), kept[1]))
         ]
         return tuple(exponents), tuple(sums)
+
+
+def sums_in(reader: Any, jaxpr: Any) -> tuple[Sum, ...]:
+    """The sums of a jaxpr and of those inside it, without a walk."""
+    audit, on, todo = Audit(), SimpleNamespace(reader=reader), [jaxpr]
+    while todo:
+        inner, _ = reader.opened(todo.pop())
+        audit.body(on, inner)
+        for equation in inner.eqns:
+            for value in equation.params.values():
+                several = value if isinstance(value, tuple | list) else (value,)
+                todo += [v for v in several if hasattr(v, "eqns") or hasattr(getattr(v, "jaxpr", None), "eqns")]
+    return audit.found()[1]
 
 
 def _roundoff(dtype: Any) -> float:

@@ -50,7 +50,7 @@ def test_blocks_of_a_table_that_is_computed_of_given_integers() -> None:
     right = lp.same(grouped(0), blocks_of([0, 2, 2, 3]), SIZES, X)
     assert right.verdict.value == "sampled", right.reason
     seen = [f for f in right.premises if f.decided_by == "walk"]
-    assert {f.question for f in seen} == {"blocks_in_bounds", "table_reads"}
+    assert {f.question for f in seen} == {"blocks_in_bounds"}
     assert lp.same(grouped(0), blocks_of([0, 2, 3, 3]), SIZES, X).verdict.value == "refuted"
     outside = lp.same(lambda s, x: grouped(1)(s, x)[:8], lambda s, x: x[8:16], SIZES, X)
     assert outside.verdict.value == "unknown"

@@ -44,9 +44,10 @@ def command(
 ) -> int:
     """Compare the values of a function with those of a reference.
 
-    Both are traced on shapes and walked over at random points of prime fields: no device, no tolerance. Sampled: no
-    difference at these points, over the reals, at these sizes; that is not proved. Refuted: an element differs, shown
-    on float64. Exit code 0 sampled, 1 refuted, 3 unknown.
+    Both are traced on shapes. Sums of products are compared as relations, which prove; the rest is walked over at
+    random points of prime fields: no device, no tolerance. Sampled: no difference at these points, over the reals, at
+    these sizes; that is not proved. Refuted: an element differs, shown on float64. Exit code 0 proved or sampled, 1
+    refuted, 3 unknown.
 
     \b
     Example:

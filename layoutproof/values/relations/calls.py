@@ -1,0 +1,211 @@
+"""A Pallas call: its body read once, for a program with names for its ids, as what it makes of its memory.
+
+Windows are as in `values.kernels`: what a block of the array holds, undefined beyond its end; a window of an output is
+undefined whenever its block changes, and written back, as far as the array goes, by the last program that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.values import Index, Value, dims_of
+from layoutproof.bodies.values import number as single
+from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
+from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum, added
+from layoutproof.core.term import ZERO, Term
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
+from layoutproof.values.elementwise import kind_of
+from layoutproof.values.kernels import _block_of
+from layoutproof.values.relations.arrays import Array, bounded
+from layoutproof.values.relations.reading import Reading, reference_of
+
+LARGEST = 2**30
+"""Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
+
+
+def _bounds(extent: Term) -> tuple[int, int]:
+    """The least and the greatest number that an extent may be."""
+    names = dict.fromkeys(extent.names(), Interval(1, LARGEST))
+    low, high = ends(extent.evaluate(names, IntervalNumbers()))
+    return max(int(low), 0), int(high)
+
+
+def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
+    """Of each dimension of an array: (kind, where the block starts)."""
+    inner, _ = on.reader.opened(block.index_map_jaxpr)
+    dtype = np.dtype(np.int32)
+    given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
+    if len(inner.invars) > len(given):
+        raise UnsupportedOp("a call whose blocks tables choose")
+    found = iter(on.run(block.index_map_jaxpr, given[: len(inner.invars)]))
+    result = []
+    for entry in block.block_shape:
+        kind, extent, low = _block_of(entry)
+        at = next(found).number()
+        if kind == "blocked":
+            at = fold("*", at, Term("int", extent))
+        elif kind == "element":
+            at = linear([(1, at)], -low)
+        elif kind != "squeezed":
+            raise UnsupportedOp(f"a block dimension {kind}")
+        result.append((kind, at))
+    return result
+
+
+def _within(term: Term, extent: Any) -> Term:
+    last = extent if isinstance(extent, Term) else Term("int", extent)
+    return fold("and", fold("<=", ZERO, term), fold("<", term, last))
+
+
+def _window(array: Array, starts: Sequence[tuple[str, Term]], dims: tuple[Any, ...]) -> Array:
+    """What a program sees of an input."""
+
+    def element(index: Index) -> Sum:
+        inner = iter(index)
+        at = tuple(
+            start if kind == "squeezed" else linear([(1, start), (1, next(inner))]) for kind, start in starts
+        )  # fmt: skip
+        parts = [_within(term, n) for term, n in zip(at, array.dims, strict=True)]
+        there = all_of(parts)
+        beyond = tuple(Monomial(when=(negation(part),)) for part in parts if part is not TRUE)
+        return added(array.sum(at).under(there), Sum((), beyond))
+
+    return Array(dims, array.dtype, element)
+
+
+def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term]) -> Array:
+    """What memory holds when a program begins."""
+
+    def element(index: Index) -> Sum:
+        held = (Monomial(factors=(Factor(source, (*index, *ids)),)),)
+        return Sum(held, held)
+
+    return Array(dims, dtype, element)
+
+
+def _cells(on: Reading, dims: Sequence[Any]) -> Named:
+    return bounded([on.named("c") for _ in dims], [n if isinstance(n, Term) else Term("int", n) for n in dims])
+
+
+def _index(named: Named) -> tuple[Term, ...]:
+    return tuple(Term("name", name) for name, _ in named)
+
+
+def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    mapping = params["grid_mapping"]
+    kind = type(params.get("compiler_params")).__module__
+    if "gpu" in kind or "triton" in kind:
+        raise UnsupportedOp("a kernel for a GPU")
+    if params.get("input_output_aliases"):
+        raise UnsupportedOp("an output that takes the place of an input")
+    bounds = mapping.num_dynamic_grid_bounds
+    dynamic = iter(value.number() for value in operands[:bounds])
+    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.grid]
+    programs = bounded([on.named("p") for _ in grid], grid)
+    ids = _index(programs)
+    extents = [_bounds(n) for n in grid]
+    spans = [(0, max(high - 1, 0)) for _, high in extents]
+    given = operands[bounds:]
+    tables = mapping.num_index_operands
+    name = on.named("call")
+    inner, _ = on.reader.opened(params["jaxpr"])
+    variables = list(inner.invars)
+    refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
+    blocks = list(mapping.block_mappings)
+    before, on.memory = on.memory, {}
+    outer = on.programs
+    # tables are no memory here: what is loaded from them is a number that nobody knows
+    held: list[tuple[str, Array, tuple[Term, ...] | None]] = []
+    shown: list[tuple[Any, list[tuple[str, Term]], str]] = []
+    for k, (view, variable) in enumerate(zip(refs[tables:], variables[tables:], strict=True)):
+        source = view.reference.name
+        dtype = getattr(variable.aval, "dtype", np.dtype(bool))
+        dims = dims_of(variable.aval)
+        block = blocks[k] if k < len(blocks) else None
+        windowed = block is not None and on.reader.memory_of(
+            getattr(block, "transformed_block_aval", block.block_aval)
+        ) not in ("any", "hbm")  # fmt: skip
+        if block is not None and k < mapping.num_inputs:
+            array = given[tables + k]
+            if isinstance(array, Array):
+                starts = _starts(on, block, ids, spans) if windowed else None
+                on.memory[source] = _window(array, starts, dims) if starts is not None else array
+            continue
+        if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
+            if block is not None:
+                raise UnsupportedOp(f"an output of {dtype}")
+            continue
+        if block is not None and not windowed:
+            raise UnsupportedOp("an output that copies by hand fill")
+        starts = None if block is None else _starts(on, block, ids, spans)
+        on.memory[source] = _memory(f"{source} before", dims, dtype, ids)
+        held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
+        if starts is not None:
+            shown.append((block, starts, source))
+    inputs = {v.reference.name for k, v in enumerate(refs[tables:]) if k < mapping.num_inputs}
+    at_first = {source: on.memory[source] for source in inputs if source in on.memory}
+    on.programs = (ids, grid, spans, extents, _counted(mapping, len(grid)))
+    on.run(params["jaxpr"], refs)
+    if any(on.memory[source] is not array for source, array in at_first.items()):
+        raise UnsupportedOp("a store to an input")
+    states = {}
+    for source, begun, places in held:
+        cells = _cells(on, begun.dims)
+        states[source] = State(
+            f"{source} before", f"{source} after", cells, on.memory[source].sum(_index(cells)), places
+        )  # fmt: skip
+    on.memory, on.programs = before, outer
+    outputs, results = {}, []
+    for block, starts, source in shown:
+        aval = block.array_aval
+        dims = dims_of(aval)
+        element = _cells(on, dims)
+        shows, cell = [], []
+        for (how, start), entry, e in zip(starts, block.block_shape, _index(element), strict=True):
+            if how == "squeezed":
+                shows.append(fold("==", e, start))
+                continue
+            off = linear([(1, e), (-1, start)])
+            shows.append(_within(off, _block_of(entry)[1]))
+            cell.append(off)
+        output = Output(f"{source} out", f"{source} after", element, tuple(shows), tuple(cell))
+        outputs[output.source] = output
+        results.append(_result(output.source, dims, aval.dtype))
+    on.calls.append(Call(programs, states, outputs))
+    return results
+
+
+def _result(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
+    def element(index: Index) -> Sum:
+        held = (Monomial(factors=(Factor(source, index),)),)
+        return Sum(held, held)
+
+    return Array(dims, dtype, element)
+
+
+def _counted(mapping: Any, rank: int) -> tuple[int, ...]:
+    batched = tuple(getattr(mapping, "vmapped_dims", ()) or ())
+    return tuple(k for k in range(rank) if k not in batched)
+
+
+def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
+    def rule(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+        if on.programs is None:
+            raise UnsupportedOp("a program's id outside of a kernel")
+        ids, grid, spans, extents, counted = on.programs
+        axis = counted[int(equation.params["axis"])]
+        return [which(ids[axis], grid[axis], spans[axis], extents[axis], equation.outvars[0].aval.dtype)]
+
+    return rule
+
+
+CALLS: dict[str, Callable[..., list[Any]]] = {
+    "pallas_call": _pallas_call,
+    "program_id": _program(lambda at, n, span, extent, dtype: single(at, dtype, span)),
+    "num_programs": _program(lambda at, n, span, extent, dtype: single(n, dtype, extent)),
+}

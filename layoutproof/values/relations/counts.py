@@ -1,0 +1,201 @@
+"""The operands of one element, counted on plain integers: the replay of what relations say.
+
+Programs are gone through backwards from the last one that shows the element, conditions and places are evaluated as
+they are written. Nothing of it is shared with isl but the sums of products themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.numbers import INTS
+from layoutproof.core.products import Call, Monomial, Output, State, Sum
+from layoutproof.core.term import Term
+from layoutproof.solvers.arrays import ArrayNumbers
+from layoutproof.solvers.interval import Interval, IntervalNumbers
+
+Operand = tuple[str, tuple[int, ...]]
+Count = Counter[tuple[Operand, ...]]
+
+MOST_TERMS, MOST_PROGRAMS = 2**20, 20_000
+"""Products of one element, and programs that are gone through, on plain integers."""
+ARRAYS = ArrayNumbers(np)
+
+
+class Counts:
+    """Counts of one function. sizes: what its names for sizes are."""
+
+    def __init__(self, calls: Sequence[Call], sizes: Mapping[str, int]) -> None:
+        self.sizes = dict(sizes)
+        self.outputs: dict[str, tuple[Call, Output]] = {}
+        self.states: dict[str, tuple[Call, State, bool]] = {}
+        for call in calls:
+            self.outputs |= {o.source: (call, o) for o in call.outputs.values()}
+            for state in call.states.values():
+                self.states |= {state.before: (call, state, False), state.after: (call, state, True)}
+        self.gone = 0
+        self._known: dict[Operand, tuple[Any, bool]] = {}
+
+    def element(self, whole: Sum, names: Mapping[str, int]) -> tuple[Any, bool]:
+        """One element: how often each product stands in it (as a rational), and whether it is undefined."""
+        names = {**self.sizes, **names}
+        total: Any = Counter()
+        for m in whole.numbers:
+            self._count(total, m, names)
+        return total, any(self._undefined(m, names) for m in whole.undefined)
+
+    def _choices(self, m: Monomial, names: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
+        """The choices of bound names for which the conditions hold: (how many, every name as an array)."""
+        extents = [int(extent.evaluate(names, INTS)) for _, extent in m.bound]
+        many = prod(extents)
+        if many > MOST_TERMS:
+            raise Unsupported(f"{many:,} products of one element, more than {MOST_TERMS:,}")
+        self.gone += 1
+        if self.gone > 40 * MOST_PROGRAMS:
+            raise Unsupported("more steps than are counted on plain integers")
+        if not m.bound:
+            return int(all(bool(c.evaluate(names, INTS)) for c in m.when)), dict(names)
+        rows = np.indices(extents, np.int64).reshape(len(extents), -1)
+        every = {**names, **{name: row for (name, _), row in zip(m.bound, rows, strict=True)}}
+        held = np.ones(many, bool)
+        for c in m.when:
+            held &= np.asarray(c.evaluate(every, ARRAYS), bool)
+        return int(held.sum()), {n: v[held] if isinstance(v, np.ndarray) else v for n, v in every.items()}
+
+    def _places(self, index: Sequence[Term], many: int, every: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        columns = [np.broadcast_to(np.asarray(t.evaluate(every, ARRAYS), np.int64), (many,)).tolist() for t in index]
+        return list(zip(*columns, strict=True)) if columns else [()] * many
+
+    def _count(self, total: Any, m: Monomial, names: Mapping[str, int]) -> None:
+        many, every = self._choices(m, names)
+        if not many:
+            return
+        rows = [[(f.source, at) for at in self._places(f.index, many, every)] for f in m.factors]
+        for operands in zip(*rows, strict=True) if rows else [()] * many:
+            for key, count in self._expanded(operands):
+                total[key] += m.coefficient * count
+
+    def _expanded(self, operands: Sequence[Operand]) -> Iterator[tuple[tuple[Operand, ...], Any]]:
+        """A product whose operands may be sums themselves."""
+        if not any(source in self.outputs or source in self.states for source, _ in operands):
+            yield tuple(sorted(operands)), 1
+            return
+        first, *rest = operands
+        inner = (
+            self._value(first)[0].items() if first[0] in self.outputs or first[0] in self.states else [((first,), 1)]
+        )
+        for key, count in inner:
+            for other, times in self._expanded(rest) if rest else [((), 1)]:
+                yield tuple(sorted((*key, *other))), count * times
+
+    def _undefined(self, m: Monomial, names: Mapping[str, int]) -> bool:
+        many, every = self._choices(m, names)
+        if not many:
+            return False
+        if not m.factors:
+            return True
+        return any(
+            self._value((f.source, at))[1]
+            for f in m.factors if f.source in self.outputs or f.source in self.states
+            for at in self._places(f.index, many, every)
+        )  # fmt: skip
+
+    def _value(self, operand: Operand) -> tuple[Any, bool]:
+        if operand not in self._known:
+            source, at = operand
+            self._known[operand] = (
+                self._output(*self.outputs[source], at) if source in self.outputs
+                else self._memory(*self.states[source], at)
+            )  # fmt: skip
+        return self._known[operand]
+
+    def _output(self, call: Call, output: Output, at: tuple[int, ...]) -> tuple[Any, bool]:
+        names: dict[str, int] = {**self.sizes, **dict(zip([n for n, _ in output.element], at, strict=True))}
+        program = self._last(call, output, names, ())
+        if program is None:
+            return Counter(), True
+        names |= dict(zip([n for n, _ in call.programs], program, strict=True))
+        cell = tuple(int(t.evaluate(names, INTS)) for t in output.cell)
+        return self._value((output.state, (*cell, *program)))
+
+    def _last(self, call: Call, output: Output, names: Mapping[str, int], chosen: tuple[int, ...]) -> Any:
+        """The last program that shows an element, of those that begin with some ids."""
+        extents = self._grid(call)
+        ids: dict[str, Any] = {}
+        for k, (name, _) in enumerate(call.programs):
+            ids[name] = chosen[k] if k < len(chosen) else Interval(0, max(extents[k] - 1, 0))
+        on = IntervalNumbers()
+        if 0 in extents or any(c.evaluate({**names, **ids}, on) is False for c in output.shows):
+            return None
+        if len(chosen) == len(extents):
+            return chosen
+        self.gone += 1
+        if self.gone > 40 * MOST_PROGRAMS:
+            raise Unsupported("more steps than are counted on plain integers")
+        for k in range(extents[len(chosen)] - 1, -1, -1):
+            found = self._last(call, output, names, (*chosen, k))
+            if found is not None:
+                return found
+        return None
+
+    def _grid(self, call: Call) -> list[int]:
+        return [int(extent.evaluate(self.sizes, INTS)) for _, extent in call.programs]
+
+    def _memory(self, call: Call, state: State, after: bool, at: tuple[int, ...]) -> tuple[Any, bool]:
+        cell, program = at[: len(state.cells)], list(at[len(state.cells) :])
+        extents = self._grid(call)
+        total: Any = Counter()
+        counts, asks, undefined, steps = True, True, False, 0
+        names = dict(zip([n for n, _ in state.cells], cell, strict=True))
+
+        def ids() -> dict[str, int]:
+            return {**self.sizes, **names, **dict(zip([n for n, _ in call.programs], program, strict=True))}
+
+        def shown() -> tuple[int, ...]:
+            return tuple(int(t.evaluate(ids(), INTS)) for t in state.starts or ())
+
+        def back() -> bool:
+            """Goes to the program before; False where memory is undefined when this one begins."""
+            starts = shown()
+            for k in range(len(extents) - 1, -1, -1):
+                if program[k]:
+                    program[k] -= 1
+                    return starts == shown()
+                program[k] = extents[k] - 1
+            return False
+
+        if not after and not back():
+            return Counter(), True
+        while True:
+            steps += 1
+            if steps > MOST_PROGRAMS:
+                raise Unsupported(f"more than {MOST_PROGRAMS:,} programs to go through on plain integers")
+            here, kept, lost = ids(), False, False
+            for m in state.sum.numbers if counts else ():
+                if any(f.source == state.before for f in m.factors):
+                    kept = kept or bool(self._choices(m, here)[0])
+                else:
+                    self._count(total, m, here)
+            for m in state.sum.undefined if asks else ():
+                if any(f.source == state.before for f in m.factors):
+                    lost = lost or bool(self._choices(m, here)[0])
+                else:
+                    undefined = undefined or self._undefined(m, here)
+            counts, asks = kept, lost
+            if undefined or not (counts or asks):
+                return total, undefined
+            if not back():
+                return total, undefined or asks
+
+
+def differences(ours: Any, theirs: Any) -> list[tuple[tuple[Operand, ...], Fraction, Fraction]]:
+    """The products that do not stand equally often in two elements: (product, in the first, in the second)."""
+    keys = sorted(k for k in {*ours, *theirs} if ours[k] != theirs[k])
+    return [(key, Fraction(ours[key]), Fraction(theirs[key])) for key in keys]

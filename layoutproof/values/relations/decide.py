@@ -1,0 +1,138 @@
+"""Whether two jaxprs are equal as sums of products, for all elements, and what differs at the smallest one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import Access
+from layoutproof.bodies.values import Value
+from layoutproof.core.budget import budget
+from layoutproof.core.errors import Undecided, failure
+from layoutproof.core.products import Factor, Monomial, Sum
+from layoutproof.core.term import Term
+from layoutproof.values.elementwise import kind_of
+from layoutproof.values.relations.arrays import Array
+from layoutproof.values.relations.calls import CALLS
+from layoutproof.values.relations.counts import Counts, Operand, differences
+from layoutproof.values.relations.reading import Reading
+
+STEPS = 2_000_000
+"""The budget for reading and deciding one pair."""
+
+
+@dataclass(frozen=True)
+class Related:
+    """What relations say of a pair.
+
+    same: None where they do not decide it, and `reason` says why.  output, element: where the two differ first.
+    operands: what differs there, in words; counted on plain integers.  conversions: of floats, that change nothing.
+    """
+
+    same: bool | None
+    reason: str = ""
+    output: int = 0
+    element: tuple[int, ...] = ()
+    operands: str = ""
+    conversions: tuple[tuple[str, str], ...] = ()
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+class _Side:
+    """One function, read."""
+
+    def __init__(self, jaxpr: Any, inputs: Sequence[Any], reader: Any) -> None:
+        self.on = Reading(reader, CALLS)
+        self.outputs = self.on.run(jaxpr, [_given(i.name, i) for i in inputs])
+        # copies, semaphores, and memory that is not followed here
+        other = next((e for e in self.on.effects if not isinstance(e, Access) or e.kind != "read"), None)
+        if other is not None:
+            self.on.refused.setdefault((f"a {type(other).__name__.lower()} by hand", other.spot.source))
+        if self.on.refused:
+            what, place = next(iter(self.on.refused))
+            raise UnsupportedOp(f"{what} at {place}" if place and place not in what else what)
+
+
+def _given(name: str, i: Any) -> Value:
+    """An argument: an array of which each element is itself."""
+    if kind_of(i.dtype) != "f":
+        return Value(tuple(i.shape), i.dtype, f"what {name} holds")
+
+    def element(index: tuple[Term, ...]) -> Sum:
+        return Sum((Monomial(factors=(Factor(name, index),)),))
+
+    return Array(tuple(i.shape), i.dtype, element)
+
+
+def related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> Related:
+    """Whether two jaxprs of the same inputs have outputs that are the same sums of the same products.
+
+    sides, inputs, reader, outputs: as of `values.compare.compare`.
+    """
+    try:
+        with budget(STEPS):
+            return _related(sides, inputs, reader, outputs)
+    except (UnsupportedOp, Undecided) as problem:
+        return Related(None, str(problem))
+    except Exception as error:
+        # a form of an operation that nobody has read: it is not decided, with our own words for it
+        return Related(None, failure(error))
+
+
+def _related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> Related:
+    from layoutproof.solvers.isl.multisets import difference
+
+    ours, theirs = (_Side(jaxpr, inputs, reader) for jaxpr in sides)
+    conversions = tuple(sorted(ours.on.conversions | theirs.on.conversions))
+    for k in range(len(ours.outputs)) if outputs is None else outputs:
+        one, other = ours.outputs[k], theirs.outputs[k]
+        if not isinstance(one, Array) or not isinstance(other, Array):
+            raise UnsupportedOp(f"output {k}, which holds no floats")
+        if 0 in one.dims:
+            continue
+        element = tuple(
+            (f"element {d}", n if isinstance(n, Term) else Term("int", n)) for d, n in enumerate(one.dims)
+        )  # fmt: skip
+        index = tuple(Term("name", name) for name, _ in element)
+        sums = one.sum(index), other.sum(index)
+        found = difference(element, (sums[0], ours.on.calls), (sums[1], theirs.on.calls))
+        if found is None:
+            continue
+        if found.undefined == "theirs":
+            raise UnsupportedOp("a reference with an undefined element")
+        at = dict(zip([name for name, _ in element], found.element, strict=True))
+        counts = [
+            Counts(side.on.calls, {}).element(whole, at) for side, whole in zip((ours, theirs), sums, strict=True)
+        ]  # fmt: skip
+        said = _said(counts, tuple(zip(found.sources, found.places, strict=True)))
+        if not said:
+            raise UnsupportedOp("a difference of relations that plain integers do not show")
+        return Related(False, "", k, found.element, said, conversions)
+    return Related(True, conversions=conversions)
+
+
+def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str:
+    """What differs at an element, in words; "" where nothing does."""
+    (ours, undefined), (theirs, theirs_undefined) = counts
+    if theirs_undefined:
+        return ""
+    if undefined:
+        return "it holds what nobody wrote"
+    found = differences(ours, theirs)
+    if not found:
+        return ""
+    key, mine, right = next((f for f in found if f[0] == tuple(sorted(asked))), found[0])
+    product = " * ".join(f"{source}[{', '.join(map(str, at))}]" if at else source for source, at in key) or "a constant"
+    more = f"; {len(found):,} products differ there" if len(found) > 1 else ""
+    if not mine:
+        return f"{product} is missing, which the reference has {_times(right)}{more}"
+    if not right:
+        return f"{product} is extra, {_times(mine)}, which the reference has not{more}"
+    return f"{product} is there {_times(mine)}, and in the reference {_times(right)}{more}"
+
+
+def _times(count: Fraction) -> str:
+    return "once" if count == 1 else "twice" if count == 2 else f"{count} times"
