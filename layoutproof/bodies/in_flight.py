@@ -706,10 +706,11 @@ def _running(slot: Slot, flight: Flight) -> bool:
 
 
 def _array(kernel: Kernel, name: str) -> str:
-    """One name for references that share a buffer."""
+    """One name for references that share a buffer; a window is a buffer of its own."""
     for source, target in kernel.aliases:
         if source >= 0 and kernel.inputs[source].name == name:
-            return kernel.outputs[target].name
+            operand, output = kernel.inputs[source], kernel.outputs[target]
+            return output.name if operand.windowed == output.windowed else name
     return name
 
 

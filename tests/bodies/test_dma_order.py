@@ -783,3 +783,46 @@ def test_places_that_a_table_holds_once_are_apart_where_their_entries_are(
             copy.wait()
 
     assert _of_a_table(body, "0 <= prefetch0 < 4", assumed) is verdict
+
+
+@pytest.mark.parametrize(
+    ("ahead", "back", "verdict"),
+    [
+        (0, 0, Verdict.PROVED),
+        # later programs have not written yet
+        (1, 0, Verdict.PROVED),
+        (0, 1, Verdict.REFUTED),
+        # what has gone out before the last step is there; whether that is meant nobody knows
+        (0, 2, Verdict.UNKNOWN),
+    ],
+)
+def test_an_input_that_has_the_buffer_of_an_output_with_windows(ahead: int, back: int, verdict: Verdict) -> None:
+    """Each program copies a block of the array in whose place its output's blocks are written back."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+        block = jnp.minimum(i + ahead, 5) if ahead else jnp.where(i < back, i, i - back)
+        copy = pltpu.make_async_copy(x.at[pl.ds(block * 8, 8)], buf, sem)
+        copy.start()
+        # the window is no part of the array that the copy reads
+        o[...] = jnp.zeros_like(o)
+        copy.wait()
+        o[...] = buf[...] + 1
+
+    rows = jax.ShapeDtypeStruct((48, 128), jnp.float32)
+    call = pl.pallas_call(
+        body,
+        grid=(6,),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=rows,
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+        input_output_aliases={0: 0},
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("arbitrary",)),
+    )
+    (kernel,) = kernels_of(call, (rows,))
+    assert isinstance(kernel, Kernel)
+    worst = min(judge(kernel, names=["dma_order"]), key=lambda f: f.verdict)
+    assert worst.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert worst.counterexample == {"first": (1,), "second": (0,), "element": (0, 0)}

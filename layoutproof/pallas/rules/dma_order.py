@@ -8,6 +8,7 @@ Refuted by: the first program and iteration at which it goes wrong, with the ele
 Asked of the programs in their order on one core. Bytes are counted, per slot of a semaphore: one wait may take those of
 many copies, and its address counts for nothing. While any byte of a slot is not waited for, any copy on it may run.
 A scope (`run_scoped`) ends with nothing in flight into its memory or out of it, and with its semaphores at 0.
+Nor is a block of an output copied from an input that has its buffer while the pipeline writes that block back.
 Example: `copy.start(); o_ref[...] = buf[...]; copy.wait()` reads `buf` while the copy into it is in flight.
 Unknown: copies to and signals from other devices, barriers, semaphores handed from one kernel to another, slots that
 data choose, and loops whose number of iterations data choose, where an iteration leaves something in flight.
@@ -19,16 +20,24 @@ Limits: Copies and semaphores of one program and its iterations; remote copies a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import prod
 from typing import Any
 
-from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
 from layoutproof.bodies.in_flight import Problem, Walk, walked
+from layoutproof.bodies.order import names, start_of
+from layoutproof.bodies.touched import any_element
 from layoutproof.core.errors import Undecided
-from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.core.folding import any_of, fold, linear
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, Verdict
+from layoutproof.core.term import ONE, Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
 BODY = True
@@ -45,20 +54,24 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)
+    found += _written_back(kernel, body, moving)
     figures: dict[str, object] = {
         "copies": sum(isinstance(e, Copy) for e in moving),
         "waits": sum(isinstance(e, Wait) for e in moving),
     }
     if not moving:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
-    return (_walked(kernel, body, figures),)
+    return (_walked(kernel, body, figures), *found)
 
 
 def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
-    moved = {e.target.reference.name for e in moving if isinstance(e, Copy)}
-    moved |= {e.source.reference.name for e in moving if isinstance(e, Copy)}
+    copies = [e for e in moving if isinstance(e, Copy)]
+    moved = {view.reference.name for e in copies for view in (e.source, e.target)}
     for a, b in kernel.aliases:
         pair = [kernel.inputs[a], kernel.outputs[b]] if a >= 0 else []
+        if _read_by_hand(kernel, a, b) and not any(pair[0].name == e.target.reference.name for e in copies):
+            # what it reads there is asked of the order of programs
+            continue
         if moved & {o.name for o in pair} and any(o.windowed for o in pair):
             reason = "shares its buffer with an operand that has windows: not modelled"
             yield Obligation(kernel.outputs[b].name, undecided(reason), source=kernel.source)
@@ -76,6 +89,73 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
             continue
         yield Obligation(name, undecided(reason), source=effect.spot.source)
         return
+
+
+def _read_by_hand(kernel: Kernel, source: int, result: int) -> bool:
+    """Whether an input that the body copies from shares its buffer with an output of plain windows, in order."""
+    if source < 0 or kernel.inputs[source].windowed or not kernel.outputs[result].windowed:
+        return False
+    output = kernel.outputs[result]
+    plain = all(b.kind in ("blocked", "squeezed") and type(b.size) is int for b in output.block)
+    in_order = kernel.platform == "tpu" and not any(kernel.grid[k] != 1 for k in kernel.parallel())
+    return plain and in_order and not reads(output.terms()) and all(type(n) is int for n in kernel.grid)
+
+
+def _written_back(kernel: Kernel, body: Body, moving: list[Any]) -> list[Obligation]:
+    """What is copied from an input is not what a block of an output that has its buffer was, written back meanwhile.
+
+    The block of one visit goes out while the next one runs. What went out before that is there; that nobody reads it is
+    proved, and where somebody does it is left open whether that is meant.
+    """
+    found = []
+    pair = beside(kernel, body)
+    for source, result in kernel.aliases:
+        if not _read_by_hand(kernel, source, result):
+            continue
+        operand, output = kernel.inputs[source], kernel.outputs[result]
+        for copy in (e for e in moving if isinstance(e, Copy) and e.source.reference.name == operand.name):
+            try:
+                found.append(_against_blocks(kernel, pair, copy, output))
+            except Undecided as lost:
+                reason = f"whether what is copied from {operand.name} was written back depends on {lost}"
+                found.append(Obligation(operand.name, undecided(reason), source=copy.spot.source))
+    return found
+
+
+def _against_blocks(kernel: Kernel, pair: Beside, copy: Copy, output: Operand) -> Obligation:
+    name = copy.source.reference.name
+    element = any_element(copy.source, "at")
+    steps = [prod(int(n) for n in kernel.grid[k + 1 :]) for k in range(len(kernel.grid))]
+    reader = linear([(by, term) for by, term in zip(steps, names(kernel), strict=True)])
+    writer = pair.other(reader)
+    other_block = any_of([fold("!=", term, pair.other(term)) for term in output.index])
+    inside = []
+    for k, (block, place) in enumerate(zip(output.block, element.place, strict=True)):
+        start = pair.other(start_of(output, k))
+        size = Term("int", 1 if block.kind == "squeezed" else int(block.size))
+        inside += [fold("<=", start, place), fold("<", place, fold("+", start, size))]
+
+    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+        where = [value(entry) for entry in element.place]
+        who = f"program {at['first']} copies element {where} of {name}, of the block of {output.name}"
+        return f"{who} that program {at['second']} leaves: it may be written back at the same time"
+
+    def of(order: Term) -> Asked:
+        condition = [*copy.spot.path, element.condition, order, other_block, *inside]
+        loops, elements = copy.spot.loops, element.names
+        return asked(
+            kernel, pair.body, condition, loops, elements, explain, programs=pair.programs, place=element.place
+        )
+
+    before, at_once = of(fold("<", writer, reader)), of(fold("==", fold("+", writer, ONE), reader))
+    open_ = {Verdict.REFUTED: f"{name} is read where a program before has written {output.name}: whether that is meant"}
+    source = copy.spot.source
+    hint = "look at the alias: a program may read the block that it writes, and those of later programs"
+    told = replace(at_once, claim=replace(at_once.claim, hint=lambda at, on: hint))
+    race = about(name, told, source, f"whether a block of {output.name} is written back while it is read")
+    return Obligation(
+        name, before.claim, bool(before.tables), source=source, leaves_open=open_, tables=before.tables, graver=(race,)
+    )
 
 
 def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligation:
