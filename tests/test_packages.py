@@ -43,7 +43,7 @@ PACKAGES: dict[str, set[str]] = {
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "kernel", "messages", "pallas", "questions"},
     "tilings": {
-        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "pictures", "questions",
+        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "questions",
         "registry", "solvers", "specs",
     },
     "changes": {

@@ -104,13 +104,6 @@ class Found(Answer):
         """What `layoutproof search --json` prints."""
         return {**self.answer.as_json(), "target_assumed": bool(self.assumed), "written": []}
 
-    def png(self) -> bytes | None:
-        """The cost over two variables, and the Pareto front, as PNG; None where nothing was found.
-
-        Raises LayoutError where it is not about tilings of a declared kernel, and without the extra [viz].
-        """
-        return problems.picture(self.answer)
-
 
 def search(
     problem: str | PathLike[str] | Mapping[str, Any],

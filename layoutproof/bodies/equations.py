@@ -154,13 +154,6 @@ class Reshaped:
 
 
 @dataclass(frozen=True, slots=True)
-class Transposed:
-    """A view whose dimension k is dimension `permutation[k]` of what it is of."""
-
-    permutation: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Bitcast:
     """A view as elements of another type: rows that share a word become rows of the other width."""
 

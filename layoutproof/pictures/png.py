@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from layoutproof.compiler.workers import apart
 from layoutproof.core.errors import LayoutError
@@ -15,24 +14,17 @@ from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, INK_ON_FILL, LIGHT, Theme, fill
 from layoutproof.pictures.scene import Box, Words, scene_of
 
-T = TypeVar("T")
-
 
 def png_image(drawing: Drawing, dark: bool = False) -> bytes:
-    """The picture as PNG. Raises LayoutError when matplotlib is not installed."""
-    return png_of(partial(_figure_of, dark=dark), drawing)
-
-
-def png_of(figure_of: Callable[[T], Any], of: T) -> bytes:
-    """A figure of matplotlib as PNG. Raises LayoutError when matplotlib is not installed.
+    """The picture as PNG. Raises LayoutError when matplotlib is not installed.
 
     When it is imported matplotlib reads the matplotlibrc of the current folder, which may be a stranger's: a pipe, no
     text, settings of theirs. So this happens in a process of its own that runs where only this package has files.
     """
-    return apart(partial(_saved, figure_of), of, str(Path(__file__).parent))
+    return apart(partial(_saved, dark=dark), drawing, str(Path(__file__).parent))
 
 
-def _saved(figure_of: Callable[[T], Any], of: T) -> bytes:
+def _saved(drawing: Drawing, dark: bool) -> bytes:
     try:
         from matplotlib import style
     except ImportError:
@@ -40,7 +32,7 @@ def _saved(figure_of: Callable[[T], Any], of: T) -> bytes:
     file = io.BytesIO()
     # the same picture for everyone, whatever settings are their own
     with style.context("default"), warnings.catch_warnings():
-        figure = figure_of(of)
+        figure = _figure_of(drawing, dark)
         warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
         figure.savefig(file, format="png")
     return file.getvalue()

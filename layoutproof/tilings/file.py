@@ -175,15 +175,3 @@ def answer(
         from layoutproof.tilings import arrays_file
 
         return arrays_file.answer(problem, best, effort)
-
-
-def picture(answer: Answer) -> bytes | None:
-    """The answer as a PNG, None where nothing was found.
-
-    LayoutError where it is not about tilings of a declared kernel, and as `tilings_picture.png` says.
-    """
-    if not isinstance(answer, TilingsAnswer):
-        raise LayoutError("--png draws tilings of a declared kernel; this file has none")
-    from layoutproof.tilings.tilings_picture import png
-
-    return png(answer.tilings) if answer.tilings.progress.found else None

@@ -122,11 +122,6 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
     return (*found, (VMEM,))
 
 
-def can_be_met(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> bool | None:
-    """Whether some candidate meets these conditions; None = unknown within the budget."""
-    return Questions(problem, effort).met(kept)
-
-
 def least_vmem(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> int | None:
     """The least VMEM, in bytes, with which some candidate meets these conditions; None where that is not known."""
     relaxed, _ = _relaxed(problem, kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import json
 import re
 from pathlib import Path
@@ -290,13 +289,12 @@ def test_wrong_usage(run: Any) -> None:
     assert run(write("- 1\n"))[0] == 2
 
 
-@pytest.mark.parametrize("option", ["--pareto", "--png=x.png", "--prune=c.json", "--compile"])
+@pytest.mark.parametrize("option", ["--pareto", "--prune=c.json", "--compile"])
 def test_options_that_do_not_belong_to_arrays(run: Any, option: str) -> None:
     write("[{}]", "c.json")
     code, _, err = run(SPECS / "array_layouts.yaml", option)
     assert code == 2
     assert option.partition("=")[0] in err
-    assert not Path("x.png").exists()
 
 
 @pytest.mark.parametrize("name", ["array_layouts", "padding", "sharding"])
@@ -354,82 +352,6 @@ def test_files_about_functions(run: Any) -> None:
     assert "bm = 100 is not among its values" in found["dropped"][0]["reason"]
     code, out, _ = run(write(text), "--prune", "c.json")
     assert "1 of 2 candidates are kept" in out
-
-
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")
-def test_a_picture(run: Any) -> None:
-    code, out, _ = run(write(SMALL), "--png", "x.png", "--pareto")
-    assert code == 0
-    assert out.rstrip().endswith("x.png")
-    both = Path("x.png").read_bytes()
-    assert both.startswith(b"\x89PNG")
-    run(write(SMALL), "--png", "x.png")
-    one = Path("x.png").read_bytes()
-    # twice as wide with the front beside it
-    assert int.from_bytes(both[16:20], "big") > 1.5 * int.from_bytes(one[16:20], "big")
-    code, out, _ = run(SPECS / "infeasible.yaml", "--png", "y.png")
-    assert code == 1
-    assert out.rstrip().endswith("nothing to draw")
-    code, _, err = run(SPECS / "layer_norm.yaml", "--png", "y.png")
-    assert code == 2
-    assert "two variables" in err
-    assert not Path("y.png").exists()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")
-@pytest.mark.parametrize("cost", ["", "cost: bytes * 10**9\n", "cost: 1000000 + steps\n"])
-def test_labels_of_a_picture_can_be_read(cost: str) -> None:
-    """Numbers are digits, never the source of a formula; no label lies on another, or outside of the picture."""
-    from layoutproof.specs.positions import read_yaml
-    from layoutproof.tilings.read import read_problem
-    from layoutproof.tilings.solve import solve
-    from layoutproof.tilings.tilings_picture import figure_of
-
-    tuned = "tune: {bm: {from: 8, to: 1024, multiple_of: 8}, bn: {from: 128, powers_of: 2}, bk: [256]}\nflops:"
-    text = SMALL[: SMALL.index("tune:")] + tuned + SMALL[SMALL.index("flops:") + len("flops:") :]
-    text = text.replace("N: 1024", "N: 1048576").replace("search: matmul", f"search: matmul $of$ {'many words ' * 9}")
-    figure = figure_of(solve(read_problem(read_yaml(text + cost.replace("10**9", "1000000000"))), best=1, pareto=True))
-    figure.canvas.draw()
-    whole = figure.bbox
-    labels = [axes.title for axes in figure.axes]
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        shown = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-        inside = [tick.label1 if tick.label1.get_visible() else tick.label2 for tick in shown]
-        inside = [label for label in inside if label.get_text()]
-        assert axis.get_minorticklocs().size == 0
-        for t in inside:
-            assert re.fullmatch(r"-?[0-9.]+(e\+[0-9]+)?", t.get_text())
-        # turned by 45 degrees a label is as high as it is wide, so its own line is what it covers
-        spans = sorted((t.get_window_extent().x1, t.get_window_extent().y1) for t in inside)
-        assert all(max(b[0] - a[0], abs(b[1] - a[1])) > 8 for a, b in itertools.pairwise(spans))
-        labels += [axis.label]
-    assert "$of$" in figure.get_suptitle()
-    for label in (t for t in labels if t.get_text()):
-        box = label.get_window_extent()
-        assert whole.x0 <= box.x0
-        assert box.x1 <= whole.x1
-        assert not any(box.overlaps(other.get_window_extent()) for other in labels if other is not label)
-
-
-def test_what_is_drawn_is_what_was_searched() -> None:
-    from layoutproof.tilings.read import load
-    from layoutproof.tilings.solve import solve
-    from layoutproof.tilings.tilings_picture import MOST, costs, drawn, spread
-
-    answer = solve(load(SPECS / "matmul.yaml"), best=1)
-    best = answer.progress.found[0]
-    first, second = drawn(answer.problem)
-    assert (first, second) == ("bm", "bn")
-    rows = spread(answer.problem.variables[first], best.values[first])
-    assert len(rows) <= MOST + 1
-    table = costs(answer.problem, best.values, rows, [128, 1024, 8192], (first, second))
-    assert table[rows.index(1024)] == [
-        costs(answer.problem, best.values, [1024], [128], ("bm", "bn"))[0][0],
-        best.cost,
-        None,
-    ]
-    assert min(cost for row in table for cost in row if cost is not None) == best.cost
 
 
 def test_check_leaves_search_files_out(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ from layoutproof.tilings.infeasible import (
     VMEM,
     WHOLE,
     Condition,
+    Questions,
     _words,
-    can_be_met,
     infeasible_subset,
     stated,
 )
@@ -126,7 +126,7 @@ def test_infeasible_subsets_of_real_sizes_are_few_and_proved(seed: int) -> None:
     assert why.complete
     assert 1 <= len(why.conditions) <= 4
     kept = [c for c in stated(problem) if _words(problem, c) in why.conditions]
-    assert can_be_met(problem, kept, effort=4) is False
+    assert Questions(problem, effort=4).met(kept) is False
 
 
 def test_a_value_far_above_all_sizes_ends_no_subset_that_it_would_meet() -> None:

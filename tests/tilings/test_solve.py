@@ -18,7 +18,7 @@ from layoutproof.pallas.judge import kernel_target
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import Candidate, Progress, candidate
 from layoutproof.tilings.certificate import certify
-from layoutproof.tilings.infeasible import _relaxed, can_be_met, infeasible_subset, stated
+from layoutproof.tilings.infeasible import Questions, _relaxed, infeasible_subset, stated
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.pareto import front_of, missing
 from layoutproof.tilings.problem import Problem, broken
@@ -161,7 +161,7 @@ def test_infeasible_subsets_are_infeasible_and_minimal(seeds: Sequence[int]) -> 
         seen += 1
         subsets = itertools.chain.from_iterable(itertools.combinations(conditions, k) for k in range(len(conditions)))
         for kept in subsets:
-            assert can_be_met(fixed, kept) is met(fixed, kept)
+            assert Questions(fixed).met(kept) is met(fixed, kept)
         if why.enough is not None:
             assert feasible(replace(fixed, vmem=why.enough))
             assert not feasible(replace(fixed, vmem=why.enough - 1))

@@ -75,7 +75,6 @@ class _Sizes(click.Command):
     metavar="JSON",
     help="Say which of these candidates are legal and fit, and why not the others.",
 )
-@click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
 @click.option(
     "--init", is_flag=True, help="Write a commented search file to PROBLEM (default: search.yaml) to start from."
 )
@@ -101,7 +100,6 @@ def command(
     why: bool,
     compiling: bool,
     prune: Path | None,
-    png: Path | None,
     init: bool,
     effort: int,
     no_trace: bool,
@@ -125,7 +123,7 @@ def command(
         return _init(Path(problem or "search.yaml"), as_json)
     if not problem:
         raise click.UsageError("name a search file, a ready kernel or MODULE:FUNCTION; --init writes a file")
-    if prune is not None and (pareto or compiling or png):
+    if prune is not None and (pareto or compiling):
         raise click.UsageError(
             "--prune judges candidates that are given; it goes with --json, --keep and --within only"
         )
@@ -149,13 +147,9 @@ def command(
         within=within,
         progress=_progress,
     )
-    drawn = None if png is None else answer.png()
-    if png is not None and drawn is not None:
-        write_whole(png, drawn)
     if as_json:
-        return print_json(answer.as_dict() | {"written": [str(png)] if drawn else []})
-    said = answer.why() if why else str(answer)
-    say(said + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+        return print_json(answer.as_dict())
+    say(answer.why() if why else str(answer))
     return answer.exit_code
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.progressions import Progression, low_high, values
 
@@ -92,22 +91,6 @@ def reached(swizzle: Swizzle, iters: Sequence[Progression], start: int = 0) -> t
         return low, max([whole - 1, *(whole + top for top in tops)])
     addresses: list[int] = [swizzled(address, swizzle) for address in values(iters, start)]
     return min(addresses), max(addresses)
-
-
-def bank_conflicts(addresses: list[int], element_bytes: int, banks: int = 32, bank_bytes: int = 4) -> int:
-    """How many different words of one bank a group of accesses needs at most; 1 is free of conflicts.
-
-    >>> swizzle, column = Swizzle(3, 3, 3), [64 * row for row in range(8)]
-    >>> bank_conflicts(column, 2), bank_conflicts([swizzled(a, swizzle) for a in column], 2)
-    (8, 1)
-    """
-    if element_bytes < 1 or banks < 1 or bank_bytes < 1:
-        raise LayoutError(f"{element_bytes} bytes per element, {banks} banks of {bank_bytes} bytes must be positive")
-    words = {address * element_bytes // bank_bytes for address in addresses}
-    per_bank: dict[int, int] = {}
-    for word in words:
-        per_bank[word % banks] = per_bank.get(word % banks, 0) + 1
-    return max(per_bank.values(), default=0)
 
 
 def _contiguous(iters: Sequence[Progression]) -> bool:
