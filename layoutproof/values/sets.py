@@ -74,8 +74,9 @@ class Sets:
 
     def drawn(self, residues: Array) -> Array:
         """Of each maximum the member that it is."""
-        members = [self._members[int(k)][1] for k in residues]
-        return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)
+        distinct, where = _distinct(residues)
+        members = (self._members[int(k)][1] for k in distinct)
+        return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)[where]
 
     def holds(self, maxima: Array, others: Array, inner: Array, literals: set[int]) -> tuple[Array, Array]:
         """(Whether each maximum was taken of a set with the other in it, whether a literal is in it beside that).
