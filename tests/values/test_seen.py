@@ -131,3 +131,56 @@ def test_a_table_that_the_body_changes_and_an_index_map_reads() -> None:
     for write, verdict in ((False, "sampled"), (True, "unknown")):
         found = lp.same(changed(write), lambda t, x: x.reshape(4, 8, 128)[t].reshape(32, 128), table, X)
         assert found.verdict.value == verdict, found.reason
+
+
+def handed_on(wrong: bool) -> Any:
+    """2 x of as many parts as a table says; a loop hands on the slot. The wrong one has one slot, and starts early."""
+
+    def body(many: Any, x: Any, o: Any, buffer: Any, arrived: Any) -> None:
+        def get(k: Any, at: Any) -> Any:
+            return pltpu.make_async_copy(x.at[pl.ds(k * 8, 8)], buffer.at[at], arrived.at[at])
+
+        def step(k: Any, at: Any) -> Any:
+            after = at if wrong else 1 - at
+
+            @pl.when(k + 1 < many[0])
+            def _() -> None:
+                get(k + 1, after).start()
+
+            get(k, at).wait()
+            o[pl.ds(k * 8, 8)] = buffer[at] * 2
+            return after
+
+        get(0, 0).start()
+        jax.lax.fori_loop(0, many[0], step, 0)
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(1,), in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((32, 128), lambda i, t: (0, 0)),
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
+    )  # fmt: skip
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    return jax.jit(lambda sizes, x: pl.pallas_call(body, grid_spec=spec, out_shape=shape)(sizes.sum()[None], x))
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_copies_in_a_loop_that_hands_on_the_slot(wrong: bool) -> None:
+    """Copies that land in the order of their waits hide from the numbers what the wrong one does; not from the walk."""
+    found = lp.same(handed_on(wrong), lambda sizes, x: 2 * x, SIZES, X)
+    assert found.comparison.verdict.value == "sampled"
+    assert found.comparison.inside
+    assert found.comparison.ordered is not wrong
+    assert (found.verdict.value == "sampled") is not wrong
+
+
+@pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the kernels of another wheel")
+@pytest.mark.parametrize("name", ["paged attention, megacore None", "megablox tgmm"])
+def test_kernels_of_the_wheel_with_tables(name: str) -> None:
+    """Slots that memory keeps and groups that are computed: no rule decides them, and the walk sees that they hold."""
+    from benchmarks.same_wheel import pairs
+
+    (pair,) = [p for p in pairs() if p.name == name]
+    kernel, reference, args = pair.build()
+    found = lp.same(kernel, reference, *args, target="v5e")
+    assert found.verdict.value == "sampled", found.reason
+    assert any(f.reason.startswith("every program was walked") for f in found.premises)
