@@ -621,21 +621,18 @@ class Schema(Document):
     schema_: dict[str, Any] = Field(alias="schema")
 
 
-class _SetAside(_Part):
-    """Candidates of which nothing is proved, because of what the registers may spill."""
-
-    count: int
-    why: str = Field(description="empty where there is none")
-
-
 class _AsideCost(_Part):
     values: dict[str, int]
     cost: int
     vmem: int
 
 
-class _AsideTraced(_SetAside):
-    candidates: list[_AsideCost]
+class _SetAside(_Part):
+    """Candidates of which nothing is proved, because of what the registers may spill."""
+
+    count: int
+    why: str = Field(description="empty where there is none")
+    candidates: list[_AsideCost] = Field(description="of a declared kernel the cheapest, a few hundred at most")
 
 
 class _Because(_Part):
@@ -665,8 +662,14 @@ class SearchTilings(_Search):
     best: list[dict[str, Any]]
     certificate: dict[str, Any] | None
     bound: int | None
-    refused: dict[str, int]
+    refused: dict[str, int] = Field(description="candidates by reason, of all")
+    because: dict[str, _Because] = Field(
+        description="for each reason of `refused` that a rule gives, its first finding"
+    )
+    unknown: dict[str, int]
+    not_judged: int = Field(description="candidates that cost no less than the last of `best` and were not judged")
     set_aside: _SetAside
+    compute: str = Field(description="`counted`, or why it is not in the cost")
     left_out: list[dict[str, Any]]
     model: dict[str, Any]
     infeasible: dict[str, Any] | None = Field(
@@ -688,7 +691,7 @@ class SearchTraced(_Search):
         description="for each reason of `refused` that a rule gives, its first finding"
     )
     not_judged: int = Field(description="candidates that were not looked at")
-    set_aside: _AsideTraced
+    set_aside: _SetAside
     compute: str = Field(description="`counted`, or why the cost is that of the traffic alone")
     unknown: dict[str, int]
     certificate: dict[str, Any]

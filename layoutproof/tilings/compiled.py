@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from layoutproof.compiler.tracing import Tracing, permit
 from layoutproof.core.errors import LayoutError, Undecided, shorten
@@ -22,7 +23,7 @@ from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.compiled_text import BODY_RAISED
 from layoutproof.tilings.compiler_stage import Place, Report, accepted, order, reports, skipped, words
 from layoutproof.tilings.neighbours import Neighbours
-from layoutproof.tilings.problem import Problem
+from layoutproof.tilings.problem import Problem, Shape
 
 CALL = "layoutproof.tilings.declared_call:call"
 _RAISED = "tracing the function raised "
@@ -102,15 +103,11 @@ def _questions(
 ) -> list[Asked | Compiled]:
     """What to ask about one candidate; where its body refuses these block sizes, that answer."""
     from layoutproof.pallas.from_jax.user import calls_of
-    from layoutproof.tilings.declared_call import array_text
 
     found: list[Asked | Compiled] = []
     for shape in problem.shapes:
         kernel = problem.bind(shape, values)
-        args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]
-        args += [array_text(operand.dtype, operand.dims) for operand in kernel.inputs]
-        named = {**shape.sizes, **values}
-        kwargs = {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
+        args, kwargs = _arguments(problem, shape, values, rule)
         try:
             (call,) = calls_of(CALL, args, kwargs, target=problem.target)
         except LayoutError as error:
@@ -125,6 +122,41 @@ def _questions(
             continue
         found.append(question(CALL, args, kwargs, call, 0, problem.target, estimate and problem.body is not None))
     return found
+
+
+def _arguments(
+    problem: Problem, shape: Shape, values: Mapping[str, int], rule: Tracing | None
+) -> tuple[list[str], dict[str, Any]]:
+    """What CALL takes for one candidate of one shape."""
+    from layoutproof.tilings.declared_call import array_text
+
+    kernel = problem.bind(shape, values)
+    args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]
+    args += [array_text(operand.dtype, operand.dims) for operand in kernel.inputs]
+    named = {**shape.sizes, **values}
+    return args, {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
+
+
+def body_kind(problem: Problem) -> str | None:
+    """Of which kind the body that the file names is, as a traced one; None where it names none or none can be traced.
+
+    The smallest and the largest candidate are tried: no block size makes another kind of a body.
+    """
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    if problem.body is None:
+        return None
+    for at in (0, -1):
+        try:
+            rule = permit(problem.body, Path(problem.source).parent)
+            values = {name: domain[at] for name, domain in problem.variables.items()}
+            args, kwargs = _arguments(problem, problem.shapes[0], values, rule)
+            (call,) = calls_of(CALL, args, kwargs, target=problem.target)
+        except (LayoutError, Undecided):
+            continue
+        if not isinstance(call, Unmodelled) and call.work is not None:
+            return call.work.kind
+    return None
 
 
 def answers_of(told: Told) -> tuple[CompilerAnswer, ...]:

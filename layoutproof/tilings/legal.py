@@ -39,6 +39,48 @@ class Checker:
             self._known[key] = self._why(values)
         return self._known[key]
 
+    def said(self) -> Mapping[tuple[int, ...], str]:
+        """Why each candidate that was judged is illegal, by its values; "" = it is legal."""
+        return self._known
+
+    def blocks(self, values: Mapping[str, int]) -> str:
+        """Why the target takes no block of some operand, "" = it takes all; nothing else is asked."""
+        for shape in self._problem.shapes:
+            try:
+                kernel = self._problem.bind(shape, values)
+            except LayoutError as error:
+                return f"the kernel language: {error.problem}"
+            refused = _blocks(kernel, self._target, self._blocks)
+            if refused:
+                return refused
+        return ""
+
+    def because(self, reason: str, values: Mapping[str, int] | None = None) -> Finding | None:
+        """What a rule found of a candidate that it refuses; None where no rule did.
+
+        reason: as it was given.  values: of the candidate; by default one that was judged.
+        """
+        name = reason.partition(" ")[0]
+        if values is None:
+            if name not in in_order():
+                return None
+            of_those = (key for key, why in self._known.items() if why == reason)
+            key = next(of_those, None)
+            if key is None:
+                return None
+            values = dict(zip(self._problem.variables, key, strict=True))
+        names = (name,) if name in in_order() else (BLOCKS,)
+        for shape in self._problem.shapes:
+            try:
+                kernel = self._problem.bind(shape, values)
+            except LayoutError:
+                continue
+            found = judge(kernel, names=names, target=self._target, effort=self._effort)
+            for finding in found:
+                if finding.verdict is Verdict.REFUTED and reason.endswith(finding.reason):
+                    return finding
+        return None
+
     def findings(
         self, values: Mapping[str, int], answers: Sequence[CompilerAnswer] = ()
     ) -> tuple[tuple[Finding, ...], ...]:

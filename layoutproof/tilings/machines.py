@@ -18,6 +18,11 @@ STEP_OVERHEAD = 350_000
 """Picoseconds per grid step where the user says nothing: an assumption of ours, not measured. It breaks
 ties towards fewer steps; a file may say better with `step_overhead`."""
 
+REGISTER = 4096
+"""Bytes of a vector register, 8 x 128 of 32 bits."""
+
+STORES = "registers of 4 KiB that it stores in a cycle of the compiler's simulation, libtpu 0.0.52"
+
 BODIES = {
     "elementwise": (1.00, "gelu, casts, transposes, concatenations and reshapes on v5e, libtpu 0.0.52"),
     "matmul": (1.26, "a matmul with blocks of 512 x 512 x 2048 on v5e, libtpu 0.0.52"),
@@ -89,9 +94,10 @@ def machine(target: str, kernel: Kernel, overhead: int | None = None) -> Machine
     # one wide or floating operand makes the whole product one of its kind
     widest = max((ELEMENT_BITS.get(dtype, 32) for dtype in matrices), default=32)
     floating = not all(_WHOLE.fullmatch(dtype) for dtype in matrices)
-    return Machine(
-        chip.name, chip.bandwidth, chip.peak(widest, floating), STEP_OVERHEAD if overhead is None else overhead
-    )
+    step = STEP_OVERHEAD if overhead is None else overhead
+    # the clock is the peak by the operations of a cycle
+    stores = chip.stores * REGISTER * chip.bf16 // (2 * chip.multiplies) if chip.multiplies else 0
+    return Machine(chip.name, chip.bandwidth, chip.peak(widest, floating), step, stores)
 
 
 def vmem_limit(target: str, asked: Any = None) -> int:
@@ -117,6 +123,7 @@ def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
         f"bandwidth {machine.bandwidth / 1e9:g} GB/s and peak {machine.peak / 1e12:g} T operations/s of one TensorCore "
         f"of {machine.name}: jax 0.10.2, pallas/mosaic/tpu_info.py",
         f"step overhead {machine.overhead / 1e6:g} us: {said}",
+        *([f"stores {machine.stores / 1e12:.3g} TB/s into VMEM: {STORES}"] if machine.stores else []),
         "window bytes and VMEM limits: measured on the TPU compiler, libtpu 0.0.42.1",
     )
 

@@ -44,7 +44,7 @@ tune:                                    # what is sought; the ends of a range m
   bn: {{from: 128, to: N, multiple_of: 128}}
   bk: {{multiple_of: 128, divides: K}}
   # also a list, bm: [128, 256, 512], or powers: {{from: 128, to: 2048, powers_of: 2}}
-# constraints: ["bm * bn <= 2**20"]      # over sizes, variables and time, bytes, flops, steps, vmem, padding
+# constraints: ["bm * bn <= 2**20"]      # over sizes, variables and time, bytes, flops, carried, steps, vmem, padding
 flops: 2 * M * N * K                     # of the whole kernel; without it compute never limits
 headroom: matmul                         # VMEM kept free for registers that spill: a kind of body, or 25%
 # partial: none                          # blocks may not reach over an edge (default: masked, they may)

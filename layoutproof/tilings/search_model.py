@@ -264,8 +264,8 @@ class _Tilings(_Search):
         None,
         validate_default=True,
         description="How much of vmem is kept free for registers that spill: a percentage, or the kind of body "
-        f"({', '.join(BODIES)}) with what was measured; default: the kind of the body of a traced function, else the "
-        "worst kind. What takes more is set aside, and nothing is proved of it.",
+        f"({', '.join(BODIES)}) with what was measured; default: the kind of the body of a traced function, or of "
+        "`body`, else the worst kind. What takes more is set aside, and nothing is proved of it.",
         examples=["25%", "matmul"],
     )
     step_overhead: Time | None = Field(None, description="Time of one grid step.", examples=["350ns"])

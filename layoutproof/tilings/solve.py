@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import CompilerAnswer
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from layoutproof.tilings.compiled import Told
     from layoutproof.tilings.compiler_stage import Report
 
-MOST_COUNTED = 1 << 21
-"""Candidates that are gone through to count those that headroom sets aside."""
 EVERYTHING = 1 << 200
 """A cost that every candidate is below."""
 Legal = Callable[[Mapping[str, int]], str]
@@ -41,7 +39,8 @@ class Tilings:
     front: the Pareto front where it was asked for.  compiled: what the real compiler says of each, by its place in
     `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
     unanswered: those of which it said nothing, and why.  told: all its reports, those that stand for no answer too.
-    aside: how many candidates that fit by the model headroom sets aside, 0 where nobody counted.
+    aside: whether nothing was found, and something that headroom sets aside is legal.
+    legal, passed: what judged candidates, and by values why some were passed by; `others` counts with them.
     given_up: whether more were refused than anybody wants to wait for.  best: rows to show, None = all.
     within: none is shown that costs more than so many times the first, None = any.
     """
@@ -61,7 +60,9 @@ class Tilings:
     given_up: bool = False
     best: int | None = None
     within: float | None = None
-    aside: int = 0
+    aside: bool = False
+    legal: Checker | None = field(default=None, repr=False)
+    passed: Mapping[tuple[int, ...], str] = field(default_factory=dict)
 
     def shown(self) -> Tilings:
         """The same with the rows to show, in order: by the compiler's estimates where it has one of each."""
@@ -86,9 +87,9 @@ class Tilings:
     @property
     def set_aside(self) -> str:
         """Why that nothing was found proves nothing: headroom sets candidates aside; "" = it does not matter."""
-        if self.progress.found or not self.aside:
+        if not self.aside:
             return ""
-        left = f"{self.aside} candidates are set aside by headroom, and nothing is proved of them"
+        left = "candidates are set aside by headroom, and nothing is proved of them"
         return f"{left}: --compile has the compiler decide, --headroom 0% takes all that fit by the model"
 
     @property
@@ -176,16 +177,13 @@ def solve(
         searched = _compiled(small, legal, refused, best, effort, progress)
     else:
         searched = Tilings(small, problem.count(), removed, search(small, legal, best, effort))
-    searched = replace(searched, asked=problem.count(), removed=removed, best=best)
+    searched = replace(searched, asked=problem.count(), removed=removed, best=best, legal=legal, passed=refused)
     made = searched.progress
-    if not compiling:
-        searched = replace(searched, aside=_set_aside(small))
     if not made.found and made.complete and problem.limit > problem.vmem:
         # what headroom leaves out may be legal, which says nothing of it
         left, _ = presolve(problem.roomy(), kernel_target(problem.target, problem.compiler))
         if search(left, Checker(left, effort=effort), 1, effort).found:
-            return replace(searched, aside=max(1, searched.aside))
-        searched = replace(searched, aside=0)
+            return replace(searched, aside=True)
 
     def allowed(values: Mapping[str, int]) -> str:
         return refused.get(tuple(values.values())) or legal(values)
@@ -204,28 +202,6 @@ def solve(
     findings = tuple(legal.findings(values, said) for values, said in zip(listed, _answers(searched), strict=True))
     front = front_of(small, allowed, effort) if pareto else None
     return replace(searched, certificate=certificate, findings=findings, front=front)
-
-
-def _set_aside(problem: Problem) -> int:
-    """How many candidates fit into VMEM by the model, and are left out by headroom; 0 of too many to go through."""
-    if problem.limit <= problem.vmem or not 0 < problem.count() <= MOST_COUNTED:
-        return 0
-    import numpy as np
-
-    from layoutproof.tilings.walk import Floats
-
-    domains = [np.array(values, dtype=np.float64) for values in problem.variables.values()]
-    axes = [domain.reshape([-1 if k == d else 1 for d in range(len(domains))]) for k, domain in enumerate(domains)]
-    chosen = dict(zip(problem.variables, axes, strict=True))
-    most: Any = 0
-    try:
-        with np.errstate(all="ignore"):
-            for shape in problem.shapes:
-                most = np.maximum(most, problem.figures(shape, chosen, Floats(np), None, False)["vmem"])
-    except (Undecided, ZeroDivisionError):
-        return 0
-    held = np.broadcast_to(most, [len(domain) for domain in domains])
-    return int(np.count_nonzero((held > problem.vmem) & (held <= problem.limit)))
 
 
 def _compiled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.document import document
@@ -11,15 +11,16 @@ from layoutproof.core.result import plain
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
+from layoutproof.tilings.others import others
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.solve import Tilings
-from layoutproof.tilings.tilings_text import compiler_said
+from layoutproof.tilings.tilings_text import UNCOUNTED, compiler_said
 
 
 def as_json(answer: Tilings) -> dict[str, Any]:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
     problem, progress, shown = answer.problem, answer.progress, answer.shown()
-    best, over = [], shown.partials()
+    best, over, counted = [], shown.partials(), others(answer)
     for k, one in enumerate(shown.progress.found):
         row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(shown.findings[k])}
         row["partial_blocks"] = partial_json(over[k])
@@ -35,15 +36,23 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         "best": best,
         "certificate": _certificate(answer),
         "bound": progress.bound,
-        "refused": dict(progress.refused),
+        "refused": dict(counted.refused),
+        "because": because_json(counted.because),
+        "unknown": dict(counted.unknown),
+        "not_judged": counted.not_judged,
         "set_aside": {
-            "count": answer.aside,
-            "why": f"VMEM model above {100 - problem.headroom.percent} % of the limit" if answer.aside else "",
+            "count": counted.many,
+            "why": problem.headroom.aside.removeprefix("set aside: ") if counted.many else "",
+            "candidates": [
+                aside_json(one.values, one.cost, max(row["vmem"] for row in one.figures)) for one in counted.aside
+            ],
         },
+        "compute": "counted" if problem.flops is not None else UNCOUNTED,
         "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.removed],
         "model": {
             "bandwidth": problem.machine.bandwidth,
             "peak": problem.machine.peak,
+            "stores": problem.machine.stores,
             "step_overhead_ps": problem.machine.overhead,
             "vmem_limit": problem.vmem,
             "headroom_percent": problem.headroom.percent,
@@ -70,6 +79,19 @@ def as_json(answer: Tilings) -> dict[str, Any]:
     if answer.refusals:
         found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
     return document(answer.verdict.exit_code, found)
+
+
+def because_json(because: Mapping[str, Finding]) -> dict[str, Any]:
+    """What a rule found of the first candidate of each reason."""
+    return {
+        reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
+        for reason, f in because.items()
+    }
+
+
+def aside_json(values: Mapping[str, int], cost: int, vmem: int) -> dict[str, Any]:
+    """One candidate that headroom sets aside."""
+    return {"values": dict(values), "cost": cost, "vmem": vmem}
 
 
 def _compiled(shown: Tilings, k: int) -> dict[str, Any]:

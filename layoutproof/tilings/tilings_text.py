@@ -14,6 +14,7 @@ from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.compiled_text import BODY_RAISED, rows_named, stage_lines
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
+from layoutproof.tilings.others import Others, others
 from layoutproof.tilings.problem import UNDECIDED, Problem
 from layoutproof.tilings.solve import Tilings
 
@@ -25,6 +26,8 @@ REASONS = 6
 
 
 FOOTER = "by the model, nothing was measured; --why says it with its sources, what was left out and refused"
+UNCOUNTED = "not counted, since the file states no flops"
+
 WITHIN = 2
 """Rows of the front are shown that cost up to so many times the best."""
 
@@ -54,11 +57,9 @@ def text(answer: Tilings, why: bool = True) -> str:
         covered = f"all {answer.front.covered} enumerated anew" if answer.front.covered else "by the search alone"
         lines += [_line("unknown", answer.front.unknown) if answer.front.unknown else _line("complete", covered)]
     lines += [] if lines[-1] == "" else [""]
-    lines += certificate(answer, why)
-    if answer.aside:
-        left = "nothing is proved of them, --compile has the compiler decide"
-        above = f"VMEM model above {100 - problem.headroom.percent} % of the limit"
-        lines.append(_line("set aside", f"{answer.aside} candidates: {above}; {left}"))
+    counted = others(answer)
+    lines += certificate(answer, why, counted.many > 0)
+    lines += _counted(answer, counted, why)
     if not why:
         # the compiler's refusals are an answer, and so is what it was not asked
         lines += _refusals(answer)
@@ -134,6 +135,7 @@ def figures_cells(problem: Problem, row: Mapping[str, int]) -> list[str]:
     """time, what limits it, HBM bytes, arithmetic intensity, steps, VMEM, padding."""
     machine = problem.machine
     moved, work = row["bytes"] / machine.bandwidth, row["flops"] / machine.peak
+    work += row["carried"] / machine.stores if machine.stores else 0
     overhead = row["steps"] * machine.overhead / 1e12
     limit = "steps" if overhead > max(moved, work) else "HBM" if moved >= work else "compute"
     share = 100 * row["padding"] / row["bytes"] if row["bytes"] else 0.0
@@ -144,8 +146,48 @@ def figures_cells(problem: Problem, row: Mapping[str, int]) -> list[str]:
     ]  # fmt: skip
 
 
-def certificate(answer: Tilings, why: bool = True) -> list[str]:
-    """What is proved of the whole answer, and by whom. why: also what was refused."""
+def counted_words(refused: Mapping[str, int]) -> str:
+    """How many candidates are refused, and for what most of them are."""
+    most = Counter(refused).most_common(2)
+    some = ", ".join(f"{n} {shorten(reason, 120)}" for reason, n in most)
+    more = ", .." if len(refused) > len(most) else ""
+    return some if len(refused) == 1 else f"{sum(refused.values())} candidates: {some}{more}"
+
+
+def _counted(answer: Tilings, counted: Others, why: bool) -> list[str]:
+    """How many candidates are refused, set aside and not judged. why: each reason with what a rule found."""
+    refused, lines = Counter(counted.refused), []
+    many = refused.most_common(REASONS)
+    if refused and not why:
+        lines.append(_line("refused", counted_words(refused)))
+    for reason, n in many if why else ():
+        lines.append(_line("refused", f"{n} {shorten(reason, 200)}"))
+        found = counted.because.get(reason)
+        if found is not None:
+            lines.append(_line("", f"because {shorten(found.reason, 240)}"))
+            lines += [_line("", f"fix {shorten(found.fix, 240)}")] if found.fix else []
+            lines.append(_line("", f"layoutproof explain {found.question}"))
+    left = refused.total() - sum(n for _, n in many)
+    lines += [_line("", f"{left} more, for {len(refused) - len(many)} other reasons")] if why and left else []
+    if counted.many:
+        left_open = "nothing is proved of them, --compile has the compiler decide"
+        above = answer.problem.headroom.aside.removeprefix("set aside: ")
+        said = f"{counted.many} candidates: {above}; {left_open}"
+        if counted.aside:
+            first = ", ".join(f"{name}={value}" for name, value in counted.aside[0].values.items())
+            cheaper = f"{counted.cheaper} cost less than the last of these, " if counted.cheaper else ""
+            said += f"; {cheaper}the cheapest is {first}"
+        lines.append(_line("set aside", said))
+    if counted.not_judged:
+        dearer = ": they cost no less than the last of these" if answer.progress.found else ""
+        lines.append(_line("not judged", f"{counted.not_judged} candidates{dearer}"))
+    for reason, n in list(counted.unknown.items())[:REASONS] if why else ():
+        lines.append(_line("unknown", f"{n} {shorten(reason, 200)}"))
+    return [*lines, *([] if answer.problem.flops is not None else [_line("compute", UNCOUNTED)])]
+
+
+def certificate(answer: Tilings, why: bool = True, aside: bool = False) -> list[str]:
+    """What is proved of the whole answer, and by whom. why: also what was refused.  aside: whether any is set aside."""
     progress, found = answer.progress, answer.certificate
     problem, count = answer.problem, answer.problem.count()
     if answer.unproved:
@@ -158,14 +200,14 @@ def certificate(answer: Tilings, why: bool = True) -> list[str]:
     if not progress.found and answer.uncompiled:
         return [_line("unknown", answer.uncompiled)]
     if not progress.found:
-        return [*_none(answer), *(_because(progress.refused) if why else [])]
+        return _none(answer)
     unknown = [_line("unknown", answer.uncompiled)] if answer.uncompiled else []
     if found is None:
         return unknown
     dearest = cost_text(problem, progress.found[-1].cost)
     many = len(progress.found)
     whole = "the table" if answer.best is None or many <= answer.best else f"the {many} that the compiler takes"
-    rules = "the rules allow and headroom leaves" if answer.aside else "the rules allow"
+    rules = "the rules allow and headroom leaves" if aside else "the rules allow"
     what = f"nothing outside of {whole} that {rules} costs less than {dearest}"
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
@@ -192,8 +234,9 @@ def model(problem: Problem, compiler: str | None = None) -> list[str]:
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
     lines = [
         _line("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
-        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the first fetch and "
-              "the last write, one block of each operand, which no step hides"),
+        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the scratch that each "
+              "sum over steps fills first / stores + the first fetch and the last write, one block of each operand, "
+              "which no step hides"),
         _line("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
         _line("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
               f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
@@ -202,8 +245,6 @@ def model(problem: Problem, compiler: str | None = None) -> list[str]:
     lines += [_line("source", source) for source in sources(problem.machine, problem.overhead_given)]
     if compiler is not None:
         lines.append(_line("compiler", compiler))
-    if problem.flops is None:
-        lines.append(_line("flops", "not stated in the file, so compute never limits"))
     if any(one.looked_up for one in problem.model.traffic):
         lines.append(_line("tables", "entries of tables count as if no two in a row were equal"))
     return lines

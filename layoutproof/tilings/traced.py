@@ -186,8 +186,7 @@ def _searched(
             continue
         calls, traced = candidates.calls(values)
         if isinstance(calls, LayoutError):
-            named = f"{calls.file}: " if calls.file and "No such file" in calls.problem else ""
-            result.refused[FUNCTION + named + calls.problem] += 1
+            result.refused[FUNCTION + calls.problem] += 1
             continue
         work = [call.work for call in calls if isinstance(call, Kernel) and call.work is not None]
         if problem.flops is None and any(one.kind in ("matmul", "attention") for one in work):

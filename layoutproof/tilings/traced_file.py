@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.recorded import Recorded, plain
 from layoutproof.mosaic.ask import Asked, asked
 from layoutproof.specs.positions import Node, read_file
@@ -93,7 +93,7 @@ def _read(root: Node, file: str) -> TracedProblem:
 
 def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[str, int]], Kernels], Confirm]:
     """The function from values to kernels, and the one that has the compiler take candidates."""
-    from layoutproof.pallas.from_jax.user import argument, calls_of
+    from layoutproof.pallas.from_jax.user import argument, calls_of, named_function
 
     sizes, assume = said.names, said.assume or ()
     args = [_with_names(entry, sizes) for entry in said.args]
@@ -110,6 +110,9 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     with at(root.value["trace"], file):
         place = beside(said.trace, file)
         rule = permit(place, Path(file).parent)
+        # a file or function that is not there is no matter of candidates; what may not be traced is said of them
+        with suppress(Undecided), named_function(place, rule):
+            pass
 
     def named(values: Mapping[str, int]) -> dict[str, object]:
         return {name: _with_names(value, {**sizes, **values}) for name, value in given.items()}

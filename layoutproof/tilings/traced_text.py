@@ -12,8 +12,8 @@ from layoutproof.tilings.compiled_text import stage_lines
 from layoutproof.tilings.compiler_stage import no_estimate, order, tally, vmem
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
-from layoutproof.tilings.tilings_json import partial_json
-from layoutproof.tilings.tilings_text import FOOTER, partial_notes
+from layoutproof.tilings.tilings_json import aside_json, because_json, partial_json
+from layoutproof.tilings.tilings_text import FOOTER, counted_words, partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem, kept_free
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted"
@@ -64,8 +64,7 @@ class TracedAnswer:
         if left:
             lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
         if result.refused and not most:
-            some = ", ".join(f"{n} {shorten(reason, 60)}" for reason, n in result.refused.most_common(2))
-            lines.append(f"  refused  {result.refused.total()}  {some}{', ..' if len(result.refused) > 2 else ''}")
+            lines.append(f"  refused  {counted_words(result.refused)}")
         if result.unjudged:
             lines.append(f"  not judged  {result.unjudged}  they cost more than the last of these")
         lines += self._set_aside()
@@ -188,17 +187,12 @@ class TracedAnswer:
                 for one, over in zip(rows, self._partials(), strict=True)
             ],
             "refused": dict(result.refused),
-            "because": {
-                reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
-                for reason, f in result.because.items()
-            },
+            "because": because_json(result.because),
             "not_judged": result.unjudged,
             "set_aside": {
                 "count": len(result.aside),
                 "why": f"VMEM model above {self._kept()} % of the limit" if result.aside else "",
-                "candidates": [
-                    {"values": dict(one.values), "cost": one.cost, "vmem": one.figures["vmem"]} for one in result.aside
-                ],
+                "candidates": [aside_json(one.values, one.cost, one.figures["vmem"]) for one in result.aside],
             },
             "compute": result.compute or "counted",
             "unknown": dict(result.undecided),

@@ -46,15 +46,15 @@ def test_a_matmul_of_ones_own_sizes(run: Any) -> None:
     assert lines[0] == "matmul 1024 x 2048 x 512 f32, v6e: 384 candidates"
     assert lines[1].split()[:4] == ["bm", "bn", "bk", "time"]
     assert [line.split()[0] for line in lines[2:4]] == ["1", "2"]
-    # one table, and a footer of two lines
-    assert [line.split()[0] for line in lines[4:]] == ["certificate", "set", "time"]
+    # one table, what became of the others, and a footer
+    assert [line.split()[0] for line in lines[4:]] == ["certificate", "set", "not", "time"]
     assert "--why" in lines[-1]
     found = json.loads(run(*command, "--json")[1])
     assert (found["target"], found["best"][0]["shapes"][0]["sizes"]) == ("v6e", {"M": 1024, "N": 2048, "K": 512})
     # every array is moved at least once, four bytes an element
     assert found["best"][0]["shapes"][0]["bytes"] >= 4 * (1024 * 512 + 512 * 2048 + 1024 * 2048)
     explained = run(*command, "--why")[1]
-    assert "headroom        25%" in explained
+    assert "headroom        21%" in explained
     assert "bandwidth" in explained
 
 

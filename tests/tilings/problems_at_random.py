@@ -59,7 +59,7 @@ def any_problem(rng: random.Random) -> Problem:
         kernel=read_kernel(kernel, ELEMENT_BITS, ("M", "N", "K", *names))[0],
         variables=variables,
         shapes=shapes,
-        machine=Machine("v5e", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000))),
+        machine=Machine("v5e", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000)), 10**10),
         target="v5e",
         vmem=rng.choice((1 << 30, 40_000, 20_000)),
         flops=parse_expression("2 * M * N * K"),

@@ -40,19 +40,19 @@ WRONG = [
     ("scratch:", "scratchy:", "13:3", "unknown key 'scratchy'; did you mean 'scratch'?"),
     ('{array: "f32[bm,bn]"}', '{arra: "f32[bm,bn]"}', "14:7", "'array' is missing"),
     ("kernel:", "kernels:", "2:1", "a search file has kernel, trace, or one of"),
-    ("headroom: 25%", "hedroom: 25%", "21:1", "did you mean 'headroom'?"),
-    ("headroom: 25%", "headroom: 100%", "21:11", "headroom is a percentage from 0% to 99%"),
-    ("headroom: 25%", "vmem: 1GiB", "21:7", "v5e has 134217728 bytes of VMEM"),
-    ("headroom: 25%", "vmem: much", "21:7", "an amount of memory is"),
-    ("headroom: 25%", "constraints: [bm * bn]", "21:15", "is a number, not a condition"),
-    ("headroom: 25%", 'constraints: ["bm > 1", "bx > 3"]', "21:25", "bx is not known here"),
-    ("headroom: 25%", "cost: bm +", "21:7", "cannot read 'bm +'"),
-    ("headroom: 25%", "step_overhead: 3 days", "21:16", "step_overhead is a time such as 350ns"),
-    ("headroom: 25%", "over: mean", "21:7", "over is one of worst, sum, not 'mean'"),
-    ("headroom: 25%", "partial: maybe", "21:10", "partial is one of masked, none, not 'maybe'"),
-    ("headroom: 25%", "body: bodies.py", "21:7", "a function is written MODULE:FUNCTION"),
-    ("headroom: 25%", "compiler: newest", "4:9", "a compiler is a version of libtpu, not 'newest'"),
-    ("headroom: 25%", "shardings: {}", "2:1", "a search file states one problem; here are kernel and arrays"),
+    ("headroom: matmul", "hedroom: matmul", "21:1", "did you mean 'headroom'?"),
+    ("headroom: matmul", "headroom: 100%", "21:11", "headroom is a percentage from 0% to 99%"),
+    ("headroom: matmul", "vmem: 1GiB", "21:7", "v5e has 134217728 bytes of VMEM"),
+    ("headroom: matmul", "vmem: much", "21:7", "an amount of memory is"),
+    ("headroom: matmul", "constraints: [bm * bn]", "21:15", "is a number, not a condition"),
+    ("headroom: matmul", 'constraints: ["bm > 1", "bx > 3"]', "21:25", "bx is not known here"),
+    ("headroom: matmul", "cost: bm +", "21:7", "cannot read 'bm +'"),
+    ("headroom: matmul", "step_overhead: 3 days", "21:16", "step_overhead is a time such as 350ns"),
+    ("headroom: matmul", "over: mean", "21:7", "over is one of worst, sum, not 'mean'"),
+    ("headroom: matmul", "partial: maybe", "21:10", "partial is one of masked, none, not 'maybe'"),
+    ("headroom: matmul", "body: bodies.py", "21:7", "a function is written MODULE:FUNCTION"),
+    ("headroom: matmul", "compiler: newest", "4:9", "a compiler is a version of libtpu, not 'newest'"),
+    ("headroom: matmul", "shardings: {}", "2:1", "a search file states one problem; here are kernel and arrays"),
     ("sizes: {M: 1024", "sizes: {M: 0", "15:12", "'M': expected a number of at least 1; found 0"),
     ("sizes: {M: 1024, N: 1024, K: 1024}", "sizes: [{M: 8}, {N: 8}]", "15:8", "names the same sizes"),
 ]
@@ -113,7 +113,7 @@ def test_what_divides_divides_every_shape() -> None:
     ],
 )
 def test_memory(said: str, vmem: int, asked: int | None) -> None:
-    problem = read_problem(read_yaml(SMALL.replace("headroom: 25%", said)))
+    problem = read_problem(read_yaml(SMALL.replace("headroom: matmul", said)))
     assert problem.vmem == vmem
     # more than a kernel gets that asks for nothing has to be asked for
     assert problem.bind(problem.shapes[0], {"bm": 8, "bn": 128, "bk": 128}).vmem_limit == asked

@@ -182,7 +182,7 @@ def test_an_infeasible_subset_in_words() -> None:
 def test_parts_of_a_range_are_among_them_too() -> None:
     text = (SPECS / "matmul.yaml").read_text().replace("bn: {from: 128", "bn: {from: 8000")
     problem = read_problem(
-        read_yaml(text.replace("headroom: 25%", "headroom: 0%\nconstraints: [bm >= 1024]").replace("body:", "note:"))
+        read_yaml(text.replace("headroom: matmul", "headroom: 0%\nconstraints: [bm >= 1024]").replace("body:", "note:"))
     )
     assert infeasible_subset(problem).conditions == (
         "bn >= 8000", "bm >= 1024", "16.00 MiB of VMEM (v5e has 128.00)",
@@ -207,10 +207,13 @@ def test_the_matmul_of_the_readme() -> None:
     best = answer.progress.found[0]
     assert best.values == {"bm": 1024, "bn": 1024, "bk": 512}
     # by hand: m*k*n/bn + k*n*m/bm + m*n elements of two bytes; 1024 steps of 350 ns and 2 * 8192**3 at 197e12 a second,
+    # 64 sums that fill 4 MiB, 4 KiB in each cycle of 197e12 / 2**17 Hz,
     # and the first two blocks and the last, of 1, 1 and 2 MiB, at 820 GB/s
     assert best.figures[0]["bytes"] == 2 * (2 * 8192**3 // 1024 + 8192**2)
     computed, exposed = -(-2 * 8192**3 * 10**12 // 197_000_000_000_000), -(-4 * 2**20 * 10**12 // 820_000_000_000)
-    assert best.cost == 1024 * 350_000 + computed + exposed
+    filled = -(-64 * 2**22 * 10**12 // (4096 * 197_000_000_000_000 // 2**17))
+    assert best.figures[0]["carried"] == 64 * 2**22
+    assert best.cost == 1024 * 350_000 + computed + filled + exposed
     assert best.figures[0]["vmem"] == 2 * (1024 * 512 + 512 * 1024 + 1024 * 1024) * 2 + 1024 * 1024 * 4
 
 

@@ -23,8 +23,19 @@ from layoutproof.cli.arguments import (
     waiting,
     write_whole,
 )
+from layoutproof.core.errors import shorten
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+_SIZE = "a size is a whole number of at least 1, not {}"
+
+
+def _size(value: str) -> int:
+    """One size of a ready kernel. click.UsageError for anything else."""
+    if not re.fullmatch("[0-9]{1,19}", value) or int(value) < 1:
+        raise click.UsageError(_SIZE.format(shorten(value, 40)), ctx=click.get_current_context(silent=True))
+    return int(value)
 
 
 class _Sizes(click.Command):
@@ -33,13 +44,13 @@ class _Sizes(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, given in zip(["", *args], args, strict=False):
             if re.fullmatch("-[0-9]+", given) and not before.startswith("--"):
-                raise click.UsageError(f"a size is a whole number of at least 1, not {given}", ctx=ctx)
+                raise click.UsageError(_SIZE.format(given), ctx=ctx)
         return super().parse_args(ctx, args)
 
 
 @click.command(cls=_Sizes)
 @click.argument("problem", required=False, shell_complete=complete_file)
-@click.argument("sizes", nargs=-1, type=click.IntRange(min=1))
+@click.argument("sizes", nargs=-1, type=_size)
 @click.option("--dtype", help="Of a ready kernel: the element type of its arrays, e.g. bf16.")
 @click.option(
     "--target",
