@@ -106,7 +106,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if operands[0].dtype.kind == "b" and dims_of(equation.outvars[0].aval):
-        on.masks.append(Mask(operands[0], on.spot()))
+        on.masks.append(Mask(operands[0], on.spot(), tuple(operands[1:])))
     operands = [_either(on, equation, *operands), *operands[1:]]
     (result,) = _elementwise(on, equation, operands)
     which, *cases = operands

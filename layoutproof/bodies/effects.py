@@ -253,11 +253,13 @@ class Body:
 class Mask:
     """What chooses among elements: the condition of a select, or of a masked load or store.
 
-    value: a `values.Value` of truth values.
+    value: a `values.Value` of truth values.  cases: of a select, and of a load, the `Value`s that are taken where it
+    is false and where it is true, None for what nobody names.
     """
 
     value: Any
     spot: Spot
+    cases: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -124,7 +124,11 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that goes wrong. sure: whether it does in every run.  hint: where to look."""
+    """Something that goes wrong. sure: whether it does in every run.  hint: where to look.
+
+    kind: "in flight" (something is touched that a copy still moves), "never" (a wait that never returns), "left" (bytes
+    at the end), "" for others.  semaphore: the name of the one on which it goes wrong.
+    """
 
     what: str
     hint: str
@@ -134,6 +138,8 @@ class Problem:
     program: tuple[int, ...] = ()
     iteration: tuple[int, ...] = ()
     element: tuple[int, ...] = ()
+    kind: str = ""
+    semaphore: str = ""
 
 
 class _Stop(Exception):
@@ -225,7 +231,8 @@ class Walk:
     def _spot(self, name: str, slot: Slot) -> Spot:
         """Where what a slot counts was started or signalled."""
         if slot.flights:
-            return self.body.effects[slot.flights[0].effect].spot
+            number = slot.flights[0].effect
+            return next(e.spot for e in self.body.effects if isinstance(e, Copy) and e.spot.number == number)
         return next(e.spot for e in self.body.effects if isinstance(e, Signal) and e.semaphore.reference.name == name)
 
     def _remains(self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str) -> Problem:
@@ -237,7 +244,8 @@ class Walk:
         else:
             what = f"{whole} counts {slot.signals} {when}"
             hint = f"look at what waits for {whole}: it takes less than is signalled"
-        return Problem(what, hint, True, name, self._spot(name, slot), program)
+        kind = "left" if slot.flights else ""
+        return Problem(what, hint, True, name, self._spot(name, slot), program, kind=kind, semaphore=name)
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
@@ -533,7 +541,8 @@ class Walk:
             there = plus(total, slot.waited, -1)
             what = f"waits for {size} bytes of {_slot(*key)}, which counts {there}: it never returns"
             hint = f"look at what starts copies on {_slot(*key)}: a wait takes the bytes of one before it"
-            self._found(way, Problem(what, hint, True, key[0], wait.spot, *at))
+            problem = Problem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
+            self._found(way, problem)
             raise _Stop
         return way.with_slot(key, Slot() if left == 0 else replace(slot, waited=waited))
 
@@ -593,7 +602,8 @@ class Walk:
         hint = f"look at the waits on {_slot(*key)}: none comes before this"
         if others:
             hint += " that takes all that is started on it; copies may want semaphores of their own"
-        self._found(way, Problem(what, hint, sure, name, touch.spot, at[0], at[1], element))
+        problem = Problem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
+        self._found(way, problem)
 
     # numbers
 

@@ -138,12 +138,13 @@ def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
     access = Access("read", view, on.spot(), mask=mask)
-    if mask is not None:
-        on.masks.append(Mask(mask, access.spot))
     on.effects.append(access)
     dims = dims_of(variable.aval)
     value = loaded(on, view, access, dims, variable.aval.dtype)
-    return value if mask is None else _masked(value, mask, other)
+    if mask is None:
+        return value
+    on.masks.append(Mask(mask, access.spot, (other, value)))
+    return _masked(value, mask, other)
 
 
 def _masked(value: Value, mask: Value, other: Value | None) -> Value:

@@ -98,6 +98,30 @@ class Form(_Text):
 form_option = click.option(
     "--format", "form", type=Form(), default="text", show_default=True, help="The form of the report."
 )
+
+
+class AlsoTo(_Text):
+    """`FORM=FILE`: a form of reports, and where a report in it is written."""
+
+    name = "form=file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """(form, file)."""
+        if isinstance(value, tuple):
+            return value
+        form, equals, file = str(value).partition("=")
+        if not equals or not file:
+            self.fail(f"write FORM=FILE, e.g. html=report.html, not {value!r}", param, ctx)
+        return Form().convert(form, param, ctx), file
+
+
+also_option = click.option(
+    "--also",
+    type=AlsoTo(),
+    metavar="FORM=FILE",
+    multiple=True,
+    help="Write the report of this run in another form too, e.g. html=report.html; repeatable.",
+)
 _BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
 
 

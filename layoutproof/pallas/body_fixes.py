@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Any
+from typing import Any, TypeGuard
 
 from layoutproof.bodies.effects import (
     Access,
@@ -30,7 +30,8 @@ from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Value
 from layoutproof.core.folding import all_of, negation, shifted
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import ZERO, Term, every
+from layoutproof.core.size import ceil_div
+from layoutproof.core.term import ZERO, Term, every, rebuilt
 from layoutproof.kernel.fixes import MOST, UNSURE, Fix, values_of
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import every_table
@@ -47,6 +48,10 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
     axis = seen(operand).index(k)
     dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
     iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
+    parts = [e for e in kernel.body.effects if _loads(e, operand) and e.view.steps]
+    if parts:
+        # of a part of the window the mask is another one
+        iota = "at"
     start = program_ids(kernel, start_of(operand, k))
     place = iota if start == "0" else f"{start} + {iota}"
     block, extent = operand.block[k], operand.dims[k]
@@ -56,13 +61,11 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
         # a halo below the array is left out from below, and one beyond its end from above
         inside = f"({below}) & ({above})" if _past(kernel, operand, k) else below
     words = f"x = jnp.where({inside}, x, 0) on what is loaded of {operand.name}, before it is used"
+    if parts:
+        words += f", where at is its place in dimension {axis} of the window"
 
     def edit(body: Body) -> Body:
-        loads = {
-            e.name: e.view
-            for e in body.effects
-            if isinstance(e, Access) and e.kind != "write" and e.view.reference.name == operand.name
-        }
+        loads = {e.name: e.view for e in body.effects if _loads(e, operand)}
 
         def change(part: Term) -> Term | None:
             if part.op != "leaf" or part.args[0] not in loads:
@@ -75,6 +78,10 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
     yield Fix(words, edited(kernel, edit), f"{NEUTRAL}{doubt}")
 
 
+def _loads(effect: Effect, operand: Operand) -> TypeGuard[Access]:
+    return isinstance(effect, Access) and effect.kind != "write" and effect.view.reference.name == operand.name
+
+
 def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
     """Whether some window may reach past the end of its array in a dimension."""
     values = values_of(kernel, operand.index[k])
@@ -82,6 +89,75 @@ def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
     if values is None or type(block.size) is not int or type(extent) is not int:
         return True
     return values[1] - block.low + block.size > extent
+
+
+def where_stored(kernel: Kernel, load: Access | Copy, stores: Sequence[Access | Copy]) -> Iterator[Fix]:
+    """What is read in another slot than is stored: both are places of one memory, and one index differs."""
+    view = _read(load)
+    for store in sorted(stores, key=lambda s: (s.spot.number > load.spot.number, -s.spot.number)):
+        d = _other_slot(view, _stored(store))
+        if d is None:
+            continue
+        old, new = (one.steps[0].slices[d].start for one in (view, _stored(store)))
+        name = view.reference.name
+
+        def change(at: Spot, seen_: View, piece: Slice, k: int, d: int = d, old: Term = old, new: Term = new) -> Slice:
+            same = at.number == load.spot.number and seen_.reference is view.reference and k == d
+            return replace(piece, start=new) if same and piece.start == old else piece
+
+        words = f"read {name} at line {line_of(load.spot)} where line {line_of(store.spot)} stores it"
+        if all(set(names_in(one)) <= set(kernel.grid_names) for one in (old, new)):
+            words += f": index {program_ids(kernel, new)} in dimension {d}, and not {program_ids(kernel, old)}"
+        yield Fix(words, placed(kernel, change), "which of the two places is meant is not known")
+
+
+def _read(effect: Access | Copy) -> View:
+    return effect.view if isinstance(effect, Access) else effect.source
+
+
+def _stored(effect: Access | Copy) -> View:
+    return effect.view if isinstance(effect, Access) else effect.target
+
+
+def _other_slot(one: View, other: View) -> int | None:
+    """The one dimension in which two views of a reference take another index, None where they are not alike so."""
+    if one.reference is not other.reference or len(one.steps) != 1 or len(other.steps) != 1:
+        return None
+    pairs = list(zip(one.steps[0].slices, other.steps[0].slices, strict=False))
+    apart = [k for k, (a, b) in enumerate(pairs) if a.start != b.start]
+    if len(apart) != 1 or any(a.size != b.size or a.single != b.single for a, b in pairs):
+        return None
+    return apart[0] if pairs[apart[0]][0].single else None
+
+
+def longer(kernel: Kernel, store: Access | Copy) -> Iterator[Fix]:
+    """A loop that stores a part of memory in each turn, and ends before all is stored."""
+    body, view = kernel.body, _stored(store)
+    if len(view.steps) != 1 or view.steps[0].kind != "slices":
+        return
+    for loop in reversed(store.spot.loops):
+        if loop.count is None or loop.count.op != "int" or _hands_on(body, loop):
+            continue
+        for extent, piece in zip(view.reference.dims, view.steps[0].slices, strict=True):
+            start, turns = _plain(body, piece.start), int(loop.count.args[0])
+            if loop.name not in names_in(start) or piece.size.op != "int" or piece.stride != 1:
+                continue
+            free = dict.fromkeys(names_in(start), 0)
+            first, step = (int(start.evaluate({**free, loop.name: k}, INTS)) for k in (0, 1))
+            step -= first
+            needed = ceil_div(extent - first - int(piece.size.args[0]), step) + 1 if step > 0 else 0
+            if needed > turns:
+                words = f"let the loop{_at(loop.source)} run {needed} times, and not {turns}: "
+                words += f"it does not store all of {view.reference.name}"
+                yield Fix(words, turning(kernel, loop, needed), "whether there is as much to do is not known")
+
+
+def _hands_on(body: Body, loop: Loop) -> bool:
+    """Whether a loop hands on anything but its counter: what that is in the end depends on how often it runs."""
+    names = [name for name, one in body.carried.items() if one.loop is loop and not one.final]
+    numbers = [body.definitions.get(name) for name in names]
+    counts = all(n is not None and set(names_in(n)) == {loop.name} for n in numbers)
+    return any(one.loop is loop for one in body.handed) or len(names) > 1 or not counts
 
 
 def zeroed(kernel: Kernel, reference: Reference, axes: Sequence[int]) -> Iterator[Fix]:
@@ -197,11 +273,13 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
     last = extent - 1 - (int(piece.size.args[0]) - 1) * piece.stride
     which = f"the {'index' if piece.single else 'start'} in dimension {d} of {name}"
     line = f" at line {spot.source.rpartition(':')[2]}" if spot.source else ""
-    said = program_ids(kernel, piece.start)
+    # as the code has it: `int32(x)` is x where nothing wraps
+    plain = rebuilt(piece.start, lambda part, made: made.args[0] if part.op == "int32" else made)
+    said = program_ids(kernel, plain)
     # counters of loops have no name in the code, and what wraps is long
     shown = (
         len(said) < LONGEST
-        and "trunc" not in said
+        and not any(part.op.startswith("trunc") for part in every(plain))
         and set(names_in(piece.start)) <= {*kernel.grid_names, *(t.name for t in kernel.tables)}
     )
 
@@ -217,7 +295,7 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
         if loop.name in moving and loop.count is not None and loop.count.op == "int" and high > last:
             turns = int(loop.count.args[0]) - 1
             words = f"let the loop{_at(loop.source)} run {turns} times, and not {turns + 1}: its last turn is outside"
-            yield Fix(words, shorter(kernel, loop), "what the last turn did is then not done")
+            yield Fix(words, turning(kernel, loop, turns), "what the last turn did is then not done")
     effect = body.effects[spot.number]
     if last >= 0 and shown and (isinstance(effect, Copy) or (isinstance(effect, Access) and effect.kind == "write")):
         conditions = [Term("<=", ZERO, piece.start)] if low < 0 else []
@@ -226,10 +304,15 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
         when = parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
         doubt = "what is left out must not be needed"
         yield Fix(f"put it{line} under pl.when({when})", guarded(kernel, [spot.number], (), conditions), doubt)
+    floored = replaced(piece.start, lambda part: Term("%", *part.args) if part.op == "truncrem" else None)
+    if floored != piece.start:
+        words = f"use jnp.mod in place of lax.rem for {which}{line}: lax.rem has the sign of what is divided"
+        yield Fix(words, start(floored), UNSURE)
     by = -low if low < 0 else last - high
     if by and low + by >= 0 and high + by <= last:
         other = shifted(piece.start, by)
-        words = f"let {which}{line} be {program_ids(kernel, other)}, and not {said}: it is {abs(by)} too "
+        new = program_ids(kernel, shifted(plain, by))
+        words = f"let {which}{line} be {new}, and not {said}: it is {abs(by)} too "
         if not shown:
             words = f"take {abs(by)} {'off' if by < 0 else 'more for'} {which}{line}: it is {abs(by)} too "
         yield Fix(f"{words}{'large' if by < 0 else 'small'}", start(other), UNSURE)
@@ -283,6 +366,11 @@ def _at(source: str) -> str:
     return f" at line {source.rpartition(':')[2]}" if source else ""
 
 
+def line_of(spot: Spot) -> str:
+    """The line of a spot, in words."""
+    return spot.source.rpartition(":")[2] or "?"
+
+
 def range_of_term(kernel: Kernel, body: Body, spot: Spot, term: Term) -> tuple[int, int] | None:
     """The least and the greatest number of a term over programs, loops and entries of tables, tried at many of them."""
     spans: dict[str, tuple[int, int]] = {}
@@ -317,12 +405,11 @@ def _some(low: int, end: int) -> Sequence[int]:
     return range(low, end) if end - low <= 16 else (low, low + 1, low + 2, end - 2, end - 1)
 
 
-def shorter(kernel: Kernel, loop: Loop) -> Kernel:
-    """The kernel with a loop that runs once less."""
+def turning(kernel: Kernel, loop: Loop, turns: int) -> Kernel:
+    """The kernel with a loop that runs so many times."""
 
     def edit(body: Body) -> Body:
-        assert loop.count is not None
-        made = replace(loop, count=Term("int", loop.count.args[0] - 1))
+        made = replace(loop, count=Term("int", turns))
 
         def loops(old: tuple[Loop, ...]) -> tuple[Loop, ...]:
             return tuple(made if one.name == loop.name else one for one in old)

@@ -211,12 +211,28 @@ def test_what_people_write_is_proved(make: Callable[..., Any], programs: int) ->
     assert _asked(make(), programs).verdict is Verdict.PROVED
 
 
+REPAIRED = {
+    ("_carried", "no wait"),
+    ("_piped", "left over"),
+    ("_pipeline", "same slot"),
+    ("_across", "same slot"),
+    ("_across", "early"),
+    ("_across", "other semaphore"),
+    ("_many_at_once", "in between"),
+}
+"""Of which a wait in another place, tried, leaves nothing wrong."""
+
+
 @pytest.mark.parametrize(("make", "mutant"), [(make, m) for make, mutants in MUTANTS.items() for m in mutants])
 def test_what_is_left_out_is_refuted(make: Callable[..., Any], mutant: str) -> None:
     found = _asked(make(mutant))
     assert found.verdict is Verdict.REFUTED
     assert found.line > 0
-    assert (found.fix, found.hint[:8]) == ("", "look at ")
+    if (make.__name__, mutant) in REPAIRED:
+        assert found.fix.startswith(("let the wait at line ", "wait for what line "))
+        assert found.hint == ""
+    else:
+        assert (found.fix, found.hint[:8]) == ("", "look at ")
     assert len((found.counterexample or {})["program"]) == 1
 
 

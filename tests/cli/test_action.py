@@ -113,6 +113,20 @@ def test_flags(inputs: dict[str, str], flags: tuple[str, ...], checkout: Path) -
         assert (flag in gate) == (flag in flags)
 
 
+def test_one_run_writes_all_forms(checkout: Path) -> None:
+    """Programs are traced and compiled once for each half, however many reports are wanted."""
+    calls, page = checkout / "calls", checkout / "summary.md"
+    wanted = {"SARIF": "out.sarif", "HTML": "out.html", "GITHUB_STEP_SUMMARY": str(page)}
+    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **wanted)
+    check, gate = calls.read_text().splitlines()
+    assert check.count("--also=") == 1
+    assert gate.count("--also=") == 3
+    assert run(checkout, REAL, **wanted).returncode == 0
+    assert page.read_text().count("### layoutproof: 1 claim as stated") == 1
+    assert '"version": "2.1.0"' in (checkout / "out.sarif").read_text()
+    assert "<html" in (checkout / "out.html").read_text()
+
+
 def test_what_a_runner_fills_in() -> None:
     """The label counts only in the run that its setting starts, and a fork is told from the repository itself."""
     environment = STEPS[2]["env"]

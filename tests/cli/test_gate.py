@@ -383,3 +383,20 @@ def test_a_dump_that_is_cut_short_is_wrong_also_where_nothing_changed(
     assert "dump.txt:" in out + err
     file.write_text(whole)
     assert cli.run(twice) == 0
+
+
+def test_one_run_in_several_forms(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """--also writes the same report in other forms, that of check from its cache too; what is no form is said."""
+    write("old/s.yaml", OLD)
+    write("new/s.yaml", MOVED)
+    shown = run("old", "new")
+    assert run("old", "new", "--also", "json=report.json", "--also", "sarif=report.sarif") == shown
+    assert json.loads(Path("report.json").read_text())["exit_code"] == 1
+    assert Path("report.sarif").read_text() == run("old", "new", "--format", "sarif")[1].removesuffix("\n")
+    for _ in range(2):
+        assert cli.run(["check", "new", "--also", "markdown=page.md"]) == 0
+        assert Path("page.md").read_text().startswith("### layoutproof: 1 claim as stated")
+        Path("page.md").unlink()
+    capsys.readouterr()
+    for bad in ("html", "html=", "paper=a"):
+        assert run("old", "new", "--also", bad)[0] == 2

@@ -5,8 +5,11 @@ What nobody could try is no fix, but a hint where to look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -77,7 +81,7 @@ def copy(x: Any, o: Any) -> None:
     o[...] = x[...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Repair:
     """What a fix says, and what it makes of the code.
 
@@ -203,6 +207,7 @@ def _accumulated(semantics: str, guard: Callable[[Any, Any], Any] | None, scratc
 
 
 BLOCKS = data(16, 384)
+LESS_BEFORE = X - np.concatenate([np.zeros((8, 128), np.float32), X[:-8]])
 SUMS = BLOCKS[:, :128] + BLOCKS[:, 128:256] + BLOCKS[:, 256:]
 
 
@@ -399,6 +404,281 @@ def _limit(fixed: bool) -> Function:
         (4096, 1024),
         limit=33554432 if fixed else None,
     )
+
+
+SEMAPHORE = pltpu.SemaphoreType.DMA
+PACKED = np.arange(10 * 128, dtype=np.int32).reshape(10, 128)
+
+
+def _missing_rows(fixed: bool) -> Function:
+    """A loop fills 6 of the 8 rows of scratch."""
+
+    def body(x: Any, o: Any, rows: Any) -> None:
+        def turn(k: Any, _: Any) -> Any:
+            rows[pl.ds(k, 1), :] = x[pl.ds(k, 1), :] * 2
+            return 0
+
+        lax.fori_loop(0, 8 if fixed else 6, turn, 0)
+        o[...] = rows[...]
+
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((8, 128), F32)])
+
+
+def _slot_parity(copied: bool) -> Callable[[bool], Function]:
+    """One slot is filled, and the other one read."""
+
+    def make(fixed: bool) -> Function:
+        def body(x: Any, o: Any, slots: Any, *more: Any) -> None:
+            i = pl.program_id(0)
+            if copied:
+                pltpu.sync_copy(x.at[pl.ds(i * 8, 8)], slots.at[i % 2])
+            else:
+                slots[i % 2] = x[...]
+            o[...] = slots[i % 2] if fixed else slots[(i + 1) % 2]
+
+        given = ANY if copied else ROWS
+        return call(body, (4,), [given], ROWS, (32, 128), [pltpu.VMEM((2, 8, 128), F32)], ("arbitrary",))
+
+    return make
+
+
+def _slot_of_turns(fixed: bool) -> Function:
+    """The same by a loop's counter, which has no name in the code."""
+
+    def body(x: Any, o: Any, slots: Any) -> None:
+        def turn(k: Any, _: Any) -> Any:
+            slots[k % 2] = x[pl.ds(k * 8, 8), :]
+            o[pl.ds(k * 8, 8), :] = slots[k % 2] if fixed else slots[(k + 1) % 2]
+            return 0
+
+        lax.fori_loop(0, 4, turn, 0)
+
+    whole = ((32, 128), lambda i: (0, 0))
+    return call(body, (1,), [whole], whole, (32, 128), [pltpu.VMEM((2, 8, 128), F32)])
+
+
+def _prologue(fixed: bool) -> Function:
+    """The first block of each row is fetched ahead of the others, but for the first row only."""
+
+    def body(x: Any, o: Any, slots: Any, arrived: Any) -> None:
+        i, k = pl.program_id(0), pl.program_id(1)
+
+        def fetch(block: Any) -> Any:
+            source = x.at[pl.ds(i * 8, 8), pl.ds(block * 128, 128)]
+            return pltpu.make_async_copy(source, slots.at[block % 2], arrived.at[block % 2])
+
+        @pl.when(k == 0 if fixed else (i == 0) & (k == 0))
+        def _() -> None:
+            fetch(0).start()
+
+        @pl.when(k + 1 < 3)
+        def _() -> None:
+            fetch(k + 1).start()
+
+        fetch(k).wait()
+
+        @pl.when(k == 0)
+        def _() -> None:
+            o[...] = jnp.zeros_like(o)
+
+        o[...] += slots[k % 2]
+
+    scratch = [pltpu.VMEM((2, 8, 128), F32), SEMAPHORE((2,))]
+    out = ((8, 128), lambda i, k: (i, 0))
+    return call(body, (2, 3), [ANY], out, (16, 128), scratch, ("arbitrary", "arbitrary"))
+
+
+def _late_write_back(loop: bool) -> Callable[[bool], Function]:
+    """What is copied out is overwritten before the copy is waited for."""
+
+    def make(fixed: bool) -> Function:
+        def body(x: Any, o: Any, buffer: Any, done: Any) -> None:
+            def back(k: Any) -> Any:
+                return pltpu.make_async_copy(buffer, o.at[pl.ds(k * 8, 8)], done)
+
+            def step(k: Any, value: Any) -> None:
+                def wait() -> None:
+                    pl.when(k > 0)(lambda: back(k - 1).wait())
+
+                if fixed:
+                    wait()
+                buffer[...] = value * 2
+                if not fixed:
+                    wait()
+                back(k).start()
+
+            if loop:
+                lax.fori_loop(0, 4, lambda k, _: step(k, x[pl.ds(k * 8, 8), :]) or 0, 0)
+                back(3).wait()
+            else:
+                i = pl.program_id(0)
+                step(i, x[...])
+                pl.when(i == 3)(lambda: back(3).wait())
+
+        given = ((32, 128), lambda i: (0, 0)) if loop else ROWS
+        scratch = [pltpu.VMEM((8, 128), F32), SEMAPHORE(())]
+        return call(body, (1 if loop else 4,), [given], ANY, (32, 128), scratch, ("arbitrary",))
+
+    return make
+
+
+def _guarded_reader(fixed: bool) -> Function:
+    """What is in flight is read under a condition, before a wait that has none."""
+
+    def body(x: Any, o: Any, buffer: Any, arrived: Any) -> None:
+        fetch = pltpu.make_async_copy(x, buffer, arrived)
+        fetch.start()
+        if fixed:
+            fetch.wait()
+        o[...] = jnp.zeros_like(o)
+
+        @pl.when(pl.program_id(0) >= 0)
+        def _() -> None:
+            o[...] = buffer[...] + 1
+            o[...] = buffer[...]
+
+        if not fixed:
+            fetch.wait()
+
+    scratch = [pltpu.VMEM((32, 128), F32), SEMAPHORE(())]
+    return call(body, (2,), [ANY], ((32, 128), lambda i: (i, 0)), (64, 128), scratch)
+
+
+def _never_waited(out: bool) -> Callable[[bool], Function]:
+    """A copy for which nobody waits: in, before it is read, or out."""
+
+    def make(fixed: bool) -> Function:
+        def body(x: Any, o: Any, buffer: Any, done: Any) -> None:
+            if out:
+                buffer[...] = x[...] * 2
+            moved = pltpu.make_async_copy(buffer, o, done) if out else pltpu.make_async_copy(x, buffer, done)
+            moved.start()
+            if fixed:
+                moved.wait()
+            if not out:
+                o[...] = buffer[...]
+
+        whole = ((32, 128), lambda i: (0, 0))
+        given, made = (whole, ANY) if out else (ANY, whole)
+        return call(body, (1,), [given], made, (32, 128), [pltpu.VMEM((32, 128), F32), SEMAPHORE(())])
+
+    return make
+
+
+def _carry_guard(fixed: bool) -> Function:
+    """What one program leaves to the next starts at the second one."""
+
+    def body(x: Any, o: Any, last: Any) -> None:
+        @pl.when(pl.program_id(0) == (0 if fixed else 1))
+        def _() -> None:
+            last[...] = jnp.zeros_like(last)
+
+        o[...] = x[...] - last[...]
+        last[...] = x[...]
+
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((8, 128), F32)], ("arbitrary",))
+
+
+def _kept_late(fixed: bool) -> Function:
+    """The first block is added to all, and is kept in the second program only."""
+
+    def body(x: Any, o: Any, first: Any) -> None:
+        @pl.when(pl.program_id(0) == (0 if fixed else 1))
+        def _() -> None:
+            first[...] = x[...]
+
+        o[...] = x[...] + first[...]
+
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((8, 128), F32)], ("arbitrary",))
+
+
+def _row_before(fixed: bool) -> Function:
+    """The rows before; the first program has none."""
+
+    def body(x: Any, o: Any) -> None:
+        start = pl.program_id(0) * 8 - 8
+        o[...] = x[pl.ds(jnp.maximum(start, 0) if fixed else start, 8), :]
+
+    return call(body, (5,), [((32, 128), lambda i: (0, 0))], ROWS, (40, 128))
+
+
+def _one_too_many(fixed: bool) -> Function:
+    window = ((None, 8, 128), lambda i: (i, 0, 0))
+    return call(copy, (4 if fixed else 5,), [window], window, (4, 8, 128))
+
+
+def _sign(fixed: bool) -> Function:
+    """The block before, the last one for the first; `lax.rem` has the sign of what is divided."""
+
+    def body(x: Any, o: Any) -> None:
+        block = (jnp.mod if fixed else lax.rem)(pl.program_id(0) - 1, 4)
+        o[...] = x[pl.ds(block * 8, 8), :]
+
+    return call(body, (4,), [((32, 128), lambda i: (0, 0))], ROWS, (32, 128))
+
+
+def _two_behind(fixed: bool) -> Function:
+    """A start by a loop's counter, which has no name in the code."""
+
+    def body(x: Any, o: Any) -> None:
+        def turn(k: Any, _: Any) -> Any:
+            o[pl.ds(k * 8, 8), :] = x[pl.ds(k * 8 if fixed else k * 8 + 8, 8), :]
+            return 0
+
+        lax.fori_loop(0, 4, turn, 0)
+
+    whole = ((32, 128), lambda i: (0, 0))
+    return call(body, (1,), [whole], whole, (32, 128))
+
+
+def _packed(fixed: bool) -> Function:
+    """Sums of bytes, four to a number: a mask that counts eight to a row keeps bytes of padding."""
+
+    def body(x: Any, o: Any) -> None:
+        value = x[...]
+        if fixed:
+            row = pl.program_id(0) * 8 + lax.broadcasted_iota(jnp.int32, (8, 128), 0)
+            value = jnp.where(row < 10, value, 0)
+        packed = pltpu.bitcast(value, jnp.int8)
+        row = pl.program_id(0) * 8 + lax.broadcasted_iota(jnp.int32, (32, 128), 0) // 8
+        packed = jnp.where(row < 10, packed.astype(jnp.int32), 0)
+        o[...] = jnp.broadcast_to(jnp.sum(packed, axis=0, keepdims=True), o.shape).astype(F32)
+
+    return call(body, (2,), [ROWS], ROWS, (16, 128))
+
+
+def _bytes() -> Any:
+    """What `_packed` is to compute: of both programs, with 8 and with 2 rows of numbers."""
+    rows = PACKED.view(np.int8).reshape(10, 128, 4).astype(np.int32).sum(2)
+    return np.repeat(np.stack([rows[:8].sum(0), rows[8:].sum(0)]), 8, 0).astype(np.float32)
+
+
+def _other_dimension(fixed: bool) -> Function:
+    """A mask that stands in the code, over rows, where the padding is in columns."""
+
+    def body(x: Any, o: Any) -> None:
+        value = x[...]
+        if fixed:
+            value = jnp.where(lax.broadcasted_iota(jnp.int32, (8, 256), 1) < 200, value, 0)
+        value = jnp.where(lax.broadcasted_iota(jnp.int32, (8, 256), 0) < 200, value, 0)
+        o[...] = jnp.broadcast_to(jnp.sum(value, axis=1, keepdims=True), o.shape)
+
+    return call(body, (1,), [((8, 256), lambda i: (0, 0))], FIRST, (8, 128))
+
+
+def _in_parts(fixed: bool) -> Function:
+    """What is loaded is a part of the window."""
+
+    def body(x: Any, o: Any) -> None:
+        total = jnp.zeros((8, 1), F32)
+        for start in (0, 128):
+            value = x[:, pl.ds(start, 128)]
+            if fixed:
+                value = jnp.where(start + lax.broadcasted_iota(jnp.int32, (8, 128), 1) < 200, value, 0)
+            total += jnp.sum(value, axis=1, keepdims=True)
+        o[...] = jnp.broadcast_to(total, o.shape)
+
+    return call(body, (1,), [((8, 256), lambda i: (0, 0))], FIRST, (8, 128))
 
 
 REPAIRS = [
@@ -600,6 +880,89 @@ REPAIRS = [
         np.concatenate([X[t * 8 : t * 8 + 8] for t in TABLE.reshape(-1)]),
         assume=("0 <= prefetch0 < 4",),
     ),
+    Repair(
+        "missing_rows",
+        "initialised",
+        "run 8 times, and not 6: it does not store all of scratch[0]",
+        _missing_rows,
+        (X,),
+        2 * X,
+    ),
+    Repair(
+        "slot_parity",
+        "initialised",
+        "index pl.program_id(0) % 2 in dimension 0, and not (pl.program_id(0) + 1) % 2",
+        _slot_parity(False),
+        (X,),
+        X,
+    ),
+    Repair("slot_copied", "initialised", "index pl.program_id(0) % 2 in dimension 0", _slot_parity(True), (X,), X),
+    Repair("slot_of_turns", "initialised", "read scratch[0] at line ", _slot_of_turns, (X,), X),
+    Repair(
+        "carry_guard", "initialised", "happen under pl.when(pl.program_id(0) == 0)", _carry_guard, (X,), LESS_BEFORE
+    ),
+    Repair("kept_late", "initialised", "of another step", _kept_late, (X,), X + np.tile(X[:8], (4, 1))),
+    Repair(
+        "row_before", "body_in_bounds", "to at least 0: jnp.maximum(", _row_before, (X,), np.concatenate([X[:8], X])
+    ),
+    Repair(
+        "one_too_many",
+        "blocks_in_bounds",
+        "has 5 programs and the array 4 places: let it have 4",
+        _one_too_many,
+        (X.reshape(4, 8, 128),),
+        X.reshape(4, 8, 128),
+    ),
+    Repair(
+        "prologue",
+        "dma_order",
+        "under pl.when(pl.program_id(1) == 0), and not under (pl.program_id(0) == 0) & (pl.program_id(1) == 0)",
+        _prologue,
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "late_write_back", "dma_order", "with its condition come before line ", _late_write_back(False), (X,), 2 * X
+    ),
+    Repair("late_in_a_loop", "dma_order", "with its condition come before line ", _late_write_back(True), (X,), 2 * X),
+    Repair("guarded_reader", "dma_order", "let the wait at line ", _guarded_reader, (X,), np.concatenate([X, X])),
+    Repair("never_waited", "dma_order", ", before line ", _never_waited(False), (X,), X),
+    Repair(
+        "never_waited_out", "dma_order", ", after it is started: nothing waits on", _never_waited(True), (X,), 2 * X
+    ),
+    Repair(
+        "sign",
+        "body_in_bounds",
+        "use jnp.mod in place of lax.rem for the start in dimension 0 of args[0]",
+        _sign,
+        (X,),
+        np.roll(X, 8, axis=0),
+    ),
+    Repair("two_behind", "body_in_bounds", "take 8 off the start in dimension 0 of args[0]", _two_behind, (X,), X),
+    Repair(
+        "packed",
+        "undefined_values",
+        "x = jnp.where(pl.program_id(0) * 8 + jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0) < 10, x, 0)",
+        _packed,
+        (PACKED,),
+        _bytes(),
+    ),
+    Repair(
+        "other_dimension",
+        "undefined_values",
+        "jax.lax.broadcasted_iota(jnp.int32, (8, 256), 1) < 200",
+        _other_dimension,
+        (WIDE,),
+        np.broadcast_to(WIDE.sum(1, keepdims=True), (8, 128)),
+    ),
+    Repair(
+        "in_parts",
+        "undefined_values",
+        "x = jnp.where(at < 200, x, 0) on what is loaded of args[0], before it is used, where at is its place in",
+        _in_parts,
+        (WIDE,),
+        np.broadcast_to(WIDE.sum(1, keepdims=True), (8, 128)),
+    ),
     Repair("limit", "memory_budget", "let vmem_limit_bytes be 33554432 or more", _limit, (), None, target="v5e"),
 ]
 
@@ -617,11 +980,17 @@ def answers(made: Function, repair: Repair, strict_tables: bool = True) -> list[
     return list(judge(kernel, target=repair.target, strict_tables=strict_tables))
 
 
+@cache
+def refuted(repair: Repair) -> Finding:
+    """The refutation that a repair is about."""
+    found = answers(repair.make(False), repair)
+    wrong = [f for f in found if f.verdict is Verdict.REFUTED and f.severity != "info"]
+    return next(f for f in wrong if f.question == repair.question)
+
+
 @pytest.mark.parametrize("repair", REPAIRS, ids=lambda r: f"{r.name}-{r.question}")
 def test_a_fix_repairs(repair: Repair) -> None:
-    found = answers(repair.make(False), repair)
-    refuted = [f for f in found if f.verdict is Verdict.REFUTED and f.severity != "info"]
-    (one, *_) = [f for f in refuted if f.question == repair.question]
+    one = refuted(repair)
     assert repair.fix in one.fix
     assert one.hint == ""
     if repair.name in BY_CONTENTS:
@@ -637,3 +1006,76 @@ def test_a_fix_repairs(repair: Repair) -> None:
     run = np.asarray(repair.make(True)(*map(jnp.asarray, repair.arguments), interpret=how))
     assert np.array_equal(run, repair.want) is repair.right
     assert repair.right or CHECK in one.fix
+
+
+def test_a_mask_that_misses_is_named() -> None:
+    told = {r.name: refuted(r) for r in REPAIRS if r.name in ("other_dimension", "masked_twice", "packed", "sum")}
+    assert "masks dimension 0, and the padding is in dimension 1" in told["other_dimension"].reason
+    # the mask of `masked_twice` leaves out what is there, whatever else is masked
+    assert "keeps place 12 of dimension 0, and leaves out place 6, which is there" in told["masked_twice"].reason
+    assert "leaves out place 6 of dimension 0, which is there" in told["masked_twice"].fix.partition(CHECK)[2]
+    assert told["packed"].reason.endswith("keeps place 10 of dimension 0")
+    assert "line" not in told["sum"].reason
+
+
+def test_a_mask_is_not_blamed_for_what_another_one_lets_in() -> None:
+    def body(x: Any, y: Any, o: Any) -> None:
+        column = lax.broadcasted_iota(jnp.int32, (8, 256), 1)
+        mine = jnp.where(column < 200, x[...], 0)
+        mine = jnp.where(lax.broadcasted_iota(jnp.int32, (8, 256), 0) < 4, mine, 0)
+        o[...] = jnp.broadcast_to(jnp.sum(mine + y[...], axis=1, keepdims=True), o.shape)
+
+    whole = ((8, 256), lambda i: (0, 0))
+    made = call(body, (1,), [whole, whole], FIRST, (8, 128))
+    (kernel,) = kernels_of(made, (WIDE, WIDE))
+    assert isinstance(kernel, Kernel)
+    (found,) = [f for f in judge(kernel) if f.question == "undefined_values"]
+    assert found.verdict is Verdict.REFUTED
+    assert "padding of args[1]" in found.reason
+    assert "mask" not in found.reason
+
+
+# each text that a fix may have is one that was applied above
+
+WORDS = 3
+"""A part of a text with as many words is looked for."""
+SOURCES = Path(layoutproof.__file__).parent
+NOT_APPLIED: Mapping[str, str] = {}
+"""Texts that no repair applies, and why."""
+
+
+def fix_texts(source: str) -> Iterator[str]:
+    """The longest constant part of every text in the functions of a source that make a `Fix`."""
+    tree = ast.parse(source)
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        makes = [n for n in ast.walk(function) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "Fix"]
+        if not makes:
+            continue
+        inside = {id(part) for n in ast.walk(function) if isinstance(n, ast.JoinedStr) for part in n.values}
+        for node in ast.walk(function):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            if isinstance(node, ast.Constant) and (
+                id(node) in inside or node.value == ast.get_docstring(function, False)
+            ):
+                continue
+            texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+            longest = max(texts, key=len, default="").strip()
+            if len(longest.split()) >= WORDS:
+                yield longest
+
+
+def test_every_text_of_a_fix_is_one_that_was_applied() -> None:
+    told = "\n".join(refuted(repair).fix for repair in REPAIRS)
+    files = [path for path in SOURCES.rglob("*.py") if "Fix(" in path.read_text() and path.name != "repairs.py"]
+    assert len(files) >= 4
+    texts = {text: path.name for path in files for text in fix_texts(path.read_text())}
+    assert len(texts) > 30
+    assert {t: of for t, of in texts.items() if t not in told and t not in NOT_APPLIED} == {}
+    assert [t for t in NOT_APPLIED if t not in texts or t in told] == []
+
+
+def test_a_text_that_nobody_applies_is_found() -> None:
+    planted = 'def f(k):\n    """A b c d."""\n    words = f"let {k} be another one at last"\n    yield Fix(words, k)\n'
+    assert list(fix_texts(planted)) == ["be another one at last"]

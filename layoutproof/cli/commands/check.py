@@ -9,10 +9,12 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from layoutproof.cli.arguments import (
+    also_option,
     complete_file,
     form_option,
     json_flag,
@@ -30,12 +32,16 @@ from layoutproof.compiler import cache
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.document import document
 
+if TYPE_CHECKING:
+    from layoutproof.answers.of_specs import Checked
+
 
 @click.command()
 @click.argument("paths", nargs=-1, shell_complete=complete_file)
 @form_option
 @click.option("-v", "--verbose", is_flag=True, help="Also a line for each check that is as stated.")
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
+@also_option
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
@@ -49,6 +55,7 @@ def command(
     form: str,
     verbose: bool,
     output: str | None,
+    also: tuple[tuple[str, str], ...],
     jobs: int,
     backend: str | None,
     scheduler: str,
@@ -70,6 +77,7 @@ def command(
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
+    forms = (form, *(one for one, _ in also))
     made = False
 
     def make() -> tuple[str, int]:
@@ -80,20 +88,15 @@ def command(
         with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
             workers = Workers(jobs, backend or "", scheduler)
             answer = check(paths or ("specs",), trace=not no_trace, workers=workers, strict=strict, progress=progress)
-        if form == "text":
-            text = answer.text(verbose)
-        elif form == "json":
-            text = answer.to_json()
-        else:
-            from layoutproof.formats import render
-
-            text = render(form, answer.report())
-        return json.dumps([text, answer.summary(), answer.svg() if svg else ""]), answer.exit_code
+        texts = [_text(answer, one, verbose) for one in forms]
+        return json.dumps([texts, answer.summary(), answer.svg() if svg else ""]), answer.exit_code
 
     start = time.perf_counter()
-    asked = ("check", form, verbose, strict, svg is not None, no_trace)
+    asked = ("check", forms, verbose, strict, svg is not None, no_trace)
     kept, code = cache.remembered(lambda: cache.key_of_paths(asked, paths or ("specs",)), make)
-    text, summary, picture = json.loads(kept)
+    (text, *others), summary, picture = json.loads(kept)
+    for (_, file), other in zip(also, others, strict=True):
+        write_whole(Path(file), f"{other}\n".encode())
     if svg is not None:
         write_whole(svg, picture.encode())
     took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
@@ -107,3 +110,13 @@ def command(
     else:
         print_report(text + took if form == "text" else text, form)
     return code
+
+
+def _text(answer: Checked, form: str, verbose: bool) -> str:
+    if form == "text":
+        return answer.text(verbose)
+    if form == "json":
+        return answer.to_json()
+    from layoutproof.formats import render
+
+    return render(form, answer.report())

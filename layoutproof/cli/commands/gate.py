@@ -14,6 +14,7 @@ import click
 
 from layoutproof.cli.arguments import (
     VERDICTS,
+    also_option,
     complete_file,
     form_option,
     json_flag,
@@ -56,6 +57,7 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
 @click.option("--check", "check_lock", is_flag=True, help="With --lock, write nothing: is it what is here?")
 @form_option
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
+@also_option
 @click.option("--new-only", is_flag=True, help="Leave out what is allowed or approved.")
 @click.option("--approve", metavar="FINGERPRINT", help="Print what to add to pyproject.toml to approve one finding.")
 @click.option(
@@ -80,6 +82,7 @@ def command(
     check_lock: bool,
     form: str,
     output: str | None,
+    also: tuple[tuple[str, str], ...],
     new_only: bool,
     approve: str | None,
     accept: bool,
@@ -152,6 +155,8 @@ def command(
         return _approve(report, approve, as_json)
     if svg is not None:
         write_whole(svg, answer.svg().encode())
+    for other, file in also:
+        write_whole(Path(file), answer.text(other).encode())
     text = answer.text(form)
     if output:
         write_whole(Path(output), text.encode())

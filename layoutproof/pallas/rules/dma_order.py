@@ -37,6 +37,7 @@ from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import ONE, Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.copy_fixes import of_problem
 from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
@@ -171,7 +172,7 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
         return Obligation(kernel.name, undecided(f"what is in flight depends on {lost}"), source=kernel.source)
     sure = next((p for p in walk.problems if p.sure), None)
     if sure is not None:
-        return _refuted(sure)
+        return _refuted(kernel, sure)
     if walk.problems or not done:
         return _open(kernel, walk, "too many programs to walk, and what one leaves in flight the next goes on with")
     return proved
@@ -184,9 +185,9 @@ def _open(kernel: Kernel, walk: Walk, otherwise: str) -> Obligation:
     return Obligation(problem.subject or kernel.name, undecided(problem.what), source=problem.spot.source)
 
 
-def _refuted(problem: Problem) -> Obligation:
+def _refuted(kernel: Kernel, problem: Problem) -> Obligation:
     point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element}
     shown = {name: place for name, place in point.items() if place}
     what = problem.what if problem.what.startswith(problem.subject) else f"the body {problem.what}"
     claim = Settled(Verdict.REFUTED, what, problem.hint, "walk", shown)
-    return Obligation(problem.subject, claim, source=problem.spot.source)
+    return Obligation(problem.subject, claim, source=problem.spot.source, fixes=lambda at: of_problem(kernel, problem))

@@ -42,7 +42,7 @@ from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
-from layoutproof.pallas.body_fixes import first_of, guarded, zeroed
+from layoutproof.pallas.body_fixes import first_of, guarded, longer, where_stored, zeroed
 from layoutproof.pallas.body_memory import (
     Deciding,
     Place,
@@ -406,7 +406,12 @@ def _writes(body: Body, name: str) -> list[Access]:
 def _fixes(kernel: Kernel, load: Access | Copy, alone: bool) -> Iterator[Fix]:
     """A store that is there under the guard of the first step; programs in order; zeros where nothing is stored yet."""
     reference, body = _read(load).reference, kernel.body
-    if any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects):
+    into = [e for e in body.effects if isinstance(e, Copy) and e.target.reference is reference]
+    filled: list[Access | Copy] = [*into, *_writes(body, reference.name)]
+    yield from where_stored(kernel, load, filled)
+    for store in filled:
+        yield from longer(kernel, store)
+    if into:
         # what a copy should have filled is not filled by a store
         return
     stores = _writes(body, reference.name)

@@ -52,6 +52,7 @@ from layoutproof.pallas.body_memory import (
     unbounded,
     why_unknown,
 )
+from layoutproof.pallas.missed_masks import missed
 
 TARGET = False
 BODY = True
@@ -189,7 +190,7 @@ def _refuted(
     needed: Mapping[str, Any],
 ) -> Obligation:
     where = _global(kernel, operand, program, element)
-    reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}"
+    reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}{_missed_words(kernel, origin)}"
     counterexample = {"program": program, "element": where, **needed}
     settled = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), counterexample)
     source = source_of(origin, body) or operand.source
@@ -234,7 +235,17 @@ def _fixes(kernel: Kernel, origin: Origin) -> Callable[[Counterexample], Iterato
     k = _padded(kernel, operand, origin) if operand is not None else None
     if operand is None or k is None:
         return lambda at: iter(())
-    return lambda at: masked(kernel, operand, k)
+    mask = missed(kernel, operand, k, origin)
+    doubt = "" if mask is None else mask.doubt()
+    return lambda at: masked(kernel, operand, k, f"; {doubt}" if doubt else "")
+
+
+def _missed_words(kernel: Kernel, origin: Origin) -> str:
+    """The mask that stands in the code and misses this padding, in words."""
+    operand = operand_of(kernel, origin.reference)
+    k = _padded(kernel, operand, origin) if operand is not None else None
+    mask = None if operand is None or k is None else missed(kernel, operand, k, origin)
+    return "" if mask is None else f"; {mask.words()}"
 
 
 def _hint(origin: Origin) -> str:
@@ -289,6 +300,7 @@ def _copied(
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
+                reason += _missed_words(kernel, origin)
                 found = {"program": program, "element": element, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
