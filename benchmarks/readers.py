@@ -84,7 +84,7 @@ def _in_file(name: str, read: Callable[[Path], object], pack: bool = False) -> C
     def of(text: str) -> object:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, name)
-            data = text.encode()
+            data = text.encode("utf-8", "surrogatepass")
             path.write_bytes(gzip.compress(data, 1) if pack else data)
             return read(path)
 
@@ -103,7 +103,7 @@ def _hlo(path: Path) -> object:
 def _program(text: str) -> object:
     from layoutproof.changes.program import read
 
-    return read(text.encode(), "a.txt")
+    return read(text.encode("utf-8", "surrogatepass"), "a.txt")
 
 
 def _spec(text: str) -> object:
@@ -123,7 +123,7 @@ def _search(text: str) -> object:
 def _lock(text: str) -> object:
     from layoutproof.changes.lock import read_lock
 
-    return read_lock(text.encode(), "layoutproof.lock", "")
+    return read_lock(text.encode("utf-8", "surrogatepass"), "layoutproof.lock", "")
 
 
 def _records(path: Path) -> object:

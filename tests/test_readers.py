@@ -7,7 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from benchmarks.readers import AGAIN, HOLE, READERS, said
 from tests.hangs import HANGS
 
 PROGRAM = """
@@ -77,3 +80,57 @@ def test_what_goes_back_is_counted(name: str) -> None:
         space["read"]("a" * length)  # type: ignore[operator]
         counted.append(steps.steps - before)
     assert (counted[1] > 2.6 * counted[0]) == (name in FAULTS)
+
+
+ODD = (
+    *("\0", "\ud800", "\x1b[31m", "\u202e", "\ufeff", "##[error]", "\n::set-output name=a::b\n", "9" * 5000, "-1"),
+    *("NaN", "1e999", "0x10", "<<: *a", "!!python/object/apply:os.system [id]", "${{ a }}", "\\ud800", "\r", "\u2028"),
+)
+"""What stands in any text: no letters, commands of terminals and build servers, numbers that are too large or none."""
+AROUND = (
+    "(@@)",
+    "[@@]",
+    "{@@}",
+    '"@@"',
+    "'@@'",
+    '{"a": @@}',
+    "- @@\n",
+    "a: @@\n",
+    "f32[@@]",
+    "P(@@)",
+    "a=@@,",
+    "x @@ y",
+)
+"""What stands around others."""
+
+
+@st.composite
+def texts_of(draw: st.DrawFn) -> tuple[str, str]:
+    """(a reader, a text): one of its beginnings with parts of its language in it, within one another."""
+    name = draw(st.sampled_from(sorted(READERS)))
+    of = READERS[name]
+    parts = st.sampled_from([*AGAIN, *of.again, *of.begins, *ODD, *AROUND])
+    text = draw(st.sampled_from(of.begins))
+    for part in draw(st.lists(parts, max_size=12)):
+        if HOLE in text and draw(st.booleans()):
+            text = text.replace(HOLE, part, 1)
+        else:
+            text = part.replace(HOLE, text) if HOLE in part else text + part
+        # doubling has an end
+        text = text[:20_000]
+    return name, text.replace(HOLE, "")
+
+
+@given(texts_of())
+@example(("XLA", "f32[" + "9" * 5000 + "]"))
+@example(("spec", 'checks: [{injective: "f32[\\ud800]"}]'))
+@example(("spec", "layouts: &a {b: *a}"))
+@example(("settings", "[tool.layoutproof]\na = " + "9" * 5000))
+@example(("lock", '{"version": NaN, "files": 1e999}'))
+@example(("records of kernels", '{"version": ' + "[" * 5000))
+@example(("HLO", "HloModule m\nENTRY e { x = f32[" + "9" * 5000 + "] parameter(0) }"))
+@example(("message", "Ran out of memory in memory space hbm. \0\ud800" + "9" * 5000))
+def test_whatever_a_text_is_its_reader_says_it(found: tuple[str, str]) -> None:
+    """It is read, or a LayoutError; nothing else is raised. What failed once stays as an example."""
+    name, text = found
+    assert isinstance(said(READERS[name].read, text), str)
