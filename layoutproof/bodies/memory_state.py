@@ -511,29 +511,29 @@ class States:
 
     def _guards(self, reference: Reference) -> list[Term]:
         """Conditions over the programs alone under which something is stored to a reference."""
-        found: dict[str, Term] = {}
+        found: dict[Term, None] = {}
         for store in self._stores.get(reference.name, ()):
             for condition in (*store.spot.path, all_of([*store.spot.path])):
                 plain = self._plain(condition)
                 if plain is TRUE or self._open(plain) or not set(names_in(plain)) <= set(self.kernel.grid_names):
                     continue
-                found.setdefault(str(plain), plain)
-        return list(found.values())[:MOST_GUARDS]
+                found[plain] = None
+        return [*found][:MOST_GUARDS]
 
     def _masks(self, reference: Reference) -> list[Term]:
         """Comparisons, and their opposites, that decide what of a reference a store replaces.
 
         Of rows that are filled one range after the other, those from the start of the next range on are not yet there.
         """
-        found: dict[str, Term] = {}
+        found: dict[Term, None] = {}
         for store in self._stores.get(reference.name, ()):
             here = inside(store.view, _at(reference.dims)) if isinstance(store, Access) else None
             if here is None or not isinstance(store, Access):
                 continue
             for part in every(self._plain(store.value.undefined(here[1]))):
                 if part.op in ("<", "<=", "==", "!=") and self._of_programs(part):
-                    found.setdefault(str(part), part)
-        return [way for part in [*found.values()][:MOST_GUARDS] for way in (part, negation(part))]
+                    found[part] = None
+        return [way for part in [*found][:MOST_GUARDS] for way in (part, negation(part))]
 
     def _padded(self, dims: Sequence[int], memory: str = "vmem") -> list[Term]:
         """Padding of windows of these dimensions, counted from the last: of outputs first, then of all."""
@@ -802,7 +802,7 @@ def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> li
     return [
         Term("<=", begin, place),
         Term("<", ZERO, count),
-        Term("<", Term("-", away, Term("*", Term("int", step), at)), Term("int", size)),
+        Term("<", Term("-", away, fold("*", at, Term("int", step))), Term("int", size)),
     ]
 
 

@@ -3,14 +3,17 @@
 `fold` makes the term of an operation, as `Term` does, and says it by the first rule that fits; of parts that are
 numbers it is their value. A rule is data: what stands on its left may be said as what stands on its right, whatever
 its names stand for. Every rule is proved, for all integers and truth values, by the solvers of this package
-(tests/core/test_folding.py), which is why it may be used everywhere. Compare the rules of Halide's simplifier, which
-are proved in the same way (Newcomb et al., "Verifying and Improving Halide's Term Rewriting System", OOPSLA 2020).
+(tests/core/test_folding.py), which is why it may be used everywhere. No rule takes two steps of a sum, a product or a
+rest as one, so that what wraps at 8 or 32 bits is still seen where it was written: `(x + 5) - 5` and `x % 256 % 256`
+stay as they are. Numbers stand on the right. Compare the rules of Halide's simplifier, which are proved in the same
+way (Newcomb et al., "Verifying and Improving Halide's Term Rewriting System", OOPSLA 2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 from layoutproof.core.numbers import INTS
@@ -26,11 +29,14 @@ class Rule:
     """`long` may be said as `short`, whatever the names in it stand for.
 
     name: what the rule is called.  long: an operation on names and constants.  short: one of its parts, or a constant.
+    where: of a rule about numbers, which the names in `NUMBERS` stand for: what must hold of these. `short` is then
+    any operation; one on numbers alone is computed.
     """
 
     name: str
     long: Term
     short: Term
+    where: Term = TRUE
 
 
 def _rules() -> tuple[Rule, ...]:
@@ -64,7 +70,26 @@ def _rules() -> tuple[Rule, ...]:
     )
 
 
+NUMBERS = ("m", "n")
+"""Names that stand for numbers, in rules about these."""
+
+
+def _number_rules() -> tuple[Rule, ...]:
+    x, m, n = (Term("name", name) for name in "xmn")
+    return (
+        Rule("a number is added on the right", Term("+", m, x), Term("+", x, m)),
+        Rule("a number multiplies on the right", Term("*", m, x), Term("*", x, m)),
+        Rule(
+            "divided twice",
+            Term("//", Term("//", x, m), n),
+            Term("//", x, Term("*", m, n)),
+            Term("and", Term("<", ZERO, m), Term("<", ZERO, n)),
+        ),
+    )
+
+
 RULES = _rules()
+NUMBER_RULES = _number_rules()
 _CONSTANTS = (ZERO, ONE, TRUE, FALSE)
 """What rules ask for by itself; every other part of a rule is a name or an operation."""
 
@@ -94,6 +119,7 @@ def _match(rule: Rule) -> _Match:
 
 
 _OF = {op: tuple(_match(rule) for rule in RULES if rule.long.op == op) for op in OPERATIONS}
+_NUMBER_RULES_OF = {op: tuple(rule for rule in NUMBER_RULES if rule.long.op == op) for op in OPERATIONS}
 
 
 def fold(op: Op, *parts: Term) -> Term:
@@ -104,6 +130,8 @@ def fold(op: Op, *parts: Term) -> Term:
     >>> i = Term("name", "i")
     >>> fold("+", i, ZERO), fold("*", Term("int", 3), Term("int", 5)), fold("<", ONE, ZERO) is FALSE
     (Term(i), Term(15), True)
+    >>> fold("*", Term("int", 2), i), fold("//", Term("//", i, Term("int", 4)), Term("int", 2))
+    (Term(i * 2), Term(i // 8))
     """
     return _shorter(op, parts) or Term(op, *parts)
 
@@ -133,7 +161,31 @@ def _shorter(op: Op, parts: Sequence[Term]) -> Term | None:
                     return parts[said] if type(said) is int else said  # type: ignore[return-value]
                 if parts[inner[0]].op == inner[1]:
                     return parts[inner[0]].args[said]  # type: ignore[no-any-return]
+    if parts[-1].op == "int" or parts[0].op == "int":
+        for rule in _NUMBER_RULES_OF[op]:
+            found: dict[str, Term] = {}
+            if all(map(_fits, rule.long.args, parts, repeat(found))) and _holds(rule.where, found):
+                return _said(rule.short, found)
     return None
+
+
+def _fits(pattern: Term, term: Term, found: dict[str, Term]) -> bool:
+    """Whether a term is of the form of a part of a rule about numbers; what its names stand for is put into `found`."""
+    if pattern.op == "name":
+        name = pattern.args[0]
+        return (name not in NUMBERS or term.op == "int") and found.setdefault(name, term) is term
+    return pattern.op == term.op and all(map(_fits, pattern.args, term.args, repeat(found)))
+
+
+def _holds(where: Term, found: Mapping[str, Term]) -> bool:
+    return where is TRUE or _said(where, found) is TRUE
+
+
+def _said(pattern: Term, found: Mapping[str, Term]) -> Term:
+    """A side of a rule about numbers, with what its names stand for, folded."""
+    if pattern.op == "name":
+        return found[pattern.args[0]]
+    return fold(pattern.op, *(_said(part, found) for part in pattern.args)) if pattern.op != "int" else pattern
 
 
 def _computed(op: Op, numbers: Sequence[int]) -> Term | None:

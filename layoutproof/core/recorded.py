@@ -42,12 +42,12 @@ class Trail:
         self.stopped_inside = False
         self.stand_in: Callable[[Recorded], Any] | None = None
         self.hashed: tuple[CodeType, int] | None = None
-        self._known: set[str] = set()
+        self._known: set[Term] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
         """Records how a condition over the names ended, or which value a number had."""
-        if term.names() and str(term) not in self._known:
-            self._known.add(str(term))
+        if term.names() and term not in self._known:
+            self._known.add(term)
             self.decisions.append((term, outcome))
 
     def read(self, number: Recorded) -> int:

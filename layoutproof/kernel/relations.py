@@ -124,7 +124,7 @@ def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str])
             ends[term.args[0]] = _narrowed(ends[term.args[0]], low, high)
         said = said.args[1]
     found = [between for part in _all_of(said) if (between := _between(part)) is not None]
-    if len(found) < len(list(_all_of(said))) or len({str(of) for of, _, _ in found}) != 1 or found[0][0].op != "read":
+    if len(found) < len(list(_all_of(said))) or len({of for of, _, _ in found}) != 1 or found[0][0].op != "read":
         return None
     table, *at = found[0][0].args
     if any(type(end) is not int for end in range_of(tables[table.args[0]])):
@@ -268,8 +268,8 @@ def _differs(entry: Term, read: Term) -> bool:
 
 def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]:
     """What the names of a relation may be so that it speaks of some reads."""
-    choices: dict[str, dict[str, Term]] = {name: {} for name in relation.names}
-    whole: dict[str, dict[str, Term]] = {}
+    choices: dict[str, dict[Term, None]] = {name: {} for name in relation.names}
+    whole: dict[tuple[tuple[str, Term], ...], None] = {}
     for pattern in reads((relation.condition,)):
         for one in read:
             if one.args[0].args[0] != pattern.args[0].args[0]:
@@ -279,14 +279,14 @@ def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]
             parts = zip(pattern.args[1:], one.args[1:], strict=True)
             matched = [pair for part, at in parts if (pair := _matched(part, at)) is not None and pair[0] in choices]
             for name, value in matched:
-                choices[name].setdefault(str(value), value)
+                choices[name][value] = None
             if {name for name, _ in matched} == set(choices):
-                whole.setdefault(str([(name, str(value)) for name, value in matched]), dict(matched))
+                whole[tuple(matched)] = None
     # where one read says what every name is, names need no other company
     if whole:
-        yield from whole.values()
+        yield from map(dict, whole)
     else:
-        for values in product(*(by_text.values() for by_text in choices.values())):
+        for values in product(*choices.values()):
             yield dict(zip(choices, values, strict=True))
 
 

@@ -12,7 +12,7 @@ Fix: Send the line `report` with the file that `layoutproof kernels .. --record 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
@@ -110,10 +110,10 @@ def _faults(kernel: Kernel) -> Iterator[tuple[str, str]]:
         yield "race", "the interpreter takes strided slices for all that lies between their ends"
 
 
-def _key(view: View) -> str:
-    """A text that is equal for views that are written alike."""
-    steps = [(s.kind, s.dims, [(str(p.start), str(p.size), p.stride) for p in s.slices]) for s in view.steps]
-    return f"{view.reference.name} {steps}"
+def _key(view: View) -> Hashable:
+    """What is equal for views that are written alike."""
+    steps = [(s.kind, s.dims, tuple((p.start, p.size, p.stride) for p in s.slices)) for s in view.steps]
+    return view.reference.name, *steps
 
 
 def _conflict(call: Judged, kernel: Kernel, run: Replay, sign: Sign, names: tuple[str, ...]) -> Finding:

@@ -10,10 +10,10 @@ from typing import Any, get_args
 import pytest
 import z3
 
-from layoutproof.core.folding import FALSE, RULES, TRUE, Rule, all_of, any_of, fold, folded, negation
+from layoutproof.core.folding import FALSE, NUMBER_RULES, RULES, TRUE, Rule, all_of, any_of, fold, folded, negation
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import CONDITIONS, OPERATIONS, Op, operation
-from layoutproof.core.term import ONE, ZERO, Term, every, rebuilt
+from layoutproof.core.term import ONE, ZERO, Term, bind, every, rebuilt
 from layoutproof.pallas import records
 from layoutproof.solvers.interval import Interval
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, term_of
@@ -69,8 +69,86 @@ def test_a_wrong_rule_is_refuted(rule: Rule) -> None:
     assert found is not None
 
 
+M, N = Term("name", "m"), Term("name", "n")
+SOME = (-129, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12, 1 << 31)
+"""Numbers for which each rule about numbers is proved, all pairs of which it may be used."""
+
+
+def of_numbers(rule: Rule) -> list[tuple[dict[str, int], Rule]]:
+    """The rule with each two numbers of which it may be used, and what they are."""
+    found = []
+    for numbers in ({"m": m, "n": n} for m, n in product(SOME, repeat=2)):
+        if _divides(rule.where, numbers) and rule.where.evaluate(numbers, INTS):
+            found.append((numbers, Rule(rule.name, bind(rule.long, numbers), bind(rule.short, numbers))))
+    return found
+
+
+def _divides(where: Term, numbers: dict[str, int]) -> bool:
+    """Whether a condition says nothing of a rest by nothing."""
+    return "%" not in str(where) or numbers["n"] != 0
+
+
+@pytest.mark.parametrize("rule", NUMBER_RULES, ids=lambda rule: rule.name)
+def test_every_rule_about_numbers_is_proved_for_all_integers(rule: Rule) -> None:
+    told = of_numbers(rule)
+    assert len(told) > 10
+    for numbers, each in told:
+        assert refuted(each) is None, numbers
+        # folding obeys it, or another rule that says the same shorter
+        said = fold(each.long.op, *each.long.args)
+        assert said.weight <= each.long.weight
+        for x in (-1_000_003, -7, 0, 5, 1 << 40):
+            assert said.evaluate({"x": x}, INTS) == each.long.evaluate({"x": x}, INTS)
+
+
+@pytest.mark.parametrize("rule", NUMBER_RULES, ids=lambda rule: rule.name)
+def test_no_rule_hides_a_number_that_is_larger_than_what_stays(rule: Rule) -> None:
+    """Or what wraps at 32 bits would not be seen any more."""
+    for numbers, each in of_numbers(rule):
+        for x in (-(1 << 31), -1000, -5, -1, 0, 1, 3, 1000, (1 << 31) - 1):
+            seen = [part.evaluate({"x": x}, INTS) for part in every(each.long)]
+            stays = [x, *numbers.values(), each.short.evaluate({"x": x}, INTS)]
+            assert max(map(abs, seen)) <= max(map(abs, stays)), (each, x)
+
+
+WRONG_OF_NUMBERS = (
+    Rule("divided by the sum", Term("//", Term("//", X, M), N), Term("//", X, Term("+", M, N)), Term("<", ZERO, M)),
+    Rule("what the first leaves", Term("%", Term("%", X, M), N), Term("%", X, N)),
+    Rule("taken from a number", Term("-", M, X), Term("-", X, M)),
+    Rule("added and taken away", Term("-", Term("+", X, M), N), Term("+", X, Term("+", M, N))),
+)
+
+
+@pytest.mark.parametrize("rule", WRONG_OF_NUMBERS, ids=lambda rule: rule.name)
+def test_a_wrong_rule_about_numbers_is_refuted(rule: Rule) -> None:
+    told = [{"m": m, "n": n} for m, n in product((2, 3), repeat=2)]
+    rules = [Rule(rule.name, bind(rule.long, numbers), bind(rule.short, numbers)) for numbers in told]
+    assert any(refuted(each) is not None for each in rules)
+
+
+@pytest.mark.parametrize(
+    ("term", "shown"),
+    [
+        (Term("*", Term("int", 2), X), "x * 2"),
+        (Term("+", Term("int", 2), X), "x + 2"),
+        (Term("*", Term("*", Term("int", 4), X), Term("int", 2)), "x * 4 * 2"),
+        (Term("//", Term("//", X, Term("int", 4)), Term("int", 2)), "x // 8"),
+        (Term("%", Term("%", X, Term("int", 12)), Term("int", 4)), "x % 12 % 4"),
+        (Term("%", Term("%", X, Term("int", 4)), Term("int", 12)), "x % 4 % 12"),
+        (Term("%", Term("%", X, Term("int", 12)), Term("int", 8)), "x % 12 % 8"),
+        (Term("//", Term("%", X, Term("int", 4)), Term("int", 4)), "x % 4 // 4"),
+        (Term("//", Term("%", X, Term("int", 5)), Term("int", 4)), "x % 5 // 4"),
+        (Term("-", Term("+", X, Term("int", 5)), Term("int", 5)), "x + 5 - 5"),
+        (Term("-", Term("int", 5), X), "5 - x"),
+    ],
+)
+def test_numbers_stand_on_the_right(term: Term, shown: str) -> None:
+    assert str(rebuilt(term, lambda part, made: folded(made))) == shown
+
+
 def test_the_rules_have_names_of_their_own() -> None:
     assert len({rule.name for rule in RULES}) == len({rule.long for rule in RULES}) == len(RULES)
+    assert len({rule.name for rule in (*RULES, *NUMBER_RULES)}) == len(RULES) + len(NUMBER_RULES)
 
 
 def any_term(rng: random.Random, depth: int, gives: str) -> Term:
@@ -108,6 +186,10 @@ def test_a_division_by_nothing_stays_for_whoever_asks_about_it() -> None:
     assert fold("//", ONE, ZERO) is Term("//", ONE, ZERO)
     assert fold("%", ONE, Term("int", -2)) is Term("%", ONE, Term("int", -2))
     assert fold("shl", ONE, Term("int", 64)) is Term("shl", ONE, Term("int", 64))
+    for divisors in ((-3, 2), (3, -2), (0, 2), (2, 0)):
+        first, second = (Term("int", number) for number in divisors)
+        twice = Term("//", Term("//", X, first), second)
+        assert fold("//", *twice.args) is twice
 
 
 def test_conditions_together() -> None:

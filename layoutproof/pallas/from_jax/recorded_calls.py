@@ -231,14 +231,14 @@ def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
     if spec.index_map is None or spec.block_shape is None or getattr(grid_spec, "num_scalar_prefetch", 0) > 0:
         return None
     names = [Term("name", f"g{k}") for k in range(len(grid_spec.grid))]
-    wanted: dict[str, Term] = {}
+    wanted: dict[Term, None] = {}
 
     def numbered(*values: Any) -> Any:
         given = dict(zip(wanted, values[len(names) :], strict=True))
 
         def stand_in(number: Recorded) -> Any:
-            wanted.setdefault(str(number.term), number.term)
-            return given.get(str(number.term), number.value)
+            wanted[number.term] = None
+            return given.get(number.term, number.value)
 
         trail.stand_in = stand_in
         try:
@@ -255,7 +255,7 @@ def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
             scalars = [jax.ShapeDtypeStruct((), "int32")] * (len(names) + before)
             # another function each time: JAX keeps what it traced
             jaxpr = jax.make_jaxpr(lambda *values: numbered(*values))(*scalars)
-        return terms_of(jaxpr, [*names, *wanted.values()], grid_spec.grid, [str(name) for name in names])
+        return terms_of(jaxpr, [*names, *wanted], grid_spec.grid, [str(name) for name in names])
     except Exception:
         # whatever it needs that is not there, JAX gives it
         return None

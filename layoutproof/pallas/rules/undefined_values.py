@@ -36,7 +36,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import any_of, negation
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.core.term import Term
+from layoutproof.core.term import Term, reads
 from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
@@ -203,7 +203,7 @@ def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) ->
     found = []
     for k in range(len(operand.dims)):
         start = start_of(operand, k)
-        known = all(part in names for part in start.names()) and "[" not in str(start)
+        known = all(part in names for part in start.names()) and not reads((start,))
         found.append((start.evaluate(names, INTS) if known else 0) + inner.get(k, 0))
     return tuple(found)
 
