@@ -40,12 +40,16 @@ PLACES_DRAWN = 3
 
 @dataclass(frozen=True)
 class Input:
-    """One array of the arguments. name: for people.  value: where it is given; None of what is drawn."""
+    """One array of the arguments. name: for people.  value: where it is given; None of what is drawn.
+
+    span: the least and the greatest of integers that are drawn, where that is assumed.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: Any
     value: Any = None
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -126,21 +130,25 @@ def compare(
     sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.
     """
-    reader = Prepared(reader)
+    reader = Prepared(reader, lambda grid, ids: tick(f"program {ids} of {grid}"))
+    for i in inputs:
+        if i.span is not None and i.span[0] > i.span[1]:
+            return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
     found = _compare(sides, inputs, reader, points, outputs, tick)
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
-    small = (0, DRAWN - 1)
-    draws = [{i.name: small for i in integers} for _ in range(PLACES_DRAWN)]
+    small = {i.name: i.span or (0, DRAWN - 1) for i in integers}
+    draws = [small for _ in range(PLACES_DRAWN)]
     # of a type as narrow as 8 bits every number is an ordinary one, and sums that are kept too narrow wrap at the ends
-    wide = {i.name: _range(i) for i in integers if kind_of(i.dtype) == "i" and _range(i)[1] < 2**15}
+    wide = {i.name: _range(i) for i in integers if i.span is None and kind_of(i.dtype) == "i" and _range(i)[1] < 2**15}
     if wide:
         ends = [{name: (span[end],) * 2 for name, span in wide.items()} for end in (1, 0)]
         draws += [draws[0] | each for each in (wide, *ends)]
     said = tuple(
-        f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}"
+        f"{i.name}: {PLACES_DRAWN} times integers from {small[i.name][0]} to {small[i.name][1]}"
+        + (", as assumed" if i.span is not None else "")
         + (f", once from {wide[i.name][0]} to {wide[i.name][1]}, once each of these alone" if i.name in wide else "")
         for i in integers
     )
@@ -159,7 +167,9 @@ def compare(
 
 
 def _range(i: Input) -> tuple[int, int]:
-    """Of integers: the least and the greatest number of the type."""
+    """Of integers: the least and the greatest number, as is assumed, or of the type."""
+    if i.span is not None:
+        return i.span
     info = np.iinfo(_held(i))
     return int(info.min), int(info.max)
 
