@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -462,3 +463,32 @@ def test_ctrl_c_in_a_long_product_ends_at_once(tmp_path: Path) -> None:
 def test_a_function_is_not_its_own_reference(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["same", "a.py:f", "--reference", "a.py:f", "--args", "f32[8]"]) == 2
     assert "compared with itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(False, "sampled"), (True, "refuted")])
+def test_gradients_through_backward_kernels_with_trees_and_static_arguments(wrong: bool, verdict: str) -> None:
+    def scaled(by: Any, x: Any, kind: str) -> Any:
+        def body(by: Any, x: Any, o: Any) -> None:
+            o[...] = by[...] * x[...] if kind == "product" else by[...] + x[...]
+
+        return pl.pallas_call(body, out_shape=x)(by, x)
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def kernel(given: Any, kind: str) -> Any:
+        return {"out": scaled(given["by"], given["x"], kind)}
+
+    def backward(kind: str, kept: Any, ct: Any) -> Any:
+        other = kept["by"] if wrong else kept["x"]
+        return ({"by": scaled(other, ct["out"], kind), "x": scaled(kept["by"], ct["out"], kind)},)
+
+    kernel.defvjp(lambda given, kind: (kernel(given, kind), given), backward)
+
+    def reference(given: Any, kind: str) -> Any:
+        return {"out": given["by"] * given["x"] if kind == "product" else None}
+
+    tree = {"by": FLOATS, "x": FLOATS}
+    assert lp.same(kernel, reference, tree, "'product'").verdict is Verdict.SAMPLED
+    found = lp.same(kernel, reference, tree, "'product'", gradient=True)
+    assert found.verdict.value == verdict
+    if wrong:
+        assert found.findings[0].counterexample == {"output": (0,), "element": (0, 0)}
