@@ -785,6 +785,14 @@ class _Sum(_Part):
     unit_roundoff: float
 
 
+class _Reduced(_Part):
+    """One argument that was compared at a smaller size."""
+
+    argument: str = Field(description="its name, such as args[0]")
+    given: list[int]
+    shape: list[int] = Field(description="at which it was compared")
+
+
 class Same(Document):
     """Whether a function computes what its reference computes."""
 
@@ -800,6 +808,7 @@ class Same(Document):
     chance: str = Field(description="what is proved of the chance that a difference is missed")
     drawn: list[str] = Field(description="integers that nobody gave")
     notes: list[str]
+    reduced: list[_Reduced] = Field(description="with --reduced: what was compared at smaller sizes")
     hint: str = Field(description="of a difference: a part of an input that reaches the element on one side alone")
     exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
     sums: list[_Sum] = Field(description="of the function, where no difference was found")

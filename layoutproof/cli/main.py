@@ -20,6 +20,7 @@ import click
 import layoutproof
 import layoutproof.cli.commands
 from layoutproof.cli.arguments import print_json, say
+from layoutproof.cli.interrupt import leave
 from layoutproof.core.document import document, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 
@@ -143,6 +144,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             say(_message(error), err=True)
     except KeyboardInterrupt:
         say("interrupted", err=True)
+        leave(code)
     sys.exit(code)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 from layoutproof.core.document import document
@@ -14,7 +16,9 @@ from layoutproof.core.finding import Answer, Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
-from layoutproof.values.compare import Comparison, Input, compare
+from layoutproof.questions.reduced import equations_in, smallest
+from layoutproof.values.compare import SMALL, Comparison, Input, TooLarge, compare
+from layoutproof.values.refusals import OFFER
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
@@ -27,7 +31,6 @@ copies are in flight when a place is touched."""
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
 QUESTION = "same"
-SCOPE = "over the reals, at these sizes: rounding is not asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,15 @@ class Same(Answer):
         function: Its name.
         reference: The reference's name.
         comparison: What the points and float64 say of the values.
-        premises: The findings about the function's kernels on which that rests.
+        premises: The findings about the function's kernels, at the given sizes, on which that rests.
+        reduced: Of each argument that was compared at a smaller size (name, the given shape, the smaller one).
     """
 
     function: str
     reference: str
     comparison: Comparison
     premises: tuple[Finding, ...] = ()
+    reduced: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -89,8 +94,7 @@ class Same(Answer):
         finding = Finding(
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
-            decided_by=self.decided_by,
-            scope=SCOPE,
+            decided_by=self.decided_by, scope=self._scope,
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
@@ -103,6 +107,11 @@ class Same(Answer):
         return "float64" if self.comparison.witness is not None else self.comparison.decided_by
 
     @property
+    def _scope(self) -> str:
+        sizes = "at the smaller sizes of `--reduced`" if self.reduced else "at these sizes"
+        return f"over the reals, {sizes}: rounding is not asked"
+
+    @property
     def exit_code(self) -> int:
         """0 proved or sampled, 1 refuted, 3 unknown."""
         return self.verdict.exit_code
@@ -110,23 +119,23 @@ class Same(Answer):
     def __str__(self) -> str:
         found = self.comparison
         lines = []
+        at = ", ".join(f"{name} {list(shape)}" for name, _, shape in self.reduced)
+        pair = f"{self.function} = {self.reference}" + (f" at {at}" if at else "")
         if self.verdict is Verdict.SAMPLED:
             axioms = f" (axioms: {', '.join(found.axioms)})" if found.axioms else ""
-            lines.append(
-                f"sampled   {self.function} = {self.reference}   no difference at {found.points} random points{axioms}"
-            )
-            lines.append(f"  scope         {SCOPE}")
+            lines.append(f"sampled   {pair}   no difference at {found.points} random points{axioms}")
+            lines.append(f"  scope         {self._scope}")
             lines.append(f"  chance        {self.chance}")
             lines += self._stability()
         elif self.verdict is Verdict.PROVED:
-            lines.append(f"proved    {self.function} = {self.reference}   every element is the same sum of products")
-            lines.append(f"  scope         {SCOPE}")
+            lines.append(f"proved    {pair}   every element is the same sum of products")
+            lines.append(f"  scope         {self._scope}")
             lines.append(f"  by            {self.decided_by}")
             lines += self._stability()
         else:
             place = self.findings[0]
             where = shown_place(f"{place.file}:{place.line}") if place.file else ""
-            lines.append(f"{self.verdict.value:<9} {self.function} = {self.reference}   {where}".rstrip())
+            lines.append(f"{self.verdict.value:<9} {pair}   {where}".rstrip())
             lines.append(f"  because       {self.reason}")
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
@@ -211,6 +220,9 @@ class Same(Answer):
                 for s in self.comparison.sums
             ],
             "scope": finding.scope,
+            "reduced": [
+                {"argument": name, "given": list(given), "shape": list(shape)} for name, given, shape in self.reduced
+            ],
             "premises": [
                 {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
                 for f in self.premises
@@ -233,12 +245,13 @@ def same(
     *args: Any,
     where: Sequence[str] = (),
     assume: Sequence[str] = (),
-    inputs: Callable[[], Any] | None = None,
+    inputs: Callable[[], Any] | str | None = None,
     outputs: Sequence[int] | None = None,
     points: int = 3,
     target: str | None = None,
     gradient: bool = False,
     relations: bool = True,
+    reduced: bool = False,
     tick: Callable[[str], None] = lambda what: None,
 ) -> Same:
     """Whether a function computes what a reference computes, over the reals, at these sizes.
@@ -254,13 +267,17 @@ def same(
             such as tables, which are used as they are, trees of these, and other values, which are passed as they are.
             Of an array of floats the shape counts.
         where: Conditions on sizes that only the running program knows, for the premises.
-        assume: Conditions on scalar prefetch operands, for the premises.
-        inputs: Instead of `args`: a function that gives them; it is called once.
+        assume: Conditions as of `kernels`: on scalar prefetch operands, for the premises, and bounds of integers of
+            which only the shape is given, `0 <= args[1] < 8`, that they are drawn in.
+        inputs: Instead of `args`: a function that gives them, or its place; it is called once, without arguments.
         outputs: Positions of the outputs that are compared; all by default.
         points: At how many random points the two are compared, from 1 to 100.
         target: The TPU generation that functions are traced for, e.g. "v5e".
         gradient: Whether the gradients are compared: of all float arguments, for random cotangents.
         relations: Whether relations are asked before points.
+        reduced: Whether they are compared at the smallest sizes of the arguments at which the function's kernels have
+            every kind of program: the first, a middle, the last and a ragged one of each axis. The premises are asked
+            at the given sizes.
         tick: Is told what is done now.
 
     Returns:
@@ -273,7 +290,6 @@ def same(
     if not isinstance(points, int) or not 1 <= points <= 100:
         raise LayoutError(f"points are a whole number from 1 to 100, not {shorten(repr(points), 40)}")
     from layoutproof.pallas.from_jax.adapter import need_jax
-    from layoutproof.pallas.from_jax.bodies import JaxReader
     from layoutproof.pallas.from_jax.user import argument, device, named_function
 
     jax = need_jax()
@@ -283,8 +299,7 @@ def same(
         if inputs is not None:
             if args:
                 raise LayoutError("arguments are given, or made by inputs, not both")
-            made = inputs()
-            args = tuple(made) if isinstance(made, list | tuple) else (made,)
+            args = _made(inputs if callable(inputs) else stack.enter_context(named_function(str(inputs))), inputs)
         given = tuple(argument(a) if isinstance(a, str) else a for a in args)
         paths, tree = jax.tree_util.tree_flatten_with_path(given)
         leaves = [leaf for _, leaf in paths]
@@ -295,6 +310,7 @@ def same(
             )
             for k in at
         ]
+        arrays, assume = _bounded(arrays, assume)
 
         def flat(function: Callable[..., Any]) -> Callable[..., Any]:
             def call(*values: Any) -> list[Any]:
@@ -305,25 +321,129 @@ def same(
 
             return call
 
-        shapes = [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
         calls = [flat(ours), flat(theirs)]
         chip = device(target or "")
-        traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
-        _alike(traced, names, outputs)
-        if gradient:
-            arrays, shapes, calls = _gradients(jax, arrays, shapes, calls, traced[1])
+
+        def at_sizes(arrays: list[Input]) -> _Pair:
+            """What is compared, at these sizes of the arguments."""
+            shapes = [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
             traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
-            outputs = None
-        elements = sum(prod(i.shape) for i in arrays) + sum(prod(a.shape) for t in traced for a in t.out_avals)
-        too_large = ""
-        if elements > MOST_ELEMENTS:
-            too_large = f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
-        found = compare(
-            (traced[0], traced[1]), arrays, JaxReader(), points, outputs, tick, relations, too_large
-        )  # fmt: skip
-        premises = _premises(calls[0], arrays, shapes, target, assume, where)
-    seen = (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
-    return Same(names[0], names[1], found, tuple(_seen(f, seen) for f in premises))
+            _alike(traced, names, outputs)
+            if not gradient:
+                return _Pair(arrays, shapes, calls[0], traced)
+            more, shapes, of = _gradients(jax, arrays, shapes, calls, traced[1])
+            return _Pair(more, shapes, of[0], [_traced(c, shapes, chip, n) for c, n in zip(of, names, strict=True)])
+
+        def resized(shapes: list[tuple[int, ...]]) -> list[Input]:
+            return [replace(i, shape=shape) for i, shape in zip(arrays, shapes, strict=True)]
+
+        pair = at_sizes(arrays)
+        premises = _premises(pair.call, pair.arrays, pair.shapes, target, assume, where)
+        smaller, why = [i.shape for i in arrays], ""
+        if reduced:
+            tick("smaller sizes")
+            fixed = {n for i in arrays if i.value is not None for n in i.shape}
+            smaller, why = smallest(smaller, fixed, lambda shapes: at_sizes(resized(shapes)).traced)
+            pair = at_sizes(resized(smaller))
+            # what holds at the given sizes and not at these is about sizes that the code is not written for
+            there = () if why else _premises(pair.call, pair.arrays, pair.shapes, target, assume, where)
+            worse = [f for f in there if f.verdict < min((p.verdict for p in premises), default=f.verdict)]
+            if worse:
+                why = f"at {list(pair.arrays[0].shape)} {worse[0].question} is {worse[0].verdict.value}"
+        if why:
+            found = Comparison(Verdict.UNKNOWN, f"{names[0]} is not compared at smaller sizes: {why}")
+        else:
+            found = _compared(pair, points, None if gradient else outputs, tick, relations)
+    changed = ((i.name, i.shape, shape) for i, shape in zip(arrays, smaller, strict=True) if i.shape != shape)
+    # at smaller sizes nothing was seen of the given ones
+    seen = () if reduced else (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
+    return Same(names[0], names[1], found, tuple(_seen(f, seen) for f in premises), tuple(changed))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """What is compared. call: the function that is asked about.  traced: its jaxpr, and the reference's."""
+
+    arrays: list[Input]
+    shapes: list[Any]
+    call: Callable[..., Any]
+    traced: list[Any]
+
+
+def _compared(
+    pair: _Pair, points: int, outputs: Sequence[int] | None, tick: Callable[[str], None], relations: bool
+) -> Comparison:
+    """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
+    from layoutproof.pallas.from_jax.bodies import JaxReader
+
+    compared = [a for t in pair.traced for a in t.out_avals]
+    if not any(prod(a.shape) for a in compared):
+        return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
+    elements = sum(prod(i.shape) for i in pair.arrays) + sum(prod(a.shape) for a in compared)
+    most, place = max((_largest(t) for t in pair.traced), key=itemgetter(0))
+    too_large = SMALL
+    if elements > MOST_ELEMENTS:
+        too_large = TooLarge(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
+    elif most > MOST_ELEMENTS:
+        too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
+    sides = pair.traced[0], pair.traced[1]
+    try:
+        return compare(sides, pair.arrays, JaxReader(), points, outputs, tick, relations, too_large)
+    except MemoryError:
+        return Comparison(Verdict.UNKNOWN, f"memory ran out: the largest array has {most:,} elements; {OFFER}", place)
+
+
+def _largest(jaxpr: Any) -> tuple[int, str]:
+    """(Elements of the largest array that a jaxpr makes, kernels' and loops' bodies included, its place)."""
+    from layoutproof.pallas.from_jax.bodies import JaxReader
+
+    most, where = 0, None
+    for equation in equations_in(jaxpr):
+        size = max((prod(getattr(v.aval, "shape", ())) for v in equation.outvars), default=0)
+        if size > most:
+            most, where = size, equation
+    return most, "" if where is None else str(JaxReader().place_of(where) or "")
+
+
+def _made(inputs: Callable[[], Any], place: object) -> tuple[Any, ...]:
+    """The arguments that the author's own function makes."""
+    said = place if isinstance(place, str) else getattr(inputs, "__name__", "inputs")
+    try:
+        signature(inputs).bind()
+    except TypeError as error:
+        raise LayoutError(f"{said} is called without arguments to make the inputs: {error}") from None
+    except ValueError:
+        # a function of C that says no parameters
+        pass
+    made = inputs()
+    if made is None:
+        raise LayoutError(f"{said} makes the inputs, and gives None")
+    return tuple(made) if isinstance(made, list | tuple) else (made,)
+
+
+def _bounded(arrays: list[Input], assume: Sequence[str]) -> tuple[list[Input], tuple[str, ...]]:
+    """The arguments with the bounds that are assumed of them, and the conditions that speak of other tables."""
+    from layoutproof.kernel.table_assumptions import conditions, tables_said
+    from layoutproof.values.elementwise import kind_of
+
+    named = {i.name: k for k, i in enumerate(arrays)}
+    others, found = [], list(arrays)
+    for text in conditions(assume):
+        tables = tables_said([text])
+        (name,) = tables or ("",)
+        if name not in named:
+            others.append(text)
+            continue
+        table, k = tables[name], named[name]
+        low, high = table.low, table.high
+        if kind_of(arrays[k].dtype) != "i" or arrays[k].value is not None:
+            kind = "given" if arrays[k].value is not None else f"{arrays[k].dtype}"
+            raise LayoutError(f"bounds are assumed of integers that are drawn, and {name} is {kind}", text=text)
+        if not isinstance(low, int) or not isinstance(high, int):
+            raise LayoutError(f"of {name}, which is drawn, numbers as bounds are assumed, and no more", text=text)
+        span = found[k].span or (low, high - 1)
+        found[k] = replace(found[k], span=(max(span[0], low), min(span[1], high - 1)))
+    return found, tuple(others)
 
 
 def _seen(premise: Finding, seen: Sequence[str]) -> Finding:
@@ -363,13 +483,17 @@ def _traced(call: Callable[..., Any], shapes: Sequence[Any], chip: Any, name: st
 
 def _alike(traced: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
     """Raises LayoutError where the outputs cannot be compared."""
+    from layoutproof.values.elementwise import kind_of
+
     ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in traced)
+    kinds = [[a.dtype for a in t.out_avals] for t in traced]
     if outputs is not None:
         most = min(len(ours), len(theirs))
         odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]
         if odd or not outputs:
             raise LayoutError(f"outputs are positions from 0 to {most - 1}; {odd[0] if odd else 'none'} is given")
         ours, theirs = ([side[k] for k in outputs] for side in (ours, theirs))
+        kinds = [[side[k] for k in outputs] for side in kinds]
     if len(ours) != len(theirs):
         raise LayoutError(f"{names[0]} gives {len(ours)} outputs and {names[1]} gives {len(theirs)}")
     if not ours:
@@ -377,6 +501,9 @@ def _alike(traced: Sequence[Any], names: Sequence[str], outputs: Sequence[int] |
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a != b:
             raise LayoutError(f"output {k} of {names[0]} is {list(a)}, and of {names[1]} {list(b)}")
+    for k, (one, other) in enumerate(zip(*kinds, strict=True)):
+        if kind_of(one) != kind_of(other):
+            raise LayoutError(f"output {k} of {names[0]} is {one}, and of {names[1]} {other}")
 
 
 def _gradients(
@@ -432,6 +559,8 @@ def _premises(
         return call(*filled)
 
     found = calls_in(with_tables, [shapes[k] for k in drawn], {}, target=target, assume=assume)
+    for text in () if found else (*where, *assume):
+        raise LayoutError(f"{shorten(text, 80)!r} is about a kernel, and the function has none")
     held = conditions_of(found, where) if found else ()
     return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said)))
 

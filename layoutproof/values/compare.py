@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
@@ -23,7 +22,7 @@ from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
 from layoutproof.values.points import Points
-from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
 from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
 from layoutproof.values.walk import Prepared, Walk
@@ -52,12 +51,16 @@ PLACES_DRAWN = 3
 
 @dataclass(frozen=True)
 class Input:
-    """One array of the arguments. name: for people.  value: where it is given; None of what is drawn."""
+    """One array of the arguments. name: for people.  value: where it is given; None of what is drawn.
+
+    span: the least and the greatest of integers that are drawn, where that is assumed.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: Any
     value: Any = None
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,17 @@ class _Field:
 Sides = tuple[Any, Any]
 
 
+@dataclass(frozen=True)
+class TooLarge:
+    """Why nothing is walked over, "" where it is. place: of the largest array."""
+
+    why: str = ""
+    place: str = ""
+
+
+SMALL = TooLarge()
+
+
 def compare(
     sides: Sides,
     inputs: Sequence[Input],
@@ -142,28 +156,31 @@ def compare(
     outputs: Sequence[int] | None = None,
     tick: Callable[[str], None] = lambda what: None,
     relations: bool = True,
-    too_large: str = "",
+    too_large: TooLarge = SMALL,
 ) -> Comparison:
     """Whether two jaxprs of the same inputs give the same outputs.
 
     sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.  relations: whether
-    these are asked first.  too_large: why nothing is walked over, "" where it is. Raises LayoutError with that where
-    relations do not decide it.
+    these are asked first.  too_large: why nothing is walked over, so that what relations do not decide is unknown.
     """
-    reader = Prepared(reader)
+    reader = Prepared(reader, lambda grid, ids: tick(f"program {ids} of {grid}"))
+    for i in inputs:
+        if i.span is not None and i.span[0] > i.span[1]:
+            return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
     if relations:
         tick("relations")
     said = related(sides, inputs, reader, outputs) if relations else Related(None)
     if said.same is None:
-        if too_large:
-            raise LayoutError(f"{too_large}; relations, which have no such bound, do not decide it: {said.reason}")
+        if too_large.why:
+            why = f"; relations, which have no such bound, do not decide it: {said.reason}" if said.reason else ""
+            return Comparison(Verdict.UNKNOWN, f"{too_large.why}; {OFFER}{why}", too_large.place)
         return _sampled(sides, inputs, reader, points, outputs, tick)
     size = sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals)
     notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
     if said.same:
         inside = ordered = False
-        if size <= CONFIRMED and not too_large:
+        if size <= CONFIRMED and not too_large.why:
             beside = _sampled(sides, inputs, reader, points, outputs, tick)
             if beside.verdict is Verdict.REFUTED:
                 return replace(
@@ -177,7 +194,7 @@ def compare(
         )  # fmt: skip
     at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
     words = f"output {said.output}{at}: {said.operands}"
-    if size <= WITNESSED and not too_large:
+    if size <= WITNESSED and not too_large.why:
         beside = _sampled(sides, inputs, reader, points, outputs, tick, hint=False)
         if beside.verdict is Verdict.SAMPLED:
             return replace(
@@ -201,15 +218,16 @@ def _sampled(
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
-    small = (0, DRAWN - 1)
-    draws = [{i.name: small for i in integers} for _ in range(PLACES_DRAWN)]
+    small = {i.name: i.span or (0, DRAWN - 1) for i in integers}
+    draws = [small for _ in range(PLACES_DRAWN)]
     # of a type as narrow as 8 bits every number is an ordinary one, and sums that are kept too narrow wrap at the ends
-    wide = {i.name: _range(i) for i in integers if kind_of(i.dtype) == "i" and _range(i)[1] < 2**15}
+    wide = {i.name: _range(i) for i in integers if i.span is None and kind_of(i.dtype) == "i" and _range(i)[1] < 2**15}
     if wide:
         ends = [{name: (span[end],) * 2 for name, span in wide.items()} for end in (1, 0)]
         draws += [draws[0] | each for each in (wide, *ends)]
     said = tuple(
-        f"{i.name}: {PLACES_DRAWN} times integers from 0 to {DRAWN - 1}"
+        f"{i.name}: {PLACES_DRAWN} times integers from {small[i.name][0]} to {small[i.name][1]}"
+        + (", as assumed" if i.span is not None else "")
         + (f", once from {wide[i.name][0]} to {wide[i.name][1]}, once each of these alone" if i.name in wide else "")
         for i in integers
     )
@@ -229,7 +247,9 @@ def _sampled(
 
 
 def _range(i: Input) -> tuple[int, int]:
-    """Of integers: the least and the greatest number of the type."""
+    """Of integers: the least and the greatest number, as is assumed, or of the type."""
+    if i.span is not None:
+        return i.span
     info = np.iinfo(_held(i))
     return int(info.min), int(info.max)
 

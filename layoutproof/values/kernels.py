@@ -19,6 +19,7 @@ import numpy as np
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import Memory, View, fresh, touched, unwritten
+from layoutproof.values.refusals import OFFER
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
@@ -52,7 +53,7 @@ class _Window:
     memory: Memory | None = None
 
 
-def _block_of(entry: Any) -> tuple[str, int, int]:
+def block_of(entry: Any) -> tuple[str, int, int]:
     """(kind, extent, padding below) of a block's dimension."""
     kind = type(entry).__name__
     if entry is None or kind == "Squeezed":
@@ -109,7 +110,7 @@ def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) ->
     numbers = iter(numbers_of(on, found, "an index map"))
     result = []
     for entry in block.block_shape:
-        kind, extent, low = _block_of(entry)
+        kind, extent, low = block_of(entry)
         at = next(numbers)
         if kind == "blocked":
             result.append((at * extent, extent))
@@ -127,7 +128,7 @@ def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) ->
 def _seen(block: Any, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
     """Whether a block has an element in its array, in every dimension; a window of elements lies there as a whole."""
     for entry, (first, extent), n in zip(block.block_shape, starts, shape, strict=True):
-        whole = _block_of(entry)[0] not in ("blocked", "squeezed")
+        whole = block_of(entry)[0] not in ("blocked", "squeezed")
         if (first < 0 or first + extent > n) if whole else not -extent < first < n:
             return False
     return True
@@ -144,12 +145,12 @@ def _inside(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tu
 
 
 def _extents(block: Any) -> tuple[int, ...]:
-    return tuple(_block_of(entry)[1] for entry in block.block_shape)
+    return tuple(block_of(entry)[1] for entry in block.block_shape)
 
 
 def _shown(block: Any) -> tuple[int, ...]:
     """The shape in which the body sees a block."""
-    return tuple(extent for kind, extent, _ in map(_block_of, block.block_shape) if kind != "squeezed")
+    return tuple(extent for kind, extent, _ in map(block_of, block.block_shape) if kind != "squeezed")
 
 
 def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> Memory:
@@ -200,7 +201,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     dynamic = iter(numbers_of(on, operands[:bounds], "the extent of a grid"))
     grid = tuple(n if type(n) is int else next(dynamic) for n in mapping.grid)
     if prod(grid) > MOST_PROGRAMS:
-        raise on.refuse(f"a grid of {prod(grid)} programs, more than {MOST_PROGRAMS}")
+        raise on.refuse(f"a grid of {prod(grid):,} programs, more than {MOST_PROGRAMS:,}; {OFFER}")
     given = operands[bounds:]
     dtypes = [v.aval.dtype for v in equation.invars[bounds:]]
     count = mapping.num_index_operands
@@ -226,6 +227,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     before, held, known = on.programs, [t.value for t in tables], _contents(tables)
     for ids in product(*(range(n) for n in grid)):
         on.programs = Programs(grid, ids, counted)
+        on.reader.tick(grid, ids)
         refs: list[Any] = []
         if any(t.value is not h for t, h in zip(tables, held, strict=True)):
             held, known = [t.value for t in tables], _contents(tables)

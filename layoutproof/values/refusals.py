@@ -25,3 +25,7 @@ class Levels(Exception):
 
 class Collision(Exception):
     """Two sets have the same number by chance: the point is drawn again."""
+
+
+OFFER = "--reduced compares them at the smallest sizes that keep every kind of program"
+"""What is said where something is too large."""

@@ -15,7 +15,7 @@ import numpy as np
 from layoutproof.core.errors import failure
 from layoutproof.values import contractions, control, elementwise, kernels, movement, references
 from layoutproof.values.known import Known, data_of, known_of
-from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 
 MOST_EQUATIONS = 20_000_000
 """Equations that one walk computes."""
@@ -54,11 +54,12 @@ Step = tuple[Any, tuple[tuple[Any, Known | None], ...]]
 class Prepared:
     """A reader of jaxprs that reads each once, for all walks over them.
 
-    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.
+    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
+    each program that is walked, (the grid, its ids).
     """
 
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
+    def __init__(self, reader: Any, tick: Callable[[Any, Any], None] = lambda grid, ids: None) -> None:
+        self._reader, self.tick = reader, tick
         self._plans: dict[int, tuple[Any, tuple[Any, list[Any], tuple[Step, ...]]]] = {}
         self.starts: dict[Any, Any] = {}
 
@@ -152,7 +153,7 @@ class Walk:
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         self.seen += 1
         if self.seen > MOST_EQUATIONS:
-            raise self.refuse(f"more than {MOST_EQUATIONS} equations")
+            raise self.refuse(f"more than {MOST_EQUATIONS:,} equations; {OFFER}")
         name = equation.primitive.name
         rule = PRIMITIVES.get(name)
         try:

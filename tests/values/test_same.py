@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +265,7 @@ def test_what_reaches_the_element_on_one_side_alone(ours: Any, theirs: Any, hint
         (lambda x: x, lambda x: x[:1], (ROWS,), "output 0 of <lambda> is [16, 32], and of <lambda> [1, 32]"),
         (lambda x: (x, x), lambda x: x, (ROWS,), "gives 2 outputs"),
         (lambda x: x @ x, lambda x: x, (ROWS,), "dot_general"),
-        (jnp.exp, jnp.exp, ("f32[100000,100000]",), "more than"),
+        (lambda x: x, lambda x: x > 0, (ROWS,), "output 0 of <lambda> is float32, and of <lambda> bool"),
     ],
 )
 def test_bad_input_is_one_line(ours: Any, theirs: Any, args: tuple[str, ...], said: str) -> None:
@@ -334,3 +340,168 @@ def test_sets_that_meet_by_chance_have_different_maxima() -> None:
     again, _ = sets.maximum(rows[::-1, ::-1], every, ~every)
     assert len(set(found.tolist())) == len(rows) == 55
     assert found[::-1].tolist() == again.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "said"),
+    [
+        (lambda x: x, ("f32[100000,100000]",), "30,000,000,000 elements, more than 134,217,728; --reduced"),
+        (lambda x: (x[:, None] + x).sum(1), ("f32[20000]",), "an array here has 400,000,000 elements"),
+        (lambda x: x, ("f32[0,128]",), "no output has an element"),
+    ],
+)
+def test_too_much_and_nothing_are_unknown(function: Any, args: tuple[str, ...], said: str) -> None:
+    found = lp.same(function, lambda *x: function(*x), *args)
+    assert (found.verdict, found.exit_code) == (Verdict.UNKNOWN, 3)
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        (lambda x: x, "is called without arguments to make the inputs"),
+        (lambda: None, "makes the inputs, and gives None"),
+    ],
+)
+def test_inputs_that_make_none(inputs: Any, said: str) -> None:
+    with pytest.raises(lp.LayoutError) as error:
+        lp.same(lambda x: x, lambda x: 1 * x, inputs=inputs)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [("", "sampled"), ("mask short", "refuted"), ("reset late", "refuted")])
+def test_reduced_keeps_every_kind_of_program(wrong: str, verdict: str) -> None:
+    """First, middle, last and ragged blocks stay; whole ones stay whole; the sizes are said."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        return same_cases.matmul(wrong, *x.shape, y.shape[1])(x, y)
+
+    shapes = "f32[40960,41104]", "f32[41104,20480]"
+    assert lp.same(kernel, jnp.matmul, *shapes).verdict is Verdict.UNKNOWN
+    found = lp.same(kernel, jnp.matmul, *shapes, reduced=True)
+    assert found.verdict.value == verdict
+    assert " at args[0] [96, 80], args[1] [80, 96]" in str(found).splitlines()[0]
+    assert found.as_dict()["reduced"][0] == {"argument": "args[0]", "given": [40960, 41104], "shape": [96, 80]}
+    assert "smaller sizes" in found.as_dict()["scope"]
+
+
+def test_reduced_says_why_it_is_not() -> None:
+    """Nothing to keep; sizes that the code states, as shapes, in a mask, in a mean."""
+    found = lp.same(lambda x: 2 * x, lambda x: x + x, ROWS, reduced=True)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "no kernel and no loop" in found.reason
+
+    def masked(x: Any, y: Any) -> Any:
+        return same_cases.matmul("", x.shape[0], 144, y.shape[1])(x, y)
+
+    for fixed in (same_cases.matmul("", 128, 144, 160), masked):
+        found = lp.same(fixed, jnp.matmul, "f32[128,144]", "f32[144,160]", reduced=True)
+        assert all(144 in shape for _, _, shape in found.reduced)
+        assert found.verdict is (Verdict.SAMPLED if found.reduced else Verdict.UNKNOWN)
+        assert bool(found.reduced) == (fixed is masked)
+    assert (
+        "at no smaller sizes"
+        in lp.same(
+            same_cases.matmul("", 128, 144, 160), jnp.matmul, "f32[128,144]", "f32[144,160]", reduced=True
+        ).reason
+    )
+
+
+def _rows(x: Any, t: Any) -> Any:
+    return x[t]
+
+
+@pytest.mark.parametrize(
+    ("least", "below", "verdict", "said"),
+    [(0, 8, "sampled", "from 0 to 7, as assumed"), (5, 5, "unknown", "no integer is as args[1] is assumed")],
+)
+def test_assumed_bounds_of_integers_that_are_drawn(least: int, below: int, verdict: str, said: str) -> None:
+    def halves(x: Any, t: Any) -> Any:
+        return jnp.where((t < 6)[:, None], x[t], x[t])
+
+    assume = [f"{least} <= args[1] < {below}"]
+    found = lp.same(halves, _rows, "f32[8,4]", "s32[16]", assume=assume)
+    assert found.verdict.value == verdict
+    assert said in str(found)
+
+
+def test_assumed_bounds_reach_what_small_numbers_do_not() -> None:
+    def wrong(x: Any, t: Any) -> Any:
+        return jnp.where((t < 6)[:, None], x[t], 2 * x[t])
+
+    assert lp.same(wrong, _rows, "f32[8,4]", "s32[16]").verdict is Verdict.SAMPLED
+    assert lp.same(wrong, _rows, "f32[8,4]", "s32[16]", assume=["0 <= args[1] < 8"]).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("assume", "said"),
+    [
+        ("args[1] is monotone", "numbers as bounds"),
+        ("0 <= args[0] < 8", "args[0] is float32"),
+        ("0 <= args[7] < 8", "args[7]"),
+        ("nonsense", "an assumption is"),
+    ],
+)
+def test_assumptions_that_say_nothing(assume: str, said: str) -> None:
+    with pytest.raises(lp.LayoutError) as error:
+        lp.same(_rows, _rows, "f32[8,4]", "s32[16]", assume=[assume])
+    assert said in str(error.value)
+
+
+def test_conditions_need_a_kernel() -> None:
+    with pytest.raises(lp.LayoutError, match="is about a kernel, and the function has none"):
+        lp.same(_rows, _rows, "f32[8,4]", "s32[16]", where=["grid0 <= 3"])
+
+
+def test_ctrl_c_in_a_long_product_ends_at_once(tmp_path: Path) -> None:
+    """One line, exit code 130, and no abort of a library that is in the middle of its work."""
+    (tmp_path / "big.py").write_text(
+        "import signal, time\ndef ours(x):\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+        "    open('started', 'w').close()\n    time.sleep(60)\n    return x\n"
+        "def theirs(x):\n    return 1 * x\n"
+    )
+    command = [sys.executable, "-m", "layoutproof", "same", "big.py:ours", "--reference", "big.py:theirs"]
+    with subprocess.Popen(
+        [*command, "--args", "f32[8]"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(lp.__file__).parents[1])},
+    ) as process:  # fmt: skip
+        while not (tmp_path / "started").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=40)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_a_function_is_not_its_own_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["same", "a.py:f", "--reference", "a.py:f", "--args", "f32[8]"]) == 2
+    assert "compared with itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(False, "sampled"), (True, "refuted")])
+def test_gradients_through_backward_kernels_with_trees_and_static_arguments(wrong: bool, verdict: str) -> None:
+    def scaled(by: Any, x: Any, kind: str) -> Any:
+        def body(by: Any, x: Any, o: Any) -> None:
+            o[...] = by[...] * x[...] if kind == "product" else by[...] + x[...]
+
+        return pl.pallas_call(body, out_shape=x)(by, x)
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def kernel(given: Any, kind: str) -> Any:
+        return {"out": scaled(given["by"], given["x"], kind)}
+
+    def backward(kind: str, kept: Any, ct: Any) -> Any:
+        other = kept["by"] if wrong else kept["x"]
+        return ({"by": scaled(other, ct["out"], kind), "x": scaled(kept["by"], ct["out"], kind)},)
+
+    kernel.defvjp(lambda given, kind: (kernel(given, kind), given), backward)
+
+    def reference(given: Any, kind: str) -> Any:
+        return {"out": given["by"] * given["x"] if kind == "product" else None}
+
+    tree = {"by": FLOATS, "x": FLOATS}
+    assert lp.same(kernel, reference, tree, "'product'").verdict is Verdict.SAMPLED
+    found = lp.same(kernel, reference, tree, "'product'", gradient=True)
+    assert found.verdict.value == verdict
+    if wrong:
+        assert found.findings[0].counterexample == {"output": (0,), "element": (0, 0)}

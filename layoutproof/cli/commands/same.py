@@ -6,6 +6,7 @@ In the list: kernels and programs: Compare the values of a function with those o
 from __future__ import annotations
 
 import sys
+import time
 
 import click
 
@@ -22,8 +23,9 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option("--output", "outputs", type=int, multiple=True, help="Compare only this output, from 0; repeatable.")
 @click.option("--points", type=click.IntRange(1, 100), default=3, show_default=True, help="Random points.")
 @click.option("--gradient", is_flag=True, help="Compare the gradients, for random cotangents.")
-@click.option("--assume", metavar="CONDITION", multiple=True, help='Of tables: "0 <= prefetch0 < 8".')
+@click.option("--assume", metavar="CONDITION", multiple=True, help='Of tables, and drawn integers: "0 <= args[1] < 8".')
 @click.option("--where", metavar="CONDITION", multiple=True, help='Of sizes of the running program: "grid1 <= 7".')
+@click.option("--reduced", is_flag=True, help="Compare at the smallest sizes that keep every kind of program.")
 @click.option("--target", shell_complete=complete_target, metavar="NAME", help="The TPU to trace for, e.g. v5e.")
 @click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
 @json_flag
@@ -38,6 +40,7 @@ def command(
     gradient: bool,
     assume: tuple[str, ...],
     where: tuple[str, ...],
+    reduced: bool,
     target: str | None,
     strict: bool,
     as_json: bool,
@@ -53,24 +56,21 @@ def command(
     Example:
       layoutproof same ops.py:rms --reference ops.py:norm --args "f32[64,256]"
     """
+    from layoutproof.cli.interrupt import beside
     from layoutproof.core.result import Verdict
     from layoutproof.questions.same import same
 
     given = args if together is None else (*parts_of(f"({together})"), *args)
     if inputs is not None and given:
         raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
-    progress = _progress if sys.stderr.isatty() else lambda what: None
-    maker = None
-    if inputs is not None:
-        from layoutproof.pallas.from_jax.user import named_function
-
-        def maker() -> object:
-            with named_function(str(inputs)) as function:
-                return function()
-
-    answer = same(
-        place, reference, *given, where=where, assume=assume, inputs=maker, outputs=list(outputs) or None,
-        points=points, target=target, gradient=gradient, tick=progress,
+    if place == reference:
+        raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
+    progress = _Progress().said if sys.stderr.isatty() else lambda what: None
+    answer = beside(
+        lambda: same(
+            place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
+            points=points, target=target, gradient=gradient, reduced=reduced, tick=progress,
+        )
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
     if as_json:
@@ -79,5 +79,14 @@ def command(
     return code
 
 
-def _progress(what: str) -> None:
-    say(what, err=True)
+class _Progress:
+    """Says what is done now, once a second at most."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def said(self, what: str) -> None:
+        """what: in words."""
+        if time.monotonic() - self._last > 1:
+            self._last = time.monotonic()
+            say(what, err=True)

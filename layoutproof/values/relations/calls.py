@@ -19,7 +19,7 @@ from layoutproof.core.products import Call, Factor, Monomial, Named, Output, Sta
 from layoutproof.core.term import ZERO, Term
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.kernels import _block_of
+from layoutproof.values.kernels import block_of
 from layoutproof.values.relations.arrays import Array, bounded
 from layoutproof.values.relations.reading import Reading, reference_of
 
@@ -44,7 +44,7 @@ def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[
     found = iter(on.run(block.index_map_jaxpr, given[: len(inner.invars)]))
     result = []
     for entry in block.block_shape:
-        kind, extent, low = _block_of(entry)
+        kind, extent, low = block_of(entry)
         at = next(found).number()
         if kind == "blocked":
             at = fold("*", at, Term("int", extent))
@@ -171,7 +171,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
                 shows.append(fold("==", e, start))
                 continue
             off = linear([(1, e), (-1, start)])
-            shows.append(_within(off, _block_of(entry)[1]))
+            shows.append(_within(off, block_of(entry)[1]))
             cell.append(off)
         output = Output(f"{source} out", f"{source} after", element, tuple(shows), tuple(cell))
         outputs[output.source] = output

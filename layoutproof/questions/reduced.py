@@ -1,0 +1,141 @@
+"""The smallest sizes of a function's arguments at which its kernels have every kind of program that they have.
+
+Kinds of programs are the first, a middle and the last one of each axis of a grid, and whether the last block is ragged;
+likewise of loops. Block sizes are constants of the code and stay as they are, so sizes are tried, and what is traced at
+them says whether they keep the kinds. Equal extents of the arguments are one dimension and stay equal. Where an extent
+is a constant of the code, too, the code is not written for another one, and it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.values.kernels import block_of
+
+LEAST = 3
+"""First, middle, last."""
+BLOCKS, TRIED = 4, 40
+"""Blocks of one dimension at most, and sizes that are tried for one dimension."""
+Dims = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Of one kernel or loop. extents: of its grid, -1 of what the running program says.
+
+    operands: of each windowed array and each of its dimensions (extent of a block, of the array).
+    """
+
+    extents: tuple[int, ...]
+    operands: tuple[Dims, ...] = ()
+
+    def kept(self, other: Kinds) -> bool:
+        """Whether the other one has all these kinds, and no more programs."""
+        if len(self.extents) != len(other.extents) or len(self.operands) != len(other.operands):
+            return False
+        pairs = zip(self.extents, other.extents, strict=True)
+        return all(min(n, LEAST) <= m <= n for n, m in pairs) and all(
+            len(a) == len(b) and all(map(_alike, a, b)) for a, b in zip(self.operands, other.operands, strict=True)
+        )
+
+
+def _alike(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two dimensions are cut alike: whole, or into the same blocks, the last one whole or ragged."""
+    if one[0] == one[1]:
+        return other[0] == other[1]
+    return one[0] == other[0] and (one[1] % one[0] == 0) == (other[1] % other[0] == 0)
+
+
+def equations_in(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr, each before those of the jaxprs inside of it."""
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        yield equation
+        for value in equation.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                    yield from equations_in(inner)
+
+
+def kinds_in(jaxpr: Any) -> list[Kinds]:
+    """The kernels and the loops of a jaxpr, in order, with those inside of others."""
+    found = []
+    for equation in equations_in(jaxpr):
+        if equation.primitive.name == "pallas_call":
+            mapping = equation.params["grid_mapping"]
+            operands = tuple(
+                tuple((block_of(b)[1], int(n)) for b, n in zip(m.block_shape, m.array_aval.shape, strict=True))
+                for m in mapping.block_mappings
+            )
+            found.append(Kinds(tuple(n if isinstance(n, int) else -1 for n in mapping.grid), operands))
+        elif equation.primitive.name == "scan":
+            found.append(Kinds((int(equation.params["length"]),)))
+    return found
+
+
+def _constants(jaxpr: Any) -> set[float]:
+    """The numbers that a program states, and the extents of what it makes."""
+    found: set[float] = set()
+    for equation in equations_in(jaxpr):
+        found.update(n for v in equation.outvars for n in getattr(v.aval, "shape", ()) if isinstance(n, int))
+        literals = (v.val for v in equation.invars if hasattr(v, "val"))
+        found.update(float(x) for x in literals if getattr(x, "shape", ()) == () and _is_number(x))
+    return found
+
+
+def _is_number(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", "f" if isinstance(x, int | float) else "") in ("i", "u", "f")
+
+
+def _states(constants: set[float], extent: int) -> bool:
+    """Whether an extent is among some constants, or what masks and means make of it."""
+    near = 1e-6
+    return any(abs(c - said) <= near * said for said in (extent, extent - 1, 1 / extent) for c in constants)
+
+
+def smallest(
+    shapes: Sequence[tuple[int, ...]], fixed: set[int], traced: Callable[[list[tuple[int, ...]]], Sequence[Any]]
+) -> tuple[list[tuple[int, ...]], str]:
+    """(The shapes, why they are the given ones), found by replacing one extent after the other by smaller ones.
+
+    fixed: extents that stay.  traced: the jaxprs of the function and of its reference at some shapes; LayoutError where
+    there are none, or they do not fit.
+    """
+    given = kinds_in(traced(list(shapes))[0])
+    if not given:
+        return list(shapes), "it has no kernel and no loop whose programs say what a smaller size has to keep"
+    blocks = {b for kinds in given for dims in kinds.operands for b, n in dims if 1 < b < n}
+    chosen: dict[int, int] = {}
+    for extent in sorted({n for shape in shapes for n in shape} - fixed, reverse=True):
+        for size in _sizes(extent, blocks):
+            trial = {**chosen, extent: size}
+            try:
+                jaxprs = traced(_at(shapes, trial))
+            except LayoutError:
+                continue
+            found = kinds_in(jaxprs[0])
+            if len(found) != len(given) or not all(a.kept(b) for a, b in zip(given, found, strict=True)):
+                continue
+            stated = set.union(*map(_constants, jaxprs))
+            if not any(_states(stated, n) for n in trial if n not in trial.values()):
+                chosen = trial
+                break
+    if not chosen:
+        return list(shapes), (
+            "at no smaller sizes it can be traced, has the same kinds of programs, and no given size as a constant"
+        )
+    return _at(shapes, chosen), ""
+
+
+def _at(shapes: Sequence[tuple[int, ...]], chosen: Mapping[int, int]) -> list[tuple[int, ...]]:
+    return [tuple(chosen.get(n, n) for n in shape) for shape in shapes]
+
+
+def _sizes(extent: int, blocks: set[int]) -> list[int]:
+    """Smaller sizes, in order: as far beyond some blocks as the extent is, and ragged of the same blocks."""
+    near = {k * b + extent % b for b in {*blocks, 1} for k in range(BLOCKS + 1)} | {extent >> k for k in range(1, 12)}
+    cut = [b for b in blocks if b < extent]
+    found = [n for n in near if 0 < n < extent and all((n % b == 0) == (extent % b == 0) for b in cut)]
+    return sorted(found)[:TRIED]
