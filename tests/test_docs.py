@@ -119,14 +119,16 @@ def test_there_are_three_journeys_and_four_examples() -> None:
 def test_the_examples_pasted_leave_the_tests_green(tmp_path: Path) -> None:
     """All four at once, with the tests that look through languages, properties, targets and forms by their names."""
     shutil.copytree(PACKAGE, tmp_path / "layoutproof")
-    shutil.copytree(ROOT / "tests", tmp_path / "tests")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for folder in ("tests", "docs", "specs", "benchmarks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    for file in ("pyproject.toml", *(page.name for page in ROOT.glob("*.md"))):
+        shutil.copy(ROOT / file, tmp_path)
     for _, text in EXAMPLES:
         for file, source in re.findall(r"^```python\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(source)
     looking = ("properties/test_faults.py", "properties/test_replicas.py", "formats/test_formats.py")
-    looking += ("questions/test_expressions.py", "test_docstrings.py")
+    looking += ("questions/test_expressions.py", "test_docstrings.py", "cli/test_explain.py")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{file}" for file in looking)],
         capture_output=True,
