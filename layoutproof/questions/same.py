@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, split_place
+from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
+from layoutproof.core.size import symbols_of
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
-from layoutproof.values.compare import Comparison, Input, compare
+from layoutproof.values.compare import RELATIONS, Comparison, Input, compare
+from layoutproof.values.relations.calls import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
@@ -36,12 +41,26 @@ class Same(Answer):
         reference: The reference's name.
         comparison: What the points and float64 say of the values.
         premises: The findings about the function's kernels on which that rests.
+        sizes: Names of sizes, where it is about all of them.
+        where: What holds of these.
+        smallest: Of a difference, the smallest sizes at which there is one.
     """
 
     function: str
     reference: str
     comparison: Comparison
     premises: tuple[Finding, ...] = ()
+    sizes: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    smallest: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """What the answer is about, in words."""
+        if not self.sizes:
+            return SCOPE
+        held = f" where {' and '.join(self.where)}" if self.where else ""
+        return f"over the reals, for all {', '.join(self.sizes)} from 1 to {LARGEST:,}{held}: rounding is not asked"
 
     @property
     def verdict(self) -> Verdict:
@@ -71,6 +90,7 @@ class Same(Answer):
         file, line, column = split_place(place)
         witness = self.comparison.witness
         figures: dict[str, Any] = {"points": self.comparison.points}
+        figures |= {"sizes": dict(self.smallest)} if self.smallest else {}
         if witness is not None:
             figures |= {
                 "different": witness.different, "elements": witness.of, "rows": witness.rows,
@@ -87,7 +107,7 @@ class Same(Answer):
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
             decided_by=self.decided_by,
-            scope=SCOPE,
+            scope=self.scope,
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
@@ -117,7 +137,7 @@ class Same(Answer):
             lines += self._stability()
         elif self.verdict is Verdict.PROVED:
             lines.append(f"proved    {self.function} = {self.reference}   every element is the same sum of products")
-            lines.append(f"  scope         {SCOPE}")
+            lines.append(f"  scope         {self.scope}")
             lines.append(f"  by            {self.decided_by}")
             lines += self._stability()
         else:
@@ -125,6 +145,8 @@ class Same(Answer):
             where = shown_place(f"{place.file}:{place.line}") if place.file else ""
             lines.append(f"{self.verdict.value:<9} {self.function} = {self.reference}   {where}".rstrip())
             lines.append(f"  because       {self.reason}")
+            if self.smallest:
+                lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
                 lines.append(f"  replayed on   float64, {how}")
@@ -207,7 +229,7 @@ class Same(Answer):
                 {"place": s.place, "dtype": s.dtype, "terms": s.terms, "unit_roundoff": s.roundoff}
                 for s in self.comparison.sums
             ],
-            "scope": finding.scope,
+            "scope": finding.scope, "sizes": list(self.sizes), "smallest": dict(self.smallest),
             "premises": [
                 {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
                 for f in self.premises
@@ -247,10 +269,11 @@ def same(
     Args:
         kernel: A function of JAX, with or without Pallas calls, or its place: `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
         reference: The function that says what is right, likewise.
-        *args: The arguments of both: shapes (texts such as f32[8,128], or `jax.ShapeDtypeStruct`), arrays of integers
+        *args: The arguments of both: shapes (texts such as f32[8,128], or `jax.ShapeDtypeStruct`; f32[M,128] where
+            the answer is to be about all M, which relations alone can say), arrays of integers
             such as tables, which are used as they are, trees of these, and other values, which are passed as they are.
             Of an array of floats the shape counts.
-        where: Conditions on sizes that only the running program knows, for the premises.
+        where: Conditions on sizes that are names, or that only the running program knows.
         assume: Conditions on scalar prefetch operands, for the premises.
         inputs: Instead of `args`: a function that gives them; it is called once.
         outputs: Positions of the outputs that are compared; all by default.
@@ -282,7 +305,10 @@ def same(
                 raise LayoutError("arguments are given, or made by inputs, not both")
             made = inputs()
             args = tuple(made) if isinstance(made, list | tuple) else (made,)
-        given = tuple(argument(a) if isinstance(a, str) else a for a in args)
+        from jax import export
+
+        scope = export.SymbolicScope()
+        given = tuple(argument(a, scope) if isinstance(a, str) else a for a in args)
         paths, tree = jax.tree_util.tree_flatten_with_path(given)
         leaves = [leaf for _, leaf in paths]
         at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
@@ -307,6 +333,23 @@ def same(
         chip = device(target or "")
         traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
         _alike(traced, names, outputs)
+        sizes = _sizes(arrays)
+        if sizes:
+            if gradient:
+                raise LayoutError("a gradient is compared at given sizes")
+            proved = _for_all(calls, traced, arrays, shapes, sizes, names, outputs, target, assume, where, tick)
+            if not proved.smallest:
+                return proved
+            tick("the smallest sizes")
+            small = [_at(leaf, proved.smallest) for leaf in leaves]
+            shown = same(
+                ours, theirs, *jax.tree_util.tree_unflatten(tree, small), assume=assume, outputs=outputs,
+                points=points, target=target, tick=tick,
+            )  # fmt: skip
+            if shown.verdict is Verdict.REFUTED:
+                return replace(shown, function=names[0], reference=names[1], smallest=proved.smallest)
+            said = f"relations show a difference at these sizes that a walk does not: {proved.comparison.reason}"
+            return replace(proved, comparison=Comparison(Verdict.UNKNOWN, said))
         if gradient:
             arrays, shapes, calls = _gradients(jax, arrays, shapes, calls, traced[1])
             traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
@@ -320,6 +363,72 @@ def same(
         )  # fmt: skip
         premises = _premises(calls[0], arrays, shapes, target, assume, where)
     return Same(names[0], names[1], found, premises)
+
+
+def _sizes(arrays: Sequence[Input]) -> tuple[str, ...]:
+    """The names of sizes in the shapes of arguments."""
+    return tuple(dict.fromkeys(symbols_of(dimension(n) for i in arrays for n in i.shape)))
+
+
+def _at(leaf: Any, sizes: Mapping[str, int]) -> Any:
+    """A leaf of the arguments at given sizes."""
+    import jax
+
+    if not hasattr(leaf, "shape") or all(isinstance(n, int) for n in leaf.shape):
+        return leaf
+    on = Numbers(sizes)
+    return jax.ShapeDtypeStruct(tuple(int(on.size(dimension(n))) for n in leaf.shape), leaf.dtype)
+
+
+def _for_all(
+    calls: Sequence[Callable[..., Any]],
+    traced: Sequence[Any],
+    arrays: Sequence[Input],
+    shapes: Sequence[Any],
+    sizes: tuple[str, ...],
+    names: Sequence[str],
+    outputs: Sequence[int] | None,
+    target: str | None,
+    assume: Sequence[str],
+    where: Sequence[str],
+    tick: Callable[[str], None],
+) -> Same:
+    """What relations say for all sizes; where they show a difference, the smallest ones."""
+    from layoutproof.core.expression import parse_condition
+    from layoutproof.pallas.from_jax.bodies import JaxReader
+    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.judge import conditions_on
+    from layoutproof.values.relations.decide import related
+    from layoutproof.values.stability import sums_in
+
+    held = [parse_condition(text) for text in where]
+    stray = [n for term in held for n in term.names() if n not in sizes]
+    if stray:
+        raise LayoutError(f"a condition speaks of {stray[0]}; the sizes are {', '.join(sizes)}")
+    tick("relations")
+    reader = JaxReader()
+    said = related((traced[0], traced[1]), arrays, reader, outputs, sizes, held)
+    whole = Same(names[0], names[1], Comparison(Verdict.UNKNOWN), (), sizes, tuple(where), said.sizes)
+    if said.same is None:
+        why = f"relations, which alone speak of all sizes, do not decide it: {said.reason}"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
+    notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
+    if not said.same:
+        at = f"output {said.output}[{', '.join(map(str, said.element))}]"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, f"{at}: {said.operands}", notes=notes))
+    found = calls_in(calls[0], list(shapes), {}, target=target, assume=assume)
+    if len(found) != len(said.grids):
+        why = f"{len(found)} kernels are found where relations read {len(said.grids)}"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
+    bounds = [*where, *(f"{name} <= {LARGEST}" for name in sizes)]
+    premises: list[Finding] = []
+    for call, grid in zip(found, said.grids, strict=True):
+        texts = [*bounds, *(f"grid{k} == {n}" for k, n in enumerate(grid) if n.op != "int")]
+        premises += _of(judged(call, where=conditions_on(call, texts) if isinstance(call, Kernel) else None))
+    # that nothing undefined is in an output is what relations decide, for all sizes
+    kept = tuple(f for f in premises if f.question != "undefined_values")
+    comparison = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(reader, traced[0].jaxpr))
+    return replace(whole, comparison=comparison, premises=kept)
 
 
 def _name(function: Callable[..., Any] | str) -> str:
