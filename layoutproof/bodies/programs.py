@@ -11,6 +11,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.values import Span, Value, dims_of, number
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.kernel.scalar_memory import axis_table
@@ -45,6 +46,13 @@ def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [number(place, equation.outvars[0].aval.dtype, span)]
 
 
+def _dimension(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """A dimension whose size is a name (`jax.export.symbolic_shape`)."""
+    extent = dimension(equation.params["dim"])
+    span = (extent, extent) if type(extent) is int else (0, INT32 - 1)
+    return [number(size_term(extent), equation.outvars[0].aval.dtype, span)]
+
+
 def _below(extent: Any) -> Span:
     """The ids of a dimension of the grid. What is counted at run time is counted in 32 bits."""
     return 0, (extent if type(extent) is int and extent > 0 else INT32 - 1) - 1
@@ -76,6 +84,7 @@ PRIMITIVES = {
     "num_programs": _num_programs,
     "axis_index": _axis_index,
     "multiple_of": _multiple,
+    "dim_as_value": _dimension,
     **dict.fromkeys(
         (
             "add_dependency", "debug_callback",

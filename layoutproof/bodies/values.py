@@ -206,8 +206,12 @@ def aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
 
 
 def dims_of(aval: Any) -> tuple[int, ...]:
-    """The shape that JAX says of a value or of a reference; () where it says none."""
-    return tuple(int(n) for n in getattr(aval, "shape", ()))
+    """The shape that JAX says of a value or of a reference; () where it says none.
+
+    A dimension whose size is a name is a term; only `values.relations` reads such arrays.
+    """
+    shape: Any = getattr(aval, "shape", ())
+    return tuple(n if isinstance(n, Term) else int(n) for n in shape)  # type: ignore[misc]
 
 
 def takes(which: Term, k: int, count: int) -> Term:

@@ -815,6 +815,8 @@ class Same(Document):
     decided_by: str = Field(description="points, relations, or float64, which shows a difference; empty of unknown")
     operands: str = Field(description="of a difference of sums of products: which products, and how often on each side")
     scope: str
+    sizes: list[str] = Field(description="names of sizes, where the answer is about all of them")
+    smallest: dict[str, int] = Field(description="of a difference, the smallest sizes at which there is one")
     premises: list[_Premise] = Field(description="what the comparison rests on")
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import prod
 from operator import itemgetter
 from typing import Any
 
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, split_place
+from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
+from layoutproof.core.size import symbols_of
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.questions.reduced import equations_in, smallest
-from layoutproof.values.compare import SMALL, Comparison, Input, TooLarge, compare
+from layoutproof.values.compare import RELATIONS, SMALL, Comparison, Input, TooLarge, compare
 from layoutproof.values.refusals import OFFER
+from layoutproof.values.relations.calls import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
@@ -43,6 +48,9 @@ class Same(Answer):
         comparison: What the points and float64 say of the values.
         premises: The findings about the function's kernels, at the given sizes, on which that rests.
         reduced: Of each argument that was compared at a smaller size (name, the given shape, the smaller one).
+        sizes: Names of sizes, where it is about all of them.
+        where: What holds of these.
+        smallest: Of a difference, the smallest sizes at which there is one.
     """
 
     function: str
@@ -50,6 +58,9 @@ class Same(Answer):
     comparison: Comparison
     premises: tuple[Finding, ...] = ()
     reduced: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    sizes: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    smallest: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -79,6 +90,7 @@ class Same(Answer):
         file, line, column = split_place(place)
         witness = self.comparison.witness
         figures: dict[str, Any] = {"points": self.comparison.points}
+        figures |= {"sizes": dict(self.smallest)} if self.smallest else {}
         if witness is not None:
             figures |= {
                 "different": witness.different, "elements": witness.of, "rows": witness.rows,
@@ -94,7 +106,7 @@ class Same(Answer):
         finding = Finding(
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
-            decided_by=self.decided_by, scope=self._scope,
+            decided_by=self.decided_by, scope=self.scope,
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
@@ -107,9 +119,13 @@ class Same(Answer):
         return "float64" if self.comparison.witness is not None else self.comparison.decided_by
 
     @property
-    def _scope(self) -> str:
-        sizes = "at the smaller sizes of `--reduced`" if self.reduced else "at these sizes"
-        return f"over the reals, {sizes}: rounding is not asked"
+    def scope(self) -> str:
+        """What the answer is about, in words."""
+        at = "at the smaller sizes of `--reduced`" if self.reduced else "at these sizes"
+        if self.sizes:
+            held = f" where {' and '.join(self.where)}" if self.where else ""
+            at = f"for all {', '.join(self.sizes)} from 1 to {LARGEST:,}{held}"
+        return f"over the reals, {at}: rounding is not asked"
 
     @property
     def exit_code(self) -> int:
@@ -124,12 +140,12 @@ class Same(Answer):
         if self.verdict is Verdict.SAMPLED:
             axioms = f" (axioms: {', '.join(found.axioms)})" if found.axioms else ""
             lines.append(f"sampled   {pair}   no difference at {found.points} random points{axioms}")
-            lines.append(f"  scope         {self._scope}")
+            lines.append(f"  scope         {self.scope}")
             lines.append(f"  chance        {self.chance}")
             lines += self._stability()
         elif self.verdict is Verdict.PROVED:
             lines.append(f"proved    {pair}   every element is the same sum of products")
-            lines.append(f"  scope         {self._scope}")
+            lines.append(f"  scope         {self.scope}")
             lines.append(f"  by            {self.decided_by}")
             lines += self._stability()
         else:
@@ -137,6 +153,8 @@ class Same(Answer):
             where = shown_place(f"{place.file}:{place.line}") if place.file else ""
             lines.append(f"{self.verdict.value:<9} {pair}   {where}".rstrip())
             lines.append(f"  because       {self.reason}")
+            if self.smallest:
+                lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
                 lines.append(f"  replayed on   float64, {how}")
@@ -223,6 +241,8 @@ class Same(Answer):
             "reduced": [
                 {"argument": name, "given": list(given), "shape": list(shape)} for name, given, shape in self.reduced
             ],
+            "sizes": list(self.sizes),
+            "smallest": dict(self.smallest),
             "premises": [
                 {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
                 for f in self.premises
@@ -263,10 +283,11 @@ def same(
     Args:
         kernel: A function of JAX, with or without Pallas calls, or its place: `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
         reference: The function that says what is right, likewise.
-        *args: The arguments of both: shapes (texts such as f32[8,128], or `jax.ShapeDtypeStruct`), arrays of integers
+        *args: The arguments of both: shapes (texts such as f32[8,128], or `jax.ShapeDtypeStruct`; f32[M,128] where
+            the answer is to be about all M, which relations alone can say), arrays of integers
             such as tables, which are used as they are, trees of these, and other values, which are passed as they are.
             Of an array of floats the shape counts.
-        where: Conditions on sizes that only the running program knows, for the premises.
+        where: Conditions on sizes that are names, or that only the running program knows.
         assume: Conditions as of `kernels`: on scalar prefetch operands, for the premises, and bounds of integers of
             which only the shape is given, `0 <= args[1] < 8`, that they are drawn in.
         inputs: Instead of `args`: a function that gives them, or its place; it is called once, without arguments.
@@ -300,7 +321,10 @@ def same(
             if args:
                 raise LayoutError("arguments are given, or made by inputs, not both")
             args = _made(inputs if callable(inputs) else stack.enter_context(named_function(str(inputs))), inputs)
-        given = tuple(argument(a) if isinstance(a, str) else a for a in args)
+        from jax import export
+
+        scope = export.SymbolicScope()
+        given = tuple(argument(a, scope) if isinstance(a, str) else a for a in args)
         paths, tree = jax.tree_util.tree_flatten_with_path(given)
         leaves = [leaf for _, leaf in paths]
         at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
@@ -338,6 +362,26 @@ def same(
             return [replace(i, shape=shape) for i, shape in zip(arrays, shapes, strict=True)]
 
         pair = at_sizes(arrays)
+        sizes = _sizes(arrays)
+        if sizes:
+            if gradient or reduced:
+                what = "a gradient is compared" if gradient else "smaller sizes are those of arrays"
+                raise LayoutError(f"{what} at given sizes, and {', '.join(sizes)} are names")
+            proved = _for_all(
+                calls, pair.traced, arrays, pair.shapes, sizes, names, outputs, target, assume, where, tick
+            )
+            if not proved.smallest:
+                return proved
+            tick("the smallest sizes")
+            small = [_at(leaf, proved.smallest) for leaf in leaves]
+            shown = same(
+                ours, theirs, *jax.tree_util.tree_unflatten(tree, small), assume=assume, outputs=outputs,
+                points=points, target=target, tick=tick,
+            )  # fmt: skip
+            if shown.verdict is Verdict.REFUTED:
+                return replace(shown, function=names[0], reference=names[1], smallest=proved.smallest)
+            said = f"relations show a difference at these sizes that a walk does not: {proved.comparison.reason}"
+            return replace(proved, comparison=Comparison(Verdict.UNKNOWN, said))
         premises = _premises(pair.call, pair.arrays, pair.shapes, target, assume, where)
         smaller, why = [i.shape for i in arrays], ""
         if reduced:
@@ -452,6 +496,74 @@ def _seen(premise: Finding, seen: Sequence[str]) -> Finding:
         return premise
     words = "every program was walked over with the integers that are given"
     return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
+
+
+def _sizes(arrays: Sequence[Input]) -> tuple[str, ...]:
+    """The names of sizes in the shapes of arguments."""
+    return tuple(dict.fromkeys(symbols_of(dimension(n) for i in arrays for n in i.shape)))
+
+
+def _at(leaf: Any, sizes: Mapping[str, int]) -> Any:
+    """A leaf of the arguments at given sizes."""
+    import jax
+
+    if not hasattr(leaf, "shape") or all(isinstance(n, int) for n in leaf.shape):
+        return leaf
+    on = Numbers(sizes)
+    return jax.ShapeDtypeStruct(tuple(int(on.size(dimension(n))) for n in leaf.shape), leaf.dtype)
+
+
+def _for_all(
+    calls: Sequence[Callable[..., Any]],
+    traced: Sequence[Any],
+    arrays: Sequence[Input],
+    shapes: Sequence[Any],
+    sizes: tuple[str, ...],
+    names: Sequence[str],
+    outputs: Sequence[int] | None,
+    target: str | None,
+    assume: Sequence[str],
+    where: Sequence[str],
+    tick: Callable[[str], None],
+) -> Same:
+    """What relations say for all sizes; where they show a difference, the smallest ones."""
+    from layoutproof.core.expression import parse_condition
+    from layoutproof.pallas.from_jax.bodies import JaxReader
+    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.judge import conditions_on
+    from layoutproof.values.relations.decide import related
+    from layoutproof.values.stability import sums_in
+
+    held = [parse_condition(text) for text in where]
+    stray = [n for term in held for n in term.names() if n not in sizes]
+    if stray:
+        raise LayoutError(f"a condition speaks of {stray[0]}; the sizes are {', '.join(sizes)}")
+    tick("relations")
+    reader = JaxReader()
+    said = related((traced[0], traced[1]), arrays, reader, outputs, sizes, held)
+    whole = Same(
+        names[0], names[1], Comparison(Verdict.UNKNOWN), sizes=sizes, where=tuple(where), smallest=said.sizes
+    )  # fmt: skip
+    if said.same is None:
+        why = f"relations, which alone speak of all sizes, do not decide it: {said.reason}"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
+    notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
+    if not said.same:
+        at = f"output {said.output}[{', '.join(map(str, said.element))}]"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, f"{at}: {said.operands}", notes=notes))
+    found = calls_in(calls[0], list(shapes), {}, target=target, assume=assume)
+    if len(found) != len(said.grids):
+        why = f"{len(found)} kernels are found where relations read {len(said.grids)}"
+        return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
+    bounds = [*where, *(f"{name} <= {LARGEST}" for name in sizes)]
+    premises: list[Finding] = []
+    for call, grid in zip(found, said.grids, strict=True):
+        texts = [*bounds, *(f"grid{k} == {n}" for k, n in enumerate(grid) if n.op != "int")]
+        premises += _of(judged(call, where=conditions_on(call, texts) if isinstance(call, Kernel) else None))
+    # that nothing undefined is in an output is what relations decide, for all sizes
+    kept = tuple(f for f in premises if f.question != "undefined_values")
+    comparison = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(reader, traced[0].jaxpr))
+    return replace(whole, comparison=comparison, premises=kept)
 
 
 def _name(function: Callable[..., Any] | str) -> str:

@@ -95,7 +95,7 @@ class Audit:
 
 
 def sums_in(reader: Any, jaxpr: Any) -> tuple[Sum, ...]:
-    """The sums of a jaxpr and of those inside it, without a walk."""
+    """The sums of a jaxpr and of those inside it, without a walk: those of a number of terms that is known."""
     audit, on, todo = Audit(), SimpleNamespace(reader=reader), [jaxpr]
     while todo:
         inner, _ = reader.opened(todo.pop())
@@ -104,7 +104,7 @@ def sums_in(reader: Any, jaxpr: Any) -> tuple[Sum, ...]:
             for value in equation.params.values():
                 several = value if isinstance(value, tuple | list) else (value,)
                 todo += [v for v in several if hasattr(v, "eqns") or hasattr(getattr(v, "jaxpr", None), "eqns")]
-    return audit.found()[1]
+    return tuple(s for s in audit.found()[1] if isinstance(s.terms, int))
 
 
 def _roundoff(dtype: Any) -> float:

@@ -170,3 +170,61 @@ def test_a_premise_that_is_refuted_refutes() -> None:
     """Values that are proved rest on what is asked of places."""
     call = cases.turns("misses a block")
     assert lp.same(call, lambda x: 2 * x - 1, "f32[24,16]").verdict is lp.Verdict.REFUTED
+
+
+NAMED = ("f32[M,K]", "f32[K,N]")
+FOR_ALL: list[tuple[str, Any, Any, tuple[str, ...], tuple[str, ...]]] = [
+    ("matmul", cases.matmul(), product, NAMED, ()),
+    ("in the output", cases.matmul(scratch=False), product, NAMED, ()),
+    ("no kernel", lambda x, y: (y.T @ x.T).T, product, NAMED, ()),
+    ("transposed copy", cases.transposed(), lambda x: x.T, ("f32[M,N]",), ()),
+    ("row sums", cases.row_sums(), lambda x: x.sum(1, keepdims=True), ("f32[M,N]",), ()),
+    ("no tail", cases.row_sums("no mask"), lambda x: x.sum(1, keepdims=True), ("f32[M,N]",), ("N % 8 == 0",)),
+    ("one is given", cases.matmul(), product, ("f32[M,24]", "f32[24,16]"), ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "args", "where"), [p[1:] for p in FOR_ALL], ids=[p[0] for p in FOR_ALL]
+)  # fmt: skip
+def test_for_all_sizes(ours: Any, theirs: Any, args: tuple[str, ...], where: tuple[str, ...]) -> None:
+    """Sizes that are names: the answer is about all of them, with its premises."""
+    found = lp.same(ours, theirs, *args, where=where)
+    assert (found.verdict.value, found.findings[0].decided_by) == ("proved", "relations"), found.reason
+    assert f"for all {', '.join(found.sizes)} from 1 to 1,073,741,824" in str(found)
+    assert all(condition in found.findings[0].scope for condition in where)
+    assert found.as_dict()["sizes"] == list(found.sizes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "smallest", "said"),
+    [
+        ("mask off by one", (1, 1, 1), "nobody wrote"),
+        ("mask short", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
+        ("mask of x alone", (1, 1, 1), "nobody wrote"),
+        ("mask of y alone", (1, 1, 1), "nobody wrote"),
+        ("mask local", (1, 9, 1), "nobody wrote"),
+        ("doubled", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is there twice"),
+        ("zeroed once", (1, 1, 9), "args[0][0, 0] * args[1][0, 0] is extra"),
+        ("=", (1, 9, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
+        ("drops the last", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
+        ("reset late", (1, 1, 1), "nobody wrote"),
+        ("stored at first", (1, 9, 1), "args[0][0, 8] * args[1][8, 0] is missing"),
+    ],
+)
+def test_the_smallest_sizes_at_which_it_is_wrong(wrong: str, smallest: tuple[int, ...], said: str) -> None:
+    """Walked over at these sizes before it is shown."""
+    found = lp.same(cases.matmul(wrong), product, *NAMED)
+    assert found.verdict is lp.Verdict.REFUTED, found.reason
+    assert tuple(found.smallest.values()) == smallest
+    assert said in found.comparison.operands
+    assert found.findings[0].figures["sizes"] == dict(zip("MKN", smallest, strict=True))
+    assert f"smallest      M = {smallest[0]}, K = {smallest[1]}, N = {smallest[2]}" in str(found)
+
+
+def test_other_operations_are_unknown_for_all_sizes() -> None:
+    """Points have sizes; so does a condition that speaks of others."""
+    found = lp.same(jnp.exp, jnp.exp, "f32[N]")
+    assert (found.verdict, "for all sizes" in found.reason or "all sizes" in found.reason) == (lp.Verdict.UNKNOWN, True)
+    with pytest.raises(lp.LayoutError, match="speaks of P"):
+        lp.same(lambda x: x, lambda x: x, "f32[N]", where=["P >= 2"])

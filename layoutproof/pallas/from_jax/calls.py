@@ -11,6 +11,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
@@ -368,7 +369,7 @@ def _operand(
     names: Sequence[str],
     live: bool,
 ) -> Operand:
-    dims = tuple(int(n) for n in block.array_aval.shape)
+    dims = tuple(dimension(n) for n in block.array_aval.shape)
     inner, _ = opened(block.index_map_jaxpr)
     index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
     unmodelled = ""

@@ -29,6 +29,7 @@ MAX_MODULE = 16 * MIB
 MOST_VALUES = 100_000
 """That a file may give one function, those in lists counted one by one."""
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
+_NAMED_SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([A-Za-z0-9_,\s]*)\]\s*")
 _NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
 _WIDE = {"s": "int", "u": "uint", "f": "float"}
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
@@ -101,20 +102,22 @@ def device(chip: str) -> dict[str, str]:
     return {} if chip not in CHIPS else {"target": chip}
 
 
-def argument(text: str) -> Any:
+def argument(text: str, scope: Any = None) -> Any:
     """What one argument's text means: an array to trace with, or a Python literal that is passed as it is.
 
-    A shape such as bf16[8,128] becomes a `jax.ShapeDtypeStruct`; that needs jax.
+    A shape such as bf16[8,128] becomes a `jax.ShapeDtypeStruct`; that needs jax. scope: a `jax.export.SymbolicScope`
+    for dimensions that are names, f32[M,128]; None where there are none.
 
     >>> argument("(128, 256)")
     (128, 256)
     """
-    found = _SHAPE.fullmatch(text)
+    found = _SHAPE.fullmatch(text) if scope is None else _NAMED_SHAPE.fullmatch(text)
     if found is None:
         return _literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
     element_bits(found[1])
     sizes = [part.strip() for part in found[2].split(",")] if found[2].strip() else []
-    if not all(re.fullmatch(r"[0-9]{1,18}", part) for part in sizes):
+    named = scope is not None and all(re.fullmatch(r"[0-9]{1,18}|[A-Za-z_][A-Za-z0-9_]{0,31}", part) for part in sizes)
+    if not named and not all(re.fullmatch(r"[0-9]{1,18}", part) for part in sizes):
         raise LayoutError("an array's dimensions are whole numbers separated by commas", text=text[:200])
     from layoutproof.pallas.from_jax.adapter import need_jax
 
@@ -124,7 +127,13 @@ def argument(text: str) -> Any:
         kind = found[1].partition("e")
         dtype = f"float{kind[0][1:]}_e{kind[2]}"
     try:
-        return jax.ShapeDtypeStruct(tuple(map(int, sizes)), getattr(jax.numpy, dtype, dtype))
+        if named and not all(part.isdigit() for part in sizes):
+            from jax import export
+
+            dims = export.symbolic_shape(", ".join(sizes), scope=scope)
+        else:
+            dims = tuple(map(int, sizes))
+        return jax.ShapeDtypeStruct(dims, getattr(jax.numpy, dtype, dtype))
     except TypeError:
         raise LayoutError(f"jax {jax.__version__} has no arrays of {found[1]}", text=text[:200]) from None
 

@@ -16,14 +16,16 @@ from typing import Any
 
 import islpy as isl
 
-from layoutproof.core.errors import Unsupported
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum
 from layoutproof.core.term import Term
-from layoutproof.solvers.isl import BUDGET, CALL, _smallest
+from layoutproof.solvers.isl import _smallest
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
 from layoutproof.solvers.isl.steps import Steps, steps
 
 OUT, IN = isl.dim_type.out, isl.dim_type.in_
+BUDGET, CALL = 3_000_000, 200_000
+"""Operations of isl for one output, and of one call, at effort 1: a wrong matmul for all sizes needs above 300,000."""
 MOST_PIECES = 256
 """Pieces of one source."""
 
@@ -554,10 +556,27 @@ def _renamed(run: Steps, some: Any, positions: Sequence[int]) -> Any:
 
 def _compared(run: Steps, sizes: int, rank: int, ours: _Solved, theirs: _Solved) -> Difference | None:
     lead = sizes + rank
+    lost = None
     for whose, side in (("theirs", theirs), ("ours", ours)):
         if not run(side.undefined.is_empty):
             row = _smallest(side.undefined, run, lead)
-            return Difference(row[:sizes], row[sizes:], undefined=whose)
+            run.context.set_max_operations(run.limit)
+            lost = Difference(row[:sizes], row[sizes:], undefined=whose)
+            if whose == "theirs":
+                return lost
+    try:
+        counted = _counted(run, sizes, lead, ours, theirs)
+    except Undecided:
+        if lost is None:
+            raise
+        return lost
+    if lost is None or counted is None or counted.repeated:
+        return lost or counted
+    return min(lost, counted, key=lambda d: (d.sizes, d.element))
+
+
+def _counted(run: Steps, sizes: int, lead: int, ours: _Solved, theirs: _Solved) -> Difference | None:
+    """The smallest element at which a product does not stand equally often."""
     kinds: dict[tuple[str, ...], list[tuple[Fraction, Piece]]] = {}
     for sign, side in ((1, ours), (-1, theirs)):
         for piece in side.pieces:

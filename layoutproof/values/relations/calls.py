@@ -14,14 +14,15 @@ import numpy as np
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.values import Index, Value, dims_of
 from layoutproof.bodies.values import number as single
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum, added
-from layoutproof.core.term import ZERO, Term
+from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.kernels import block_of
 from layoutproof.values.relations.arrays import Array, bounded
-from layoutproof.values.relations.reading import Reading, reference_of
+from layoutproof.values.relations.reading import Reading, reference_of, shape_terms
 
 LARGEST = 2**30
 """Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
@@ -163,7 +164,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     outputs, results = {}, []
     for block, starts, source in shown:
         aval = block.array_aval
-        dims = dims_of(aval)
+        dims = shape_terms(aval.shape)
         element = _cells(on, dims)
         shows, cell = [], []
         for (how, start), entry, e in zip(starts, block.block_shape, _index(element), strict=True):
@@ -204,8 +205,15 @@ def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
     return rule
 
 
+def _dimension(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    """A size that is a name, as a number."""
+    term = size_term(dimension(equation.params["dim"]))
+    return [single(term, equation.outvars[0].aval.dtype, _bounds(term))]
+
+
 CALLS: dict[str, Callable[..., list[Any]]] = {
     "pallas_call": _pallas_call,
+    "dim_as_value": _dimension,
     "program_id": _program(lambda at, n, span, extent, dtype: single(at, dtype, span)),
     "num_programs": _program(lambda at, n, span, extent, dtype: single(n, dtype, extent)),
 }

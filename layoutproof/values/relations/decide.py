@@ -12,13 +12,13 @@ from layoutproof.bodies.effects import Access
 from layoutproof.bodies.values import Value
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, failure
-from layoutproof.core.products import Factor, Monomial, Sum
+from layoutproof.core.products import Factor, Monomial, Named, Sum
 from layoutproof.core.term import Term
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import Array
-from layoutproof.values.relations.calls import CALLS
+from layoutproof.values.relations.calls import CALLS, LARGEST
 from layoutproof.values.relations.counts import Counts, Operand, differences
-from layoutproof.values.relations.reading import Reading
+from layoutproof.values.relations.reading import Reading, shape_terms
 
 STEPS = 2_000_000
 """The budget for reading and deciding one pair."""
@@ -39,6 +39,7 @@ class Related:
     operands: str = ""
     conversions: tuple[tuple[str, str], ...] = ()
     sizes: dict[str, int] = field(default_factory=dict)
+    grids: tuple[tuple[Term, ...], ...] = ()
 
 
 class _Side:
@@ -58,23 +59,32 @@ class _Side:
 
 def _given(name: str, i: Any) -> Value:
     """An argument: an array of which each element is itself."""
+    shape = shape_terms(i.shape)
     if kind_of(i.dtype) != "f":
-        return Value(tuple(i.shape), i.dtype, f"what {name} holds")
+        return Value(shape, i.dtype, f"what {name} holds")
 
     def element(index: tuple[Term, ...]) -> Sum:
         return Sum((Monomial(factors=(Factor(name, index),)),))
 
-    return Array(tuple(i.shape), i.dtype, element)
+    return Array(shape, i.dtype, element)
 
 
-def related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> Related:
+def related(
+    sides: tuple[Any, Any],
+    inputs: Sequence[Any],
+    reader: Any,
+    outputs: Sequence[int] | None,
+    sizes: Sequence[str] = (),
+    where: Sequence[Term] = (),
+) -> Related:
     """Whether two jaxprs of the same inputs have outputs that are the same sums of the same products.
 
-    sides, inputs, reader, outputs: as of `values.compare.compare`.
+    sides, inputs, reader, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `calls.LARGEST`.
+    where: what else holds of them.
     """
     try:
         with budget(STEPS):
-            return _related(sides, inputs, reader, outputs)
+            return _related(sides, inputs, reader, outputs, sizes, where)
     except (UnsupportedOp, Undecided) as problem:
         return Related(None, str(problem))
     except Exception as error:
@@ -82,10 +92,20 @@ def related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs:
         return Related(None, failure(error))
 
 
-def _related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs: Sequence[int] | None) -> Related:
+def _related(
+    sides: tuple[Any, Any],
+    inputs: Sequence[Any],
+    reader: Any,
+    outputs: Sequence[int] | None,
+    sizes: Sequence[str],
+    where: Sequence[Term],
+) -> Related:
     from layoutproof.solvers.isl.multisets import difference
 
     ours, theirs = (_Side(jaxpr, inputs, reader) for jaxpr in sides)
+    names = [Term("name", name) for name in sizes]
+    held = [*(Term("<=", Term("int", 1), n) for n in names), *(Term("<=", n, Term("int", LARGEST)) for n in names)]
+    held += where
     conversions = tuple(sorted(ours.on.conversions | theirs.on.conversions))
     for k in range(len(ours.outputs)) if outputs is None else outputs:
         one, other = ours.outputs[k], theirs.outputs[k]
@@ -98,20 +118,25 @@ def _related(sides: tuple[Any, Any], inputs: Sequence[Any], reader: Any, outputs
         )  # fmt: skip
         index = tuple(Term("name", name) for name, _ in element)
         sums = one.sum(index), other.sum(index)
-        found = difference(element, (sums[0], ours.on.calls), (sums[1], theirs.on.calls))
+        found = difference(element, (sums[0], ours.on.calls), (sums[1], theirs.on.calls), sizes, held)
         if found is None:
             continue
         if found.undefined == "theirs":
             raise UnsupportedOp("a reference with an undefined element")
+        at_sizes = dict(zip(sizes, found.sizes, strict=True))
         at = dict(zip([name for name, _ in element], found.element, strict=True))
         counts = [
-            Counts(side.on.calls, {}).element(whole, at) for side, whole in zip((ours, theirs), sums, strict=True)
+            Counts(side.on.calls, at_sizes).element(whole, at) for side, whole in zip((ours, theirs), sums, strict=True)
         ]  # fmt: skip
         said = _said(counts, tuple(zip(found.sources, found.places, strict=True)))
         if not said:
             raise UnsupportedOp("a difference of relations that plain integers do not show")
-        return Related(False, "", k, found.element, said, conversions)
-    return Related(True, conversions=conversions)
+        return Related(False, "", k, found.element, said, conversions, at_sizes)
+    return Related(True, conversions=conversions, grids=tuple(_grid(call.programs) for call in ours.on.calls))
+
+
+def _grid(programs: Named) -> tuple[Term, ...]:
+    return tuple(extent for _, extent in programs)
 
 
 def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str:

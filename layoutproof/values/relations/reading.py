@@ -22,10 +22,11 @@ from layoutproof.bodies.interpreter import Interpreter
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.shapes import reshaped, shape_of
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, takes
+from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import Call, Monomial, Sum, added
-from layoutproof.core.term import ZERO, Term
+from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.literals import literals
 from layoutproof.values.relations.arrays import Array, chosen, number, refused, tag, times
@@ -66,6 +67,7 @@ class Reading(Interpreter):
             return refused(str(problem), dims, dtype)
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        equation = _with_terms(equation)
         rule = self.rules.get(equation.primitive.name)
         floats = any(isinstance(o, Array) for o in operands) or any(is_float(v.aval) for v in equation.outvars)
         if rule is None and floats:
@@ -81,6 +83,29 @@ class Reading(Interpreter):
                 else Value(dims_of(v.aval), v.aval.dtype, str(problem))
                 for v in equation.outvars
             ]  # fmt: skip
+
+
+def shape_terms(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """A shape whose dimensions are ints, or terms over names of sizes."""
+    return tuple(n if isinstance(n, int | Term) else size_term(dimension(n)) for n in shape)
+
+
+def _with_terms(equation: Any) -> Any:
+    """The equation, with terms for dimensions that are no numbers."""
+    variables = [*equation.invars, *equation.outvars]
+    if all(isinstance(n, int) for v in variables for n in getattr(v.aval, "shape", ())):
+        return equation
+
+    def seen(v: Any) -> Any:
+        aval = v.aval
+        shape = shape_terms(getattr(aval, "shape", ()))
+        reference = {"inner_aval": aval.inner_aval} if hasattr(aval, "inner_aval") else {}
+        return SimpleNamespace(aval=SimpleNamespace(shape=shape, dtype=getattr(aval, "dtype", None), **reference))
+
+    return SimpleNamespace(
+        primitive=equation.primitive, params=equation.params, effects=equation.effects,
+        invars=list(map(seen, equation.invars)), outvars=list(map(seen, equation.outvars)),
+    )  # fmt: skip
 
 
 def is_float(aval: Any) -> bool:
