@@ -262,7 +262,58 @@ def _other_type(match: re.Match[str], block: str) -> Told:
 
 
 _SHAPE = r"\((?P<shape>[\d, ]*)\)"
+
+
+def _not_replicated(match: re.Match[str], block: str) -> Told:
+    axes = re.findall(r"\w+", match["axes"] or match["more"])
+    if not axes:
+        return Told("", reason="the message names no mesh axis over which the output is to be the same")
+    names = joined([repr(axis) for axis in axes])
+    axis = repr(axes[0]) if len(axes) == 1 else f"({', '.join(map(repr, axes))})"
+    return Told(
+        f"out_specs {match['spec']} says that all devices along {names} hold the same output, and nothing shows that: "
+        "each may hold what it made of its own shard",
+        (
+            f"make it the same before it is returned: jax.lax.psum(y, {axis}), or pmean, pmax, all_gather",
+            f"or say that it differs: name {names} in out_specs, such as P({axis})",
+            "check_vma=False only hides it: where the devices differ, the result is that of one of them",
+        ),
+    )
+
+
+def _shard_shape(match: re.Match[str], block: str) -> Told:
+    wanted, given = _numbers(match["wanted"]), _numbers(match["given"])
+    if wanted == given:
+        return Told("", reason="both shapes are the same: the text contradicts itself")
+    whole = f" of {match['type']}" if match["type"] else ""
+    return Told(
+        f"each device holds a shard of shape {match['wanted']}{whole}, and was given an array of shape "
+        f"{match['given']}",
+        (
+            "give each device its own part: data[index] for the index that the callback of "
+            "jax.make_array_from_callback gets",
+            "sharding.shard_shape(shape) is what each device holds, sharding.devices_indices_map(shape) which part",
+        ),
+    )
+
+
 _KINDS: tuple[Kind, ...] = (
+    (
+        re.compile(
+            rf"out_specs(?:\[[^\n]{{0,80}})? is (?P<spec>{_SPEC}) which implies that the corresponding output value is "
+            r"(?:replicated across mesh ax[ei]s (?P<axes>[^\n]{1,200}?), but could "
+            r"|only varying across mesh axes \{[^\n{}]{0,200}\} and not \{(?P<more>[^\n{}]{1,200})\}, but it was "
+            r"inferred)"
+        ),
+        _not_replicated,
+    ),
+    (
+        re.compile(
+            r"Expected shard shape (?P<wanted>\([\d, ]{0,80}\)) doesn't match the single device array shape "
+            r"(?P<given>\([\d, ]{0,80}\))(?:\. Shape of Array is (?P<type>\w{1,20}\[[\d,]{0,80}\]))?"
+        ),
+        _shard_shape,
+    ),
     (
         re.compile(
             r"the global size of its dimension (?P<axis>\d+) should be divisible by (?P<parts>\d+), but it is equal to "

@@ -13,7 +13,7 @@ import layoutproof as lp
 
 CODE = """
 import json, warnings
-import jax, jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
@@ -125,6 +125,11 @@ with jax.set_mesh(explicit):
     says("sorting", lambda: jnp.sort(a, axis=0), lambda: jnp.sort(jax.sharding.reshard(a, P(None, "model")), axis=0))
     says("pieces", lambda: jnp.split(a, [3]), lambda: jnp.split(a, [4]))
 
+def mapped(f, out): return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("data"), out_specs=out))(jnp.ones((8, 8)))
+says("replicated", lambda: mapped(lambda x: x.sum(), P()), lambda: mapped(lambda x: jax.lax.psum(x.sum(), "data"), P()))
+made_of = lambda f: jax.make_array_from_callback((8,), over("data"), f).block_until_ready()
+says("shard", lambda: made_of(lambda index: np.ones(3)), lambda: made_of(lambda index: np.ones(8)[index]))
+
 array = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 def lowered(body, sharding=None, **options):
     call = pl.pallas_call(body, out_shape=array, **options)
@@ -225,6 +230,11 @@ EXPECTED = {
     "indexing": ("sharding", "an indexed dimension is split over devices"),
     "sorting": ("sharding", "the dimension that the operation goes along is split"),
     "pieces": ("sharding", "split makes a piece of 3 elements of a dimension that lies over 4 devices"),
+    "replicated": ("sharding", "out_specs P() says that all devices along 'data' hold the same output"),
+    "shard": (
+        "sharding",
+        "each device holds a shard of shape (2,) of float32[8], and was given an array of shape (3,)",
+    ),
     "primitive": ("Mosaic", "Pallas has no lowering of sort for TPU kernels"),
     "scalars": ("Mosaic", "SMEM holds single numbers"),
     "swap rows": ("Pallas", "a value of shape (4, 128) where (8, 128) is, the whole reference"),
