@@ -137,28 +137,6 @@ def _arguments(
     return args, {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
 
 
-def body_kind(problem: Problem) -> str | None:
-    """Of which kind the body that the file names is, as a traced one; None where it names none or none can be traced.
-
-    The smallest and the largest candidate are tried: no block size makes another kind of a body.
-    """
-    from layoutproof.pallas.from_jax.user import calls_of
-
-    if problem.body is None:
-        return None
-    for at in (0, -1):
-        try:
-            rule = permit(problem.body, Path(problem.source).parent)
-            values = {name: domain[at] for name, domain in problem.variables.items()}
-            args, kwargs = _arguments(problem, problem.shapes[0], values, rule)
-            (call,) = calls_of(CALL, args, kwargs, target=problem.target)
-        except (LayoutError, Undecided):
-            continue
-        if not isinstance(call, Unmodelled) and call.work is not None:
-            return call.work.kind
-    return None
-
-
 def answers_of(told: Told) -> tuple[CompilerAnswer, ...]:
     """What the compiler said of the user's kernel, for each shape; () where it was not asked, or of another body."""
     return () if told.accepted is None else tuple(one.answer() for one in told.report)

@@ -14,7 +14,7 @@ from layoutproof.kernel.kernel_text import read_kernel
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.document import at, at_key, beside
-from layoutproof.tilings.machines import headroom, machine, of_body, vmem_limit
+from layoutproof.tilings.machines import headroom, machine, vmem_limit
 from layoutproof.tilings.problem import Problem, Shape
 from layoutproof.tilings.search_model import KernelSearch
 from layoutproof.tilings.traffic import traffic
@@ -52,7 +52,7 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         body = None if said.body is None else beside(said.body, file)
     limit = min(own, said.vmem or own)
     kept = said.headroom or headroom(None)
-    problem = Problem(
+    return Problem(
         name=said.search or Path(file).stem,
         kernel=kernel,
         variables=said.tune,
@@ -73,13 +73,6 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         overhead_given=said.step_overhead is not None,
         ranges=tune.plain(),
     )
-    if said.headroom is not None or body is None:
-        return problem
-    # whoever states it does not wait for JAX
-    from layoutproof.tilings.compiled import body_kind
-
-    kept = of_body(body_kind(problem))
-    return replace(problem, headroom=kept, vmem=limit * (100 - kept.percent) // 100)
 
 
 def _kernel(node: Node, file: str, known: Collection[str]) -> Kernel:
