@@ -249,8 +249,8 @@ def fill(*refs):
 
 
 def unknown(table):
-    # what the code says of a table is read: nobody knows what a chip makes of floats
-    return table.astype(jnp.float32).astype(jnp.int32)
+    # what the code says of a table, or of a grid, is read: nobody knows what a chip makes of floats
+    return jnp.asarray(table).astype(jnp.float32).astype(jnp.int32)
 
 
 def call(tables, specs, out=ROWS, shape=SMALL, **more):
@@ -301,7 +301,8 @@ def grown(tables, sizes, spec, out):
     # a grid that only the running program knows
     def many(*sizes):
         count = len(tables)
-        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=count, grid=sizes, in_specs=[spec], out_specs=out)
+        grid = tuple(unknown(n) for n in sizes)
+        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=count, grid=grid, in_specs=[spec], out_specs=out)
         shape = jax.ShapeDtypeStruct((8, 128) if out is FIRST else X.shape, jnp.float32)
         return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **ALIAS[out is FIRST])(*map(unknown, tables), X)
 
