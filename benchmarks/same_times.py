@@ -6,7 +6,7 @@ elements). Measured is CPU time of one process on one core, from the call of `lp
 premises included, imports not; three points, as by default. A machine under load is slower, so beside it stands the
 ratio to NumPy's product of two float64 matrices of 1024 x 1024, measured just before and just after.
 
-`--svg FILE` draws both growths; `docs/images/same_times.svg` is made so.
+`--svg FILE` draws both growths; `docs/same_times.svg` is made so.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Found(Answer):
 
         >>> found = search("matmul", sizes=[1024, 1024, 1024])
         >>> [one["bm"] * one["bn"] * one["bk"] for one in found.candidates(keep=3)]
-        [268435456, 268435456, 268435456]
+        [268435456, 134217728, 268435456]
         """
         keep = _number("keep", keep, 0)
         factor, given, best, rows = problems.factor(within), 0, 8, problems.rows(self.answer)

@@ -15,7 +15,7 @@ def dimension(n: object) -> Extent:
     Raises Unsupported for what is no polynomial with floors. Source: jax/_src/export/shape_poly.py, jax 0.10.2.
 
     >>> dimension(8), dimension("2*K + 1"), dimension("floordiv(K + 127, 128)")
-    (8, Size(2*K + 1), Size(floor((K + 127)/128)))
+    (8, Size(2*K + 1), Size(ceil(K/128)))
     """
     if isinstance(n, int):
         return int(n)

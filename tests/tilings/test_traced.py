@@ -307,9 +307,9 @@ def test_errors_say_where(text: str, where: tuple[int, int], what: str) -> None:
     ("name", "arg", "what"),
     [
         ("missing", '"f32[512,128]"', "has no 'missing'"),
-        ("copy", '"f32[512,128]", 3', "takes"),
+        ("copy", '"f32[512,128]", 3', "fail alike: .*takes"),
     ],
 )
 def test_a_wrong_call_is_no_answer(name: str, arg: str, what: str) -> None:
-    with pytest.raises(LayoutError, match=f"fail alike: .*{what}"):
+    with pytest.raises(LayoutError, match=what):
         found(problem(name, arg, "{rows: [8, 16]}"))

@@ -390,7 +390,7 @@ def test_a_number_of_the_kernels_body_is_one_unknown() -> None:
 def test_a_number_known_when_tracing_is_that_number() -> None:
     three = np.int32(3)
     kernel = pipelined(lambda base: lambda i: (three + i, 0))
-    assert [str(o.index[0]) for o in kernel.operands] == ["3 + g0"] * 2
+    assert [str(o.index[0]) for o in kernel.operands] == ["g0 + 3"] * 2
     assert kernel.tables == ()
 
 
