@@ -17,7 +17,6 @@ import argparse
 import inspect
 import itertools
 import json
-import os
 import random
 import statistics
 import sys
@@ -34,9 +33,9 @@ HERE = Path(__file__).resolve().parent
 if __package__ != "benchmarks.edits":
     sys.path[0] = str(HERE.parents[1])
 
+from benchmarks.beside import child, run  # noqa: E402
 from benchmarks.edits.edited import edit  # noqa: E402
 
-SERVES = "LAYOUTPROOF_EDITS"
 SECONDS = 60.0
 WRONG = ("missed", "false alarm", "error")
 
@@ -185,10 +184,9 @@ def row(
 
 def rows(seed: int, count: int, rewrites: bool, none: Counter[str]) -> Iterator[Row]:
     """As many rows as asked for. none: what was drawn and is none, counted."""
-    from layoutproof.compiler.child import Child, ask
+    from layoutproof.compiler.child import ask
 
-    environment = {"JAX_PLATFORMS": "cpu", SERVES: "1", "LAYOUTPROOF_CACHE": "off"}
-    child = Child("an edit", HERE / "__main__.py", environment, SECONDS)
+    asked = child("an edit", HERE / "__main__.py", SECONDS)
     stage = [""]
 
     def progress(value: Any) -> None:
@@ -196,7 +194,7 @@ def rows(seed: int, count: int, rewrites: bool, none: Counter[str]) -> Iterator[
 
     many = 0
     requests = ({"seed": f"{seed}.{k}", "rewrites": rewrites} for k in itertools.count())
-    for k, answer in enumerate(ask(child, requests, dict, progress)):
+    for k, answer in enumerate(ask(asked, requests, dict, progress)):
         if many == count:
             return
         if answer.value is None:
@@ -285,9 +283,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if os.environ.get(SERVES):
-        from layoutproof.compiler.serve import serve
-
-        serve(answered)
-        sys.exit(0)
-    sys.exit(main())
+    run(answered, main)

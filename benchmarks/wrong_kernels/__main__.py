@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -27,12 +26,12 @@ HERE = Path(__file__).resolve().parent
 if __package__ != "benchmarks.wrong_kernels":
     sys.path[0] = str(HERE.parents[1])
 
+from benchmarks.beside import child, run  # noqa: E402
 from benchmarks.wrong_kernels.made import KINDS, Kernel, module_of  # noqa: E402
 
 WITNESS = "witness"
 ORDER = ("allclose 2e-2", "allclose 1e-5", "InterpretParams", "libtpu", "places", "values", "lines")
 SECONDS = 40.0
-SERVES = "LAYOUTPROOF_WRONG_KERNELS"
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,13 @@ def answered(request: Mapping[str, str], tell: Any) -> dict[str, Any]:
 
 def rows(wanted: Sequence[tuple[str, str]], column: str) -> Iterator[Row]:
     """What one column says of each (kernel, wrong)."""
-    from layoutproof.compiler.child import Child, ask
+    from layoutproof.compiler.child import ask
     from layoutproof.compiler.libtpu import ENVIRONMENT
 
     every = kernels()
-    environment = {**(ENVIRONMENT if column == "libtpu" else {"JAX_PLATFORMS": "cpu"}), SERVES: "1"}
-    child = Child("a kernel", HERE / "__main__.py", {**environment, "LAYOUTPROOF_CACHE": "off"}, SECONDS)
+    asked = child("a kernel", HERE / "__main__.py", SECONDS, ENVIRONMENT if column == "libtpu" else None)
     requests = ({"kernel": kernel, "wrong": wrong, "column": column} for kernel, wrong in wanted)
-    for (kernel, wrong), answer in zip(wanted, ask(child, requests, lambda value: value), strict=True):
+    for (kernel, wrong), answer in zip(wanted, ask(asked, requests, lambda value: value), strict=True):
         kind = every[kernel].kind(wrong) if wrong else ""
         if answer.value is None:
             # who waits for ever, or dies, has shown it; an exception of the column itself shows nothing
@@ -179,9 +177,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if os.environ.get(SERVES):
-        from layoutproof.compiler.serve import serve
-
-        serve(answered)
-        sys.exit(0)
-    sys.exit(main())
+    run(answered, main)
