@@ -13,7 +13,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.questions.reduced import equations_in, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
-from layoutproof.questions.same_premises import for_all_sizes, premises, seen
+from layoutproof.questions.same_premises import for_all_sizes, premises, rests_on
 from layoutproof.values.compare import RELATIONS, SMALL, Comparison, TooLarge, compare
 from layoutproof.values.refusals import OFFER
 
@@ -89,7 +89,7 @@ def _answered(plan: Plan, tick: Tick) -> Same:
     if plan.reduced:
         return _at_smaller_sizes(whole, plan, tick)
     found = _compared(plan, pair, tick)
-    return replace(whole, comparison=found, premises=tuple(seen(f, found) for f in whole.premises))
+    return replace(whole, comparison=found, premises=rests_on(found, whole.premises))
 
 
 def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
@@ -144,7 +144,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, tick: Tick) -> Same:
         found = Comparison(Verdict.UNKNOWN, f"{plan.names[0]} is not compared at smaller sizes: {why}")
     else:
         found = _compared(plan, pair, tick)
-    return replace(whole, comparison=found, reduced=changed)
+    return replace(whole, comparison=found, reduced=changed, premises=rests_on(found, whole.premises, given=False))
 
 
 def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:

@@ -17,9 +17,11 @@ from layoutproof.values.relations.calls import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
-    "table_reads", "alias_hazard",
+    "table_reads", "alias_hazard", "initialised",
 )  # fmt: skip
-"""What the walk takes to hold: it runs programs in one order, and copies land when they are waited for."""
+"""What the walk takes to hold: it runs programs in one order, copies land when they are waited for, and integers that
+nobody wrote, which it draws, are not read."""
+UNDEFINED, WRITTEN = "undefined_values", "initialised"
 PLACES, ORDER = ("body_in_bounds", "blocks_in_bounds", "table_reads"), ("dma_order",)
 """What the walk sees by itself: it computes every place of every program, from the integers that are given, and which
 copies are in flight when a place is touched."""
@@ -52,16 +54,35 @@ def for_all_sizes(plan: Plan, pair: Pair, grids: Sequence[Sequence[Term]]) -> tu
         texts = [*bounds, *(f"grid{k} == {n}" for k, n in enumerate(grid) if n.op != "int")]
         every += _of(judged(call, where=conditions_on(call, texts) if isinstance(call, Kernel) else None))
     # that nothing undefined is in an output is what relations decide, for all sizes
-    return tuple(f for f in every if f.question != "undefined_values")
+    return tuple(f for f in every if f.question not in (UNDEFINED, WRITTEN))
 
 
-def seen(premise: Finding, found: Comparison) -> Finding:
-    """A premise that nobody could decide for all tables, where the walk saw it hold for those that are given."""
-    by_walk = (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
-    if premise.verdict is not Verdict.UNKNOWN or premise.question not in by_walk:
+def rests_on(found: Comparison, premises: Sequence[Finding], given: bool = True) -> tuple[Finding, ...]:
+    """The premises that an answer rests on, with what the comparison itself shows of them.
+
+    given: whether it was made at the given sizes.
+    """
+    # what rests on floats that nobody wrote is seen, and relations leave no integer open
+    needless = (WRITTEN,) if found.defined or found.verdict is Verdict.PROVED else ()
+    return tuple(_seen(f, found) if given else f for f in premises if f.question not in needless)
+
+
+def _seen(premise: Finding, found: Comparison) -> Finding:
+    """A premise that nobody could decide for all tables, as far as the comparison shows it for those that are given."""
+    if premise.verdict is not Verdict.UNKNOWN:
         return premise
-    words = "every program was walked over with the integers that are given"
-    return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
+    if premise.question in (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ())):
+        words = "every program was walked over with the integers that are given"
+        return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
+    if premise.question == UNDEFINED and found.verdict is Verdict.PROVED:
+        # undefined times 0 is undefined there
+        words = "relations show that nothing undefined is in an element"
+        return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by=found.decided_by)
+    if premise.question == UNDEFINED and found.verdict is Verdict.SAMPLED and found.inside and found.defined:
+        # a float that nobody wrote is a value of its own there, which no product removes
+        words = f"no element rests on it at {found.points} random points, with the integers that are given"
+        return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
+    return premise
 
 
 def _of(call: Judged) -> list[Finding]:
