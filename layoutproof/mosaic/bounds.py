@@ -65,8 +65,9 @@ def traffic_cycles(kernel: Kernel, target: str) -> int:
 
 
 def pipeline_cycles(kernel: Kernel, target: str, flops: int) -> int:
-    """Cycles that the steps of a grid take at the least, one after the other, 0 where nobody knows, as of chips whose cores share a
-    bandwidth.
+    """Cycles that the steps of a grid take at the least, one after the other, 0 where nobody knows.
+
+    Nothing is said of chips with several cores for a kernel, which share the bandwidth.
 
     Every program does its part of the products, and waits for its blocks before. Those of the first step are fetched
     while nothing is computed, those of any other while the step before computes, and the last blocks are written when
