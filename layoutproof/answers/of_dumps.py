@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import DUMP_ENDS, lines, listed
+from layoutproof.core.files import DUMP_ENDS, lines, lines_of, listed
 from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.core.finding import text as finding_text
 from layoutproof.core.result import Verdict
@@ -102,7 +102,7 @@ def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, 
     text = hlo.as_text() if hasattr(hlo, "as_text") else hlo
     if isinstance(text, str) and "\n" in text:
         with gc_disabled():
-            found = audit_lines(text.splitlines(keepends=True), "the text", rules)
+            found = audit_lines(lines_of(text, "the text"), "the text", rules)
         return Audited((found,), (), rules, top, (advice_of(found, text, chip),) if try_ else ())
     if not isinstance(text, str | PathLike):
         raise LayoutError(f"HLO is a dump's path, its text, or a compiled program, not {shorten(repr(hlo), 60)}")

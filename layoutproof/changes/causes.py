@@ -4,6 +4,9 @@ A changed argument is seen again in everything that is computed from it. A diffe
 instruction has an operand that changed, directly or through what only hands it on. Differences that a rule allows and
 that say the same of many arrays, such as one layout written otherwise, stand under the first of them.
 
+Blame goes one way. In which memory an array of the same layout lies is chosen for those who use it, so it explains no
+copy, no layout and no exchange of data; and a copy that is made for a new exchange comes from that.
+
 What is unknown, wrong, or changes what is computed never stands under something else. How both are judged is in
 `folding`.
 """
@@ -12,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from layoutproof.changes.policy import DEFAULTS
 from layoutproof.changes.program import MOVERS, Instruction, Program
@@ -30,6 +34,12 @@ _OWN = frozenset(
 """Classes that say that something else is computed, or by others: no layout is the cause of that."""
 _HANDS_ON = frozenset((*MOVERS, "bitcast", "get-tuple-element", "tuple", "parameter", "fusion", "opt-barrier", "while"))
 """Opcodes through which a change is seen although they did not change themselves."""
+_PLACED = frozenset(("faster_memory", "memory_space"))
+"""Classes that say in which memory an array lies: they are causes of one another only."""
+_COPIED = frozenset(("new_copy", "relaid_parameter"))
+"""Classes of copies that were not made before."""
+_EXCHANGED = frozenset(("new_collective", "grown_collective", "exchanged_collective"))
+"""Classes of exchanges between devices, of which no copy is the cause."""
 _LAYOUT = re.compile(r"\{[^{}]*+\}")
 _RESULT = re.compile(r"result (\d+)")
 MOST_STEPS = 50
@@ -73,6 +83,9 @@ def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
         at.append(where)
         if where is not None and _joins(each) and result is None:
             changed[id(where)].append(k)
+    for several in changed.values():
+        several.sort(key=lambda k: found[k].question in _PLACED)
+    users = _users(after)
     cause = list(range(len(found)))
     for k, where in enumerate(at):
         if where is None or not _joins(found[k]):
@@ -81,9 +94,12 @@ def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
         if first != k and _RESULT.match(found[k].subject) is None:
             cause[k] = first  # two things are said of one instruction
             continue
-        above = _above(where, after, changed, callers, roots, own=_RESULT.match(found[k].subject) is not None)
-        if above is not None and changed[above][0] != k:
-            cause[k] = changed[above][0]
+        own = _RESULT.match(found[k].subject) is not None
+        above = _above(where, after, changed, callers, roots, own, partial(_explains, found, found[k]))
+        below = _made_for(where, users, changed, found) if found[k].question in _COPIED else None
+        head = below if below is not None else above
+        if head is not None and head != k:
+            cause[k] = head
     for k in range(len(found)):
         seen = {k}
         head = k
@@ -94,6 +110,43 @@ def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
                 break
             seen.add(head)
     return cause
+
+
+def _explains(found: Sequence[Finding], effect: Finding, number: int) -> bool:
+    """Whether the finding with this number may be the cause of another."""
+    cause = found[number].question
+    if cause in _PLACED:
+        return effect.question in _PLACED
+    return not (cause in _COPIED and effect.question in _EXCHANGED)
+
+
+def _users(program: Program) -> dict[tuple[str, str], list[Instruction]]:
+    """By computation and name, the instructions that take a value."""
+    found: dict[tuple[str, str], list[Instruction]] = defaultdict(list)
+    for each in program.instructions:
+        for name in dict.fromkeys(each.operands):
+            found[each.computation, name].append(each)
+    return found
+
+
+def _made_for(
+    where: Instruction,
+    users: Mapping[tuple[str, str], list[Instruction]],
+    changed: Mapping[int, list[int]],
+    found: Sequence[Finding],
+) -> int | None:
+    """The new exchange that alone takes what a copy gives, directly or through what only hands it on."""
+    for _ in range(MOST_STEPS):
+        takers = users.get((where.computation, where.name), [])
+        if len(takers) != 1:
+            return None
+        (where,) = takers
+        exchanged = [k for k in changed.get(id(where), ()) if found[k].question in _EXCHANGED]
+        if exchanged:
+            return exchanged[0]
+        if where.opcode not in _HANDS_ON:
+            return None
+    return None
 
 
 def _joins(each: Finding) -> bool:
@@ -116,10 +169,14 @@ def _above(
     callers: dict[str, Instruction],
     roots: dict[str, Instruction],
     own: bool,
+    explains: Callable[[int], bool],
 ) -> int | None:
-    """The nearest changed instruction that this one is computed from; None for none. own: itself counts too."""
-    if own and id(where) in changed:
-        return id(where)
+    """The finding of the nearest instruction that this one is computed from, of those that explain it; None for none.
+
+    own: itself counts too.
+    """
+    if own and (first := next(filter(explains, changed.get(id(where), ())), None)) is not None:
+        return first
     todo, seen = _operands(where, program, callers, roots), {id(where)}
     for _ in range(MOST_STEPS):
         if not todo:
@@ -128,8 +185,8 @@ def _above(
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if id(each) in changed:
-            return id(each)
+        if (first := next(filter(explains, changed.get(id(each), ())), None)) is not None:
+            return first
         if each.opcode in _HANDS_ON:
             todo += _operands(each, program, callers, roots)
     return None

@@ -421,7 +421,7 @@ def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | No
     if outcome.held:
         return None
     result = outcome.answer
-    more: dict[str, Any] = dict(at)
+    more: dict[str, Any] = {**at, "hint": outcome.finding.hint}
     if result is not None:
         more |= {"counterexample": result.counterexample, "decided_by": result.decided_by}
     subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"

@@ -40,6 +40,18 @@ NO_TRACE = "--no-trace"
 """Whose files it is said of are a stranger's."""
 NOT_TRACED = "not traced: "
 """Starts the reason of what is unknown because its code was not run."""
+_UNJUDGED = "nothing of it was run, so it is not judged here; who has read the code judges it without --no-trace"
+
+
+def hint_of(reason: str) -> str:
+    """What to do about an unknown with this reason, "" where it is not one of a stranger's code.
+
+    >>> hint_of("not traced: --no-trace")
+    'nothing of it was run, so it is not judged here; who has read the code judges it without --no-trace'
+    >>> hint_of("not traced: a.b is not among what pyproject.toml allows: nothing")
+    ''
+    """
+    return _UNJUDGED if reason == NOT_TRACED + NO_TRACE else ""
 
 
 @dataclass(frozen=True, slots=True)

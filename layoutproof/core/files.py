@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from layoutproof.core.errors import LayoutError
 
@@ -32,6 +32,8 @@ MAX_TEXT = 512 * MIB
 """Bytes of a program's text, unpacked."""
 MAX_LINE = 32 * MIB
 """Characters of one line of it; constants of real programs reach some MiB."""
+MAX_LINES = 16 * MIB
+"""Lines of it: a larger text has lines shorter than 32 bytes, and is no program; each costs as much to look at."""
 
 YAML_ENDS = (".yaml", ".yml")
 """How the names of spec and search files end."""
@@ -237,10 +239,19 @@ def lines(path: str | Path) -> Iterator[Iterator[str]]:
 
     What gzip packed is unpacked on the way; marks of UTF-8 and UTF-16 at the start are understood, other bytes that are
     no UTF-8 become replacement characters. Raises LayoutError as `read` does, and in the middle of the lines where a
-    line is longer than `MAX_LINE`, the whole than `MAX_TEXT`, or a packed file broken.
+    line is longer than `MAX_LINE`, the whole than `MAX_TEXT` or `MAX_LINES`, or a packed file broken.
     """
     with _stdin() if str(path) == STDIN else _opened(path, MAX_TEXT) as stream, _text(stream, path) as text:
         yield _bounded(text, path)
+
+
+def lines_of(text: str, name: str) -> Iterator[str]:
+    """The lines of a text that is at hand, as `lines` gives those of a file, within the same bounds. name: of errors.
+
+    >>> list(lines_of("HloModule m\\r\\n}", "the text"))
+    ['HloModule m\\n', '}']
+    """
+    return _bounded(io.StringIO(text, newline=None), name)
 
 
 def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
@@ -322,7 +333,7 @@ def _text(stream: BinaryIO, path: str | Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffered, encoding=encoding, errors="replace")
 
 
-def _bounded(text: io.TextIOWrapper, path: str | Path) -> Iterator[str]:
+def _bounded(text: TextIO, path: str | Path) -> Iterator[str]:
     number, total = 0, 0
     while True:
         try:
@@ -337,6 +348,8 @@ def _bounded(text: io.TextIOWrapper, path: str | Path) -> Iterator[str]:
             raise _refused(path, f"a line of more than {MAX_LINE // MIB} MiB", number)
         if total > MAX_TEXT:
             raise _refused(path, _too_large(MAX_TEXT), number)
+        if number > MAX_LINES:
+            raise _refused(path, f"more than {MAX_LINES:,} lines", number)
         yield line
 
 

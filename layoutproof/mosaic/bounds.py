@@ -67,6 +67,8 @@ def traffic_cycles(kernel: Kernel, target: str) -> int:
 def pipeline_cycles(kernel: Kernel, target: str, flops: int) -> int:
     """Cycles that the steps of a grid take at the least, one after the other, 0 where nobody knows.
 
+    Nothing is said of chips with several cores for a kernel, which share the bandwidth.
+
     Every program does its part of the products, and waits for its blocks before. Those of the first step are fetched
     while nothing is computed, those of any other while the step before computes, and the last blocks are written when
     all is computed; all copies share the bandwidth. Of an operand with more than two buffers, whose blocks may come
@@ -79,7 +81,7 @@ def pipeline_cycles(kernel: Kernel, target: str, flops: int) -> int:
     6,489 and 10,211, where HBM needs 9,010 and 15,435 (libtpu 0.0.52, 2026-11-26).
     """
     per = flops_a_cycle(target)
-    if not per or share(kernel, target) < 1:
+    if not per or CHIPS[target].cores > 1:
         return 0
     moved = _steps(kernel)
     if not moved:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from layoutproof.compiler.tracing import hint_of
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, not_there, read
@@ -169,7 +170,8 @@ def run(check: Check) -> Outcome:
     except LayoutError as error:
         return _outcome(check, Verdict.UNKNOWN, "error", _words(error), bad_input=True)
     except Undecided as undecided:
-        return _outcome(check, Verdict.UNKNOWN, "unknown", str(undecided))
+        outcome = _outcome(check, Verdict.UNKNOWN, "unknown", str(undecided))
+        return replace(outcome, finding=replace(outcome.finding, hint=hint_of(str(undecided))))
     except Exception as error:
         why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
         return _outcome(check, Verdict.UNKNOWN, "error", why, bad_input=True)

@@ -149,3 +149,46 @@ def test_the_command_shows_it_in_every_form(tmp_path: Path) -> None:
     assert "<details><summary>2 more come from it: 2 moved</summary>" in run("--format", "markdown")
     assert run("--format", "github").count("::error") == 1
     assert "2 more come from it" in run("--format", "html")
+
+
+GATHERED = """HloModule gathered, num_partitions=4, entry_computation_layout=\
+{(f32[256,256]{1,0:T(8,128)}, f32[256,256]{1,0:T(8,128)})->f32[256,256]{1,0:T(8,128)}}
+
+ENTRY %main.1 (x: f32[256,256], w: f32[256,256]) -> f32[256,256] {
+  %x = f32[256,256]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  %w = f32[256,256]{1,0:T(8,128)} parameter(1), metadata={op_name="w"}
+  %negate.1 = f32[256,256]{1,0:T(8,128)} negate(%x), metadata={op_name="jit(f)/neg"}
+  ROOT %add.1 = f32[256,256]{1,0:T(8,128)} add(%negate.1, %w), metadata={op_name="jit(f)/add"}
+}
+"""
+
+
+def gathered() -> str:
+    """An exchange of x that was not there, the copy that it needs, the memory that x is fetched to for it, and a copy
+    of what it gives."""
+    ring = 'channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, metadata={op_name="jit(f)/permute"}'
+    new = GATHERED.replace("%x = f32[256,256]{1,0:T(8,128)}", "%x = f32[256,256]{1,0:T(8,128)S(1)}")
+    return new.replace(
+        "  %negate.1 = f32[256,256]{1,0:T(8,128)} negate(%x)",
+        '  %copy.1 = f32[256,256]{0,1:T(8,128)} copy(%x), metadata={op_name="jit(f)/permute"}\n'
+        f"  %all-to-all.1 = f32[256,256]{{0,1:T(8,128)}} all-to-all(%copy.1), {ring}, dimensions={{0}}\n"
+        '  %copy.2 = f32[256,256]{1,0:T(8,128)} copy(%all-to-all.1), metadata={op_name="jit(f)/permute"}\n'
+        "  %negate.1 = f32[256,256]{1,0:T(8,128)} negate(%copy.2)",
+    )
+
+
+@pytest.mark.fast
+def test_a_new_exchange_is_the_cause_of_its_copies_and_no_memory_is(tmp_path: Path) -> None:
+    by_class = {f.question: f for f in found(tmp_path, GATHERED, gathered())}
+    assert "faster_memory" not in by_class or not by_class["faster_memory"].follows
+    assert sorted(f.question for f in by_class["new_collective"].follows) == ["new_copy", "relaid_parameter"]
+    assert not {"new_copy", "relaid_parameter"} & set(by_class)
+
+
+@pytest.mark.fast
+def test_a_relaid_argument_is_still_the_cause_of_a_copy(tmp_path: Path) -> None:
+    new = relaid(GATHERED, "x").replace("{(f32[256,256]{1,0", "{(f32[256,256]{0,1")
+    copy = '  %copy.1 = f32[256,256]{1,0:T(8,128)} copy(%x), metadata={op_name="jit(f)/neg"}\n'
+    new = new.replace("  %negate.1", copy + "  %negate.1").replace("negate(%x)", "negate(%copy.1)")
+    (only,) = [f for f in found(tmp_path, GATHERED, new) if f.question in ("abi", "new_copy", "relaid_parameter")]
+    assert (only.question, [f.question for f in only.follows]) == ("abi", ["relaid_parameter"])

@@ -113,6 +113,28 @@ def test_flags(inputs: dict[str, str], flags: tuple[str, ...], checkout: Path) -
         assert (flag in gate) == (flag in flags)
 
 
+def test_what_a_fork_leaves_unjudged_is_named(checkout: Path) -> None:
+    """Claims about code: exit 3, each by its name, with who judges it; nothing runs. A fork that is wrong stays red."""
+    (checkout / "mm.py").write_text("open('ran', 'w')\n")
+    programs = 'programs:\n  step: {function: "mm:f", args: ["f32[8,128]"], target: v5e}\n'
+    claims = "checks:\n  - injective: 'f32[3,5]{1,0}'\n  - {peak_memory: step, at_most: 1MiB}\n"
+    (checkout / "specs" / "p.yaml").write_text(programs + claims)
+    page = checkout / "summary.md"
+    done = run(checkout, REAL, FORK="true", PATHS_TO_GATE="", GITHUB_STEP_SUMMARY=str(page))
+    assert (done.returncode, (checkout / "ran").exists()) == (3, False)
+    assert "title=layoutproof%3A peak_memory step::not traced: --no-trace%0Ahint: nothing of it was run" in done.stdout
+    assert "::notice title=layoutproof: not judged here::" in done.stdout
+    assert "### layoutproof: not judged here" in page.read_text()
+    # what is wrong without any code is said as ever, and of a change that claims nothing of code nothing is left
+    (checkout / "specs" / "b.yaml").write_text("checks:\n  - injective: {strided: 'f32[3,5] strides (4,1)'}\n")
+    wrong = run(checkout, REAL, FORK="true", PATHS_TO_GATE="")
+    assert (wrong.returncode, "::notice" in wrong.stdout) == (1, False)
+    for name in ("b.yaml", "p.yaml"):
+        (checkout / "specs" / name).unlink()
+    fine = run(checkout, REAL, FORK="true", PATHS_TO_GATE="")
+    assert (fine.returncode, "::notice" in fine.stdout) == (0, False)
+
+
 def test_one_run_writes_all_forms(checkout: Path) -> None:
     """Programs are traced and compiled once for each half, however many reports are wanted."""
     calls, page = checkout / "calls", checkout / "summary.md"

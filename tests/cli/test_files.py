@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import layoutproof as lp
 from layoutproof.core import files
 from layoutproof.core.errors import LayoutError
 from tests.cli.in_one_process import commands
@@ -161,6 +163,22 @@ def test_a_packed_dump_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         list(text)
     with pytest.raises(LayoutError, match="larger than 1 MiB"):
         files.unpacked(gzip.compress(b"\0" * 3_000_000), 1 << 20)
+
+
+def test_an_endless_text_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are counted, not only bytes: of short ones there are too many long before the text is too large. What came
+    before is audited, and a text within the bound is read to its end."""
+    few = "import layoutproof.core.files as f; f.MAX_LINES = 1000; from layoutproof.cli.main import main; main()"
+    command = f"yes | {shlex.quote(sys.executable)} -c {shlex.quote(few)} hlo -"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 2
+    assert "more than 1,000 lines" in done.stdout + done.stderr
+    monkeypatch.setattr(files, "MAX_LINES", 1000)
+    found = lp.audit(SMALL + "\n" * 1000)
+    assert found.exit_code == 2
+    assert "more than 1,000 lines" in str(found)
+    assert "1 program" in str(found)
+    assert "more than" not in str(lp.audit(SMALL + "\n" * 900))
 
 
 def test_a_file_for_another_command_is_told_which(tmp_path: Path) -> None:

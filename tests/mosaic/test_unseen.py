@@ -256,9 +256,9 @@ def test_the_first_blocks_come_before_anything_is_computed() -> None:
     assert many == int((8 + 2) * mib / rate + 32_768)
     # no step of it fetches longer than it computes, and without products it is what it moves
     assert pipeline_cycles(product_of_blocks(1024, 1024, 2048), "v6e", 0) == int((8 + 4 + 8 + 4 + 2) * mib / rate)
-    # a clock that nobody knows, and cores that share the programs
+    # a clock that nobody knows, and two cores
     assert pipeline_cycles(product_of_blocks(1024, 1024, 2048), "v4", all_of_it) == 0
-    assert pipeline_cycles(kernel("g0", "g1", grid=(8, 8), semantics=("parallel", "arbitrary")), "v5p", 8) == 0
+    assert pipeline_cycles(product_of_blocks(1024, 1024, 2048), "v5p", all_of_it) == 0
 
 
 @pytest.mark.parametrize(
