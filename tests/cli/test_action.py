@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -217,11 +218,27 @@ def test_everything_that_others_wrote_is_pinned() -> None:
     assert len(used) >= 4
     assert [use for use in used if not re.search(r"@([0-9a-f]{40}|COMMIT)$", use)] == []
     rows = (ROOT / "action" / "requirements.txt").read_text().replace("\\\n", " ").splitlines()
-    locked = {row.split("==")[0] for row in rows if "==" in row}
+    # a package that needs another version by the Python stands there several times
+    locked = [re.match(r"([\w.-]+)==(\S+)", row) for row in rows if "==" in row]
+    versions = [(found[1].lower(), found[2]) for found in locked if found is not None]
     assert all("--hash=sha256:" in row for row in rows if row and not row.startswith("#"))
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needs = [*wanted["project"]["dependencies"], *wanted["build-system"]["requires"]]
-    assert {re.split(r"[<>=!\[ ]", need)[0].lower() for need in needs} <= locked
+    for need in map(Requirement, needs):
+        fit = [need.specifier.contains(version) for name, version in versions if name == need.name.lower()]
+        assert fit, need
+        assert all(fit), need
+
+
+def test_what_signs_a_release_runs_nobodys_package() -> None:
+    """A job that has a token to sign or to publish with runs pinned actions alone: any package could sign."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    signing = {name: job for name, job in jobs.items() if "id-token" in job.get("permissions", {})}
+    assert set(signing) == {"attest", "publish"}
+    for job in signing.values():
+        assert all("run" not in step for step in job["steps"])
+    assert "cyclonedx-py" in str(jobs["bill"])
+    assert "pip-audit --disable-pip --require-hashes" in (ROOT / ".ci" / "nightly").read_text()
 
 
 def test_a_module_in_the_checkout_is_not_imported(checkout: Path) -> None:
