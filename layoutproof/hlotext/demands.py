@@ -144,18 +144,8 @@ def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -
             if key in said:
                 return f"{key} stands twice in {shorten(name, 60)}: two texts in one?"
             said[key] = value
-            if (
-                value.startswith("$")
-                or (key == "algorithm" and value.startswith("%"))
-                or (key == "direction" and value not in _DIRECTIONS)
-            ):
-                return f"{key} of {shorten(name, 60)} is {shorten(value, 40)!r}"
-            if key == "operand_layout_constraints":
-                demanded, given = len(parts(value[1:-1])), len(parts(inside))
-                if demanded != given:
-                    return f"{shorten(name, 60)} demands layouts of {demanded} operands, and has {given}"
-            if key in _FLAGS and value not in ("true", "false"):
-                return f"{key} of {shorten(name, 60)} is {shorten(value, 40)!r}, neither true nor false"
+            if problem := _wrong_value(name, key, value, inside):
+                return problem
             if wanted is not None and key in _ALONE and opcode not in _ALONE[key]:
                 return f"the {opcode} {shorten(name, 60)} says {key}=, which it has not"
             if key == "replica_groups" and _ONE_LIST.match(value):
@@ -165,6 +155,23 @@ def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -
             return f"the {opcode} {shorten(name, 60)} says no {key}=: is text missing?"
     if said.get("use_global_device_ids") == "true" and "channel_id" not in said and opcode.startswith("all-reduce"):
         return f"{shorten(name, 60)} uses global numbers of devices, and has no channel_id"
+    return ""
+
+
+def _wrong_value(name: str, key: str, value: str, inside: str) -> str:
+    """What is wrong with the value of one attribute; "" for nothing."""
+    if (
+        value.startswith("$")
+        or (key == "algorithm" and value.startswith("%"))
+        or (key == "direction" and value not in _DIRECTIONS)
+    ):
+        return f"{key} of {shorten(name, 60)} is {shorten(value, 40)!r}"
+    if key == "operand_layout_constraints":
+        demanded, given = len(parts(value[1:-1])), len(parts(inside))
+        if demanded != given:
+            return f"{shorten(name, 60)} demands layouts of {demanded} operands, and has {given}"
+    if key in _FLAGS and value not in ("true", "false"):
+        return f"{key} of {shorten(name, 60)} is {shorten(value, 40)!r}, neither true nor false"
     return ""
 
 

@@ -320,7 +320,7 @@ class _Reader:
 
         said: what that line says of its result, "" for nothing.
         """
-        first, file = self.number, self.file
+        first = self.number
         defined: dict[str, int] = {}
         shapes: dict[str, str] = {}
         missing: dict[str, int] = {}
@@ -401,22 +401,23 @@ class _Reader:
                 f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}"
             )
             return False
-        for operand, where in missing.items():
-            shown = f"{shorten(operand, 60)}, an operand on line {where},"
-            # XLA prints what an instruction needs before it, scheduled or not, and its own parser wants that
-            why = f"is not in the computation {shorten(name, 60)}: are lines missing?"
-            if operand in defined:
-                why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
-            yield LayoutError(f"{shown} {why}", file=file, line=where)
-            return False
-        if not rooted:
-            yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
-            return False
-        if said and result and not compatible(said, result):
+        error: LayoutError | None = None
+        if missing:
+            error = self.wrong(*_not_before(name, defined, missing))
+        elif not rooted:
+            error = self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
+        elif said and result and not compatible(said, result):
             problem = f"the computation {shorten(name, 60)} is said to give {shorten(said, 60)}"
-            yield LayoutError(f"{problem}, and its ROOT is {shorten(result, 60)}", file=file, line=first)
+            error = self.wrong(f"{problem}, and its ROOT is {shorten(result, 60)}", first)
+        if error is not None:
+            yield error
             return False
         yield End(number)
+        self._past_the_end()
+        return True
+
+    def _past_the_end(self) -> None:
+        """To what follows the bracket that ends a computation, on its line or on the next."""
         text = Gathered(self.line).text
         after = _AFTER.match(text)
         rest = text[after.end() :] if after is not None else text
@@ -426,7 +427,6 @@ class _Reader:
             self.lines.back([*map(_Piece, others)])
         else:
             self.step()
-        return True
 
     def _gathered(self, line: str, number: int) -> tuple[int, list[Statement], str]:
         """(number of the last line taken, instructions, what follows the computation's end) from a line on.
@@ -582,6 +582,18 @@ def _computations_of(text: str) -> list[str]:
 def _starts(line: str, words: str | tuple[str, ...] = STARTS) -> bool:
     """Whether a line begins a module or a buffer assignment; people indent it."""
     return line.startswith(words) or (line[:1].isspace() and line.lstrip().startswith(words))
+
+
+def _not_before(name: str, defined: Mapping[str, int], missing: Mapping[str, int]) -> tuple[str, int]:
+    """(problem, line) of the first operand that is not defined before it is used, as it is in all that XLA prints.
+
+    missing: these, with the lines that use them.
+    """
+    operand, where = next(iter(missing.items()))
+    why = f"is not in the computation {shorten(name, 60)}: are lines missing?"
+    if operand in defined:
+        why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
+    return f"{shorten(operand, 60)}, an operand on line {where}, {why}", where
 
 
 def _left_out(name: str, shape: str, opcode: str, inside: str) -> str:

@@ -98,21 +98,9 @@ def read_kernel(
     scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), None if known is None else frozenset(known))
     operands = tuple(_operand(row, scope) for row in rows)
     _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
-    for k, operand in enumerate(operands):
-        earlier = tuple(o.name for o in operands[:k] if o.role == "in" and not o.same_as)
-        if operand.same_as:
-            with within(operand.name):
-                word_of(operand.same_as, earlier, "same_as: an earlier input")
-    if not operands:
-        raise LayoutError("a kernel has at least one operand: inputs, outputs, or operands with a role each")
-    name = given.get("name", "kernel")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise LayoutError(f"a kernel's name is a word such as matmul, not {shown(name)}")
-    limit = given.get("vmem_limit")
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise LayoutError(f"vmem_limit is a number of bytes of at least 1, not {shown(limit)}")
+    _check_operands(operands)
     kernel = Kernel(
-        name,
+        _name(given.get("name", "kernel")),
         grid,
         names,
         operands,
@@ -121,7 +109,7 @@ def read_kernel(
         _aliases(given.get("aliases", {}), operands),
         tables,
         scratch,
-        limit,
+        _limit(given.get("vmem_limit")),
         word_of(given.get("pipeline", PIPELINES[0]), PIPELINES, "pipeline"),
         word_of(given.get("platform", PLATFORMS[0]), PLATFORMS, "platform"),
         scoped=scoped,
@@ -133,6 +121,31 @@ def read_kernel(
     bounds = parameters(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
     _distinct([("grid dimension", n) for n in names] + [("size", n) for n in bounds])
     return kernel, tuple(f"{row.name}: {row.note}" for row in rows if row.note)
+
+
+def _check_operands(operands: Sequence[Operand]) -> None:
+    """There is one, and what an operand is the same as is an input before it."""
+    for k, operand in enumerate(operands):
+        earlier = tuple(o.name for o in operands[:k] if o.role == "in" and not o.same_as)
+        if operand.same_as:
+            with within(operand.name):
+                word_of(operand.same_as, earlier, "same_as: an earlier input")
+    if not operands:
+        raise LayoutError("a kernel has at least one operand: inputs, outputs, or operands with a role each")
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise LayoutError(f"a kernel's name is a word such as matmul, not {shown(value)}")
+    return value
+
+
+def _limit(value: object) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or value < 1:
+        raise LayoutError(f"vmem_limit is a number of bytes of at least 1, not {shown(value)}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

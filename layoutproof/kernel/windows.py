@@ -7,7 +7,7 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -64,6 +64,15 @@ def tables_read(kernel: Kernel, operand: Operand) -> tuple[Table, ...]:
     return tuple(kernel.table(name) for name in found)
 
 
+def named_reads(terms: Iterable[Term]) -> dict[Term, Term]:
+    """For each read of a table in some terms the name of its value in maps and points: how people read it.
+
+    >>> named_reads([Term("read", Term("name", "t"), Term("name", "i"))])
+    {Term(t[i]): Term(t[i])}
+    """
+    return {read: Term("name", str(read)) for read in reads(terms)}
+
+
 def program_map(
     kernel: Kernel, operand: Operand, dims: Sequence[int] | None = None, elements: bool = False
 ) -> IndexMap:
@@ -79,9 +88,9 @@ def program_map(
         raise Unsupported(operand.unmodelled)
     chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
-    found = reads(operand.terms())
-    values = [_range(kernel, read) for read in found]
-    fresh = {read: Term("name", str(read)) for read in found}
+    fresh = named_reads(operand.terms())
+    read_names = [name.args[0] for name in fresh.values()]
+    values = [_range(kernel, read) for read in fresh]
     index = [substitute(term, fresh) for term in operand.index]
     sizes = [None if s is None else substitute(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
     spread = [k for k, b in enumerate(operand.block) if elements and b.kind in ("element", "bounded")]
@@ -91,10 +100,10 @@ def program_map(
         names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
         names |= {kernel.grid_names[k]: v for k, v in zip(others, replica[:grid_replicas], strict=True)}
         rest = replica[grid_replicas:]
-        for read, (low, _), value in zip(found, values, rest, strict=False):
-            names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        for name, (low, _), value in zip(read_names, values, rest, strict=False):
+            names[name] = value if type(low) is int and low == 0 else value + on.size(low)
         where = [term.evaluate(names, on) for term in index]
-        for k, offset in zip(spread, rest[len(found) :], strict=True):
+        for k, offset in zip(spread, rest[len(fresh) :], strict=True):
             size = sizes[k]
             where[k] = operand.block[k].start(where[k], on) + offset
             if size is not None:
@@ -102,7 +111,7 @@ def program_map(
         return tuple(where)
 
     replicas = Space(
-        (*(kernel.grid_names[k] for k in others), *map(str, found), *(f"offset{k}" for k in spread)),
+        (*(kernel.grid_names[k] for k in others), *read_names, *(f"offset{k}" for k in spread)),
         (
             *fixed(kernel.grid[k] for k in others),
             *(high - low for low, high in values),
@@ -177,16 +186,15 @@ def terms_map(
     Domain and replicas are those of `program_map` with the same arguments, so one point fits both maps.
     """
     m = program_map(kernel, operand, dims, elements)
-    found = reads(operand.terms())
-    fresh = {read: Term("name", str(read)) for read in found}
+    fresh = named_reads(operand.terms())
     parts = [substitute(term, fresh) for term in terms]
-    lows = [_range(kernel, read)[0] for read in found]
+    lows = {name.args[0]: _range(kernel, read)[0] for read, name in fresh.items()}
     values = together(parts)
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
         names |= dict(zip(m.replicas.names, replica, strict=True))
-        for name, low in zip(map(str, found), lows, strict=True):
+        for name, low in lows.items():
             names[name] = names[name] + on.size(low)
         return values(names, on)
 

@@ -207,19 +207,23 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
         lost = report.padded - report.unpadded
         return f"padding: {human(lost)} of {human(report.padded)} temporaries are padding{fits}", steps
     if listed and arrays:
-        worst = max(arrays, key=lambda each: each.size * each.count)
-        kinds = sorted({each.kind for each in arrays if each.kind})
-        what = f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}"
         more = f"; {share}" if extra else "; none of it is padding" if len(known) == len(arrays) else ""
-        way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
-        said = f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}"
-        if whole and report.used > 2 * worst.size * worst.count:
-            # one array of a long list is no cause: what the total is made of comes first
-            said = f"{human(report.used)} are made of {whole}{_padding_of(report)}; of what is listed {what}{more}"
-        return said, (
-            *steps, *[way[kind] for kind in kinds if kind in way],
-        )  # fmt: skip
+        said, ways = _largest(report, arrays, whole, more)
+        return said, (*steps, *ways)
     return "", ()
+
+
+def _largest(report: _Report, arrays: tuple[Array, ...], whole: str, more: str) -> tuple[str, tuple[str, ...]]:
+    """The cause where the arrays themselves are too much, and what to do. more: what of them is padding."""
+    worst = max(arrays, key=lambda each: each.size * each.count)
+    kinds = sorted({each.kind for each in arrays if each.kind})
+    what = f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}"
+    way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
+    said = f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}"
+    if whole and report.used > 2 * worst.size * worst.count:
+        # one array of a long list is no cause: what the total is made of comes first
+        said = f"{human(report.used)} are made of {whole}{_padding_of(report)}; of what is listed {what}{more}"
+    return said, tuple(way[kind] for kind in kinds if kind in way)
 
 
 def _made_of(report: _Report) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 from layoutproof.core.claim import Claim
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample
-from layoutproof.core.term import Term, reads, substitute
+from layoutproof.core.term import Term, substitute
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.relations import range_at
+from layoutproof.kernel.windows import named_reads
 
 READS = "reads"
 """The point of a counterexample that says what is read of tables; `first_reads` where there are several programs."""
@@ -24,7 +25,7 @@ def with_entries(kernel: Kernel, claim: Claim, point: Counterexample) -> Counter
 
     In the claim they are numbers from 0 on, one for each read of an index map, in the order of the map's replicas.
     """
-    known = {str(read): read for operand in kernel.operands for read in reads(operand.terms())}
+    known = _reads_by_name(kernel)
     on = Numbers(dict(point.get("sizes", {})))
     shown: dict[str, Any] = {}
     for label, values in point.items():
@@ -40,7 +41,7 @@ def with_entries(kernel: Kernel, claim: Claim, point: Counterexample) -> Counter
 
 def replicas_read(kernel: Kernel, claim: Claim, point: Counterexample | None) -> Counterexample:
     """The point with what its replicas read of tables by name too: `first_reads` of `first` and `first_at`."""
-    known = {str(read): read for operand in kernel.operands for read in reads(operand.terms())}
+    known = _reads_by_name(kernel)
     shown: dict[str, Any] = dict(point or {})
     on = Numbers(dict(shown.get("sizes", {})))
     for label, values in (point or {}).items():
@@ -56,13 +57,19 @@ def replicas_read(kernel: Kernel, claim: Claim, point: Counterexample | None) ->
     return shown
 
 
+def _reads_by_name(kernel: Kernel) -> dict[str, Term]:
+    """The reads of all index maps by the names that their values have in points."""
+    terms = (term for operand in kernel.operands for term in operand.terms())
+    return {name.args[0]: read for read, name in named_reads(terms).items()}
+
+
 def _entries(
     kernel: Kernel, known: Mapping[str, Term], values: Mapping[str, int], names: Mapping[str, int], on: Numbers
 ) -> dict[str, int]:
     """Each read with its indices as numbers, and what else is chosen by its own name."""
     found: dict[str, int] = {}
     seen = dict(names)
-    fresh = {read: Term("name", text) for text, read in known.items()}
+    fresh = {read: Term("name", name) for name, read in known.items()}
     # what a read's place is made of is read before it
     for text in sorted(values, key=len):
         value = values[text]

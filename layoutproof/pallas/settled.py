@@ -91,21 +91,32 @@ def settled(
     answers: dict[int, Finding] = {}
     for one in open_:
         finding, sizes = found[one.position], alone.get(one.position) or (tries.sizes if one.sized else {})
-        if strict_tables and _within(kernel, one, finding):
-            continue
-        if one.position in needs:
-            condition = where(sizes, tries.exact)
-            answers[one.position] = _advised(
-                kernel, finding, needs[one.position], sizes, condition, _within(kernel, one, finding)
-            )
-        elif "sizes" in (finding.counterexample or ()) and one.sized:
-            what = f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}"
-            answers[one.position] = left_open(finding, what)
-        elif finding.verdict is Verdict.REFUTED:
-            unbounded = [t.name for t in one.tables if _is_free(kernel, t, finding)]
-            if unbounded:
-                answers[one.position] = depends(finding, unbounded, NOTHING_ASSUMED)
+        if not (strict_tables and _within(kernel, one, finding)):
+            answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact)
+            answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _answer(
+    kernel: Kernel,
+    one: Open,
+    finding: Finding,
+    needed: dict[str, Table] | None,
+    sizes: dict[str, int],
+    exact: bool,
+) -> Finding | None:
+    """What is said of a finding in place of itself; None = nothing else.
+
+    needed: the tables that settle it, None = nothing that was tried does.  sizes: how large each may be, or is exactly.
+    """
+    if needed is not None:
+        return _advised(kernel, finding, needed, sizes, where(sizes, exact), _within(kernel, one, finding))
+    if "sizes" in (finding.counterexample or ()) and one.sized:
+        return left_open(finding, f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}")
+    if finding.verdict is not Verdict.REFUTED:
+        return None
+    unbounded = [t.name for t in one.tables if _is_free(kernel, t, finding)]
+    return depends(finding, unbounded, NOTHING_ASSUMED) if unbounded else None
 
 
 def _holds_under(open_: Sequence[Open], position: int, everything: Mapping[str, Table], tries: _Tries) -> bool:

@@ -204,19 +204,11 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         at |= {k: parts[k][n] for k, n in ((row, r), (column, c)) if k is not None}
         ranges = tuple(at[k] for k in range(rank))
         steps = seen.get(ranges, [])
-        colour = 2 * (r % 2) + c % 2
-        inside = tuple(1.0 if k is None else _share(at[k], dims[k]) for k in (row, column))
-        if not set(steps).isdisjoint(hits) and not found.is_outside(ranges):
-            return Cell(runs(steps), colour, "hit", (inside[0], inside[1]) if min(inside) > 0 else (1.0, 1.0))
-        if found.is_outside(ranges):
-            # a frame for the counterexample, and hatched as a whole: none of it is in the array
-            hit = not set(steps).isdisjoint(hits)
-            return Cell(runs(steps), None, "hit" if hit else "outside", (1.0, 0.0) if hit else (1.0, 1.0))
-        if not steps:
+        if not steps and not found.is_outside(ranges):
             missed = operand.role == "out" or any(at[k] == last for k, last in left.items())
             return Cell("", None, "hole" if missed and found.whole else "")
-        ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))
-        return Cell(runs(steps), colour, "ragged" if ragged else "", (inside[0], inside[1]))
+        down, across = (1.0 if k is None else _share(at[k], dims[k]) for k in (row, column))
+        return _seen_cell(found, ranges, steps, hits, 2 * (r % 2) + c % 2, (down, across))
 
     counts = [1 if k is None else len(parts[k]) for k in (row, column)]
     wanted = [found.windows[step - found.start] for step in hits]
@@ -226,14 +218,6 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         at += [block[k]] if k is not None and block is not None and k < len(block) else []
         near.append(at)
     down, across = (_ends(count, at) for count, at in zip(counts, near, strict=True))
-    verb = "writes" if operand.role == "out" else "reads"
-    size = " x ".join(str(block.size) for block in operand.block)
-    caption = f"{operand.name} {operand.dtype}[{','.join(map(str, dims))}], {verb} blocks of {size or 'one element'}; "
-    caption += "a cell is a block with the steps that see it, in order"
-    again = found.again()
-    caption += f"; {again} moves bring a block that was there before" if again else ""
-    if any(len(parts[k]) > 1 for k in others):
-        caption += "; first block of " + ", ".join(f"dimension {k}" for k in others)
     return Grid(
         cells=tuple(tuple(cell(r, c) for c in across) for r in down),
         axes=("" if row is None else f"dim{row}", "" if column is None else f"dim{column}"),
@@ -243,8 +227,41 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         column_gaps=gaps(across, counts[1]),
         rows=counts[0],
         columns=counts[1],
-        caption=caption,
+        caption=_caption(found, others if any(len(parts[k]) > 1 for k in others) else ()),
     )
+
+
+def _seen_cell(
+    found: Walk,
+    ranges: tuple[Range, ...],
+    steps: Sequence[int],
+    hits: Collection[int],
+    colour: int,
+    inside: tuple[float, float],
+) -> Cell:
+    """A block that steps see, or that is outside of the array. inside: how much of it is in the array, down, across."""
+    hit = not set(steps).isdisjoint(hits)
+    if found.is_outside(ranges):
+        # a frame for the counterexample, and hatched as a whole: none of it is in the array
+        return Cell(runs(steps), None, "hit" if hit else "outside", (1.0, 0.0) if hit else (1.0, 1.0))
+    if hit:
+        return Cell(runs(steps), colour, "hit", inside if min(inside) > 0 else (1.0, 1.0))
+    ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, found.dims, strict=True))
+    return Cell(runs(steps), colour, "ragged" if ragged else "", inside)
+
+
+def _caption(found: Walk, hidden: Sequence[int]) -> str:
+    """What the picture shows. hidden: the dimensions of which only the first block is drawn."""
+    operand = found.operand
+    verb = "writes" if operand.role == "out" else "reads"
+    size = " x ".join(str(block.size) for block in operand.block)
+    array = f"{operand.name} {operand.dtype}[{','.join(map(str, found.dims))}]"
+    caption = (
+        f"{array}, {verb} blocks of {size or 'one element'}; a cell is a block with the steps that see it, in order"
+    )
+    again = found.again()
+    caption += f"; {again} moves bring a block that was there before" if again else ""
+    return caption + ("; first block of " + ", ".join(f"dimension {k}" for k in hidden) if hidden else "")
 
 
 def _ranges(found: Walk, k: int) -> list[Range]:

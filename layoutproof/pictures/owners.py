@@ -71,12 +71,8 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
 
     sizes = [1 if k is None else counts[k] for k in (row, column)]
     down, across = (_ends(count) for count in sizes)
-    axes = _mesh_axes(array)
     names = [m.domain.names[k] if k is not None else "" for k in (row, column)]
-    by = [f"{name} by {axes[k]}" for k, name in ((row, names[0]), (column, names[1])) if k is not None and axes.get(k)]
     cells = tuple(tuple(cell(r, c) for c in across) for r in down)
-    caption = "the array cut into shards; a cell is a shard with the devices that hold it, labels are its elements"
-    caption += f"; split: {', '.join(by)}" if by else ""
     boxes = Grid(
         cells=cells,
         axes=(names[0], names[1]),
@@ -86,7 +82,7 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
         column_gaps=gaps(across, sizes[1]),
         rows=sizes[0],
         columns=sizes[1],
-        caption=caption,
+        caption=_cut(array, {k: m.domain.names[k] for k in (row, column) if k is not None}),
     )
     together = max([len(owners.split(",")) for owners in held.values()], default=0)
     facts = [f"{' x '.join(map(str, dims))}, a shard is {' x '.join(map(str, shard))}"]
@@ -97,6 +93,14 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
     mesh = _mesh(array, held, colours)
     panels += [mesh] if mesh is not None else []
     return Drawing(str(array), tuple(facts), tuple(panels), meanings={"ragged": "the shard is padded: hatched"})
+
+
+def _cut(array: ShardedArray, shown: Mapping[int, str]) -> str:
+    """The caption of the shards. shown: the dimensions that are drawn, with their names."""
+    axes = _mesh_axes(array)
+    by = [f"{name} by {axes[k]}" for k, name in shown.items() if axes.get(k)]
+    caption = "the array cut into shards; a cell is a shard with the devices that hold it, labels are its elements"
+    return caption + (f"; split: {', '.join(by)}" if by else "")
 
 
 def _mesh_axes(array: ShardedArray) -> dict[int, str]:
@@ -163,9 +167,8 @@ def box_drawing(layout: AxeLayout) -> Drawing | None:
     m = layout.index_map()
     dims = tuple(int(extent) for extent in m.domain.extents)
     whole = {product(extent for extent, _, _ in layout.D[k:]) for k in range(len(layout.D) + 1)}
-    if layout.swizzle is not None or not 1 <= len(dims) <= 2 or 0 in dims or sum(dims) > MOST_WALKED:
-        return None
-    if any(product(dims[k:]) not in whole for k in range(len(dims))):
+    fits = 1 <= len(dims) <= 2 and 0 not in dims and sum(dims) <= MOST_WALKED
+    if layout.swizzle is not None or not fits or any(product(dims[k:]) not in whole for k in range(len(dims))):
         return None
     starts, steps = zip(*(_runs(m, d, extent) for d, extent in enumerate(dims)), strict=True)
     if product(map(len, starts)) == 1 or max(map(len, starts)) > _BEGIN + _END:
@@ -178,14 +181,7 @@ def box_drawing(layout: AxeLayout) -> Drawing | None:
     def cell(*box: tuple[int, int]) -> Cell:
         place = m.at(tuple(first for first, _ in box), replicas[0])
         owner = tuple(place[k] for k in owning) or place
-        texts = []
-        for replica in replicas:
-            # in equal steps, the least and the most are at corners
-            corners = [m.at(corner, replica) for corner in itertools.product(*box)]
-            ends = [(min(entries), max(entries)) for entries in zip(*corners, strict=True)]
-            texts.append(",".join(str(a) if a == b else f"{a}..{b}" for a, b in ends))
-        text = " | ".join(dict.fromkeys(texts[:_JOINED])) + (" | …" if len(texts) > _JOINED else "")
-        return Cell(text, distinct(colours.setdefault(owner, len(colours))))
+        return Cell(_reached(m, box, replicas), distinct(colours.setdefault(owner, len(colours))))
 
     parts = [
         list(zip(at, [*(start - 1 for start in at[1:]), extent - 1], strict=True))
@@ -207,6 +203,17 @@ def box_drawing(layout: AxeLayout) -> Drawing | None:
     reached = f"a cell is a box of the array with what it reaches of ({', '.join(names)})"
     facts = (" x ".join(map(str, dims)), reached, f"within a box, {said}")
     return Drawing(str(layout), facts, (shown,))
+
+
+def _reached(m: IndexMap, box: Sequence[tuple[int, int]], replicas: Sequence[tuple[int, ...]]) -> str:
+    """The places of a box's elements, from the least to the most of each coordinate, by replica."""
+    texts = []
+    for replica in replicas:
+        # in equal steps, the least and the most are at corners
+        corners = [m.at(corner, replica) for corner in itertools.product(*box)]
+        ends = [(min(entries), max(entries)) for entries in zip(*corners, strict=True)]
+        texts.append(",".join(str(a) if a == b else f"{a}..{b}" for a, b in ends))
+    return " | ".join(dict.fromkeys(texts[:_JOINED])) + (" | …" if len(texts) > _JOINED else "")
 
 
 def _runs(m: IndexMap, dim: int, extent: int) -> tuple[list[int], tuple[int, ...]]:

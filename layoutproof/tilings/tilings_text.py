@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from layoutproof.compiler.libtpu import version
@@ -79,39 +79,58 @@ def table(
 
     compiled, masks: one entry for each candidate; without any the columns are left out.
     """
-    names = list(problem.variables)
-    own = problem.cost is not None
-    head = ["", *names, *([_cost_name(problem)] if own or len(problem.shapes) > 1 else [])]
-    head += ["shape"] if len(problem.shapes) > 1 else []
+    masked = any(masks)
+    compiler = _compiler_columns(compiled or (), len(problem.shapes))
+    head, chosen = _chosen(problem)
     head += ["time", "limit", "HBM bytes", "flop/byte", "steps", "VMEM", "padding"]
-    head += ["to mask"] if any(masks) else []
-    exact = [_exact(told, len(problem.shapes)) for told in compiled or ()]
-    held, ranked = any(map(any, exact)), any(told.place for told in compiled or ())
-    head += ["exact VMEM"] if held else []
-    head += ["cycles", "rank"] if ranked else []
-    head += ["compiler"] if compiled else []
-    rows = [head]
+    head += ["to mask"] if masked else []
+    rows = [[*head, *(name for name, _ in compiler)]]
     for rank, one in enumerate(found):
         for k, row in enumerate(one.figures):
-            first = k == 0
-            cells = [str(rank + 1) if first else "", *(str(one.values[n]) if first else "" for n in names)]
-            if own or len(problem.shapes) > 1:
-                cells.append("" if not first else str(one.cost) if own else _time(one.cost))
-            cells += [shape_text(problem.shapes[k].sizes)] if len(problem.shapes) > 1 else []
-            cells += figures_cells(problem, row)
-            if any(masks):
-                cells.append(", ".join(f"{m.operand}[{m.dimension}]" for m in masks[rank]) if first else "")
-            cells += [exact[rank][k]] if held else []
-            if ranked and compiled:
-                place = compiled[rank].place if first else None
-                cells += (
-                    ["", ""] if place is None else [str(place.cycles), f"{place.rank}{' tie' if place.tied else ''}"]
-                )
-            if compiled:
-                cells.append(compiled[rank].word if first else "")
-            rows.append(cells)
-    widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+            cells = [*chosen(rank, one, k), *figures_cells(problem, row)]
+            if masked:
+                cells.append(", ".join(f"{m.operand}[{m.dimension}]" for m in masks[rank]) if k == 0 else "")
+            rows.append([*cells, *(told(rank, k) for _, told in compiler)])
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _chosen(problem: Problem) -> tuple[list[str], Callable[[int, Candidate, int], list[str]]]:
+    """The columns of what a candidate is: their names, and (rank, candidate, number of a shape) -> a row's cells."""
+    names, own, several = list(problem.variables), problem.cost is not None, len(problem.shapes) > 1
+    head = ["", *names, *([_cost_name(problem)] if own or several else []), *(["shape"] if several else [])]
+
+    def cells(rank: int, one: Candidate, k: int) -> list[str]:
+        found = [str(rank + 1), *(str(one.values[n]) for n in names)]
+        if own or several:
+            found.append(str(one.cost) if own else _time(one.cost))
+        # what is of all shapes stands beside the first
+        found = found if k == 0 else [""] * len(found)
+        return [*found, shape_text(problem.shapes[k].sizes)] if several else found
+
+    return head, cells
+
+
+def _compiler_columns(compiled: Sequence[Told], shapes: int) -> list[tuple[str, Callable[[int, int], str]]]:
+    """The columns of what the compiler says: (name, (number of a candidate, number of a shape) -> a cell)."""
+    exact = [_exact(told, shapes) for told in compiled]
+
+    def cycles(rank: int, k: int) -> str:
+        place = compiled[rank].place if k == 0 else None
+        return "" if place is None else str(place.cycles)
+
+    def placed(rank: int, k: int) -> str:
+        place = compiled[rank].place if k == 0 else None
+        return "" if place is None else f"{place.rank}{' tie' if place.tied else ''}"
+
+    columns: list[tuple[str, Callable[[int, int], str]]] = []
+    if any(map(any, exact)):
+        columns.append(("exact VMEM", lambda rank, k: exact[rank][k]))
+    if any(told.place for told in compiled):
+        columns += [("cycles", cycles), ("rank", placed)]
+    if compiled:
+        columns.append(("compiler", lambda rank, k: compiled[rank].word if k == 0 else ""))
+    return columns
 
 
 def _exact(told: Told, shapes: int) -> list[str]:

@@ -673,8 +673,3 @@ def _worse(a: Array, b: Array) -> Array:
 
 _BY_RANK = np.array([NUMBER, POSITIVE, NEGATIVE, MASK, OPPOSITE, NAN, LOST, UNDEFINED], np.uint8)
 _RANK = np.argsort(_BY_RANK).astype(np.uint8)
-
-
-def spanned(data: Field, span: Span | None) -> Field:
-    """The same with another span."""
-    return replace(data, span=span)

@@ -58,6 +58,7 @@ def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Tr
     [
         ("copy", 5),
         ("special", 6),
+        ("checked", 6),
         ("shortened", 5),
         ("rounded_up", 5),
         ("mapped", 5),

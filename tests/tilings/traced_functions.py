@@ -147,6 +147,13 @@ def special(x: Any, *, rows: int, columns: int) -> Any:
     return copy(x, rows=rows, columns=columns)
 
 
+def checked(x: Any, *, rows: int, columns: int) -> Any:
+    """Looks whether a size is a whole number before it compares it."""
+    if isinstance(rows, int) and rows == 8:
+        columns = 512
+    return copy(x, rows=rows, columns=columns)
+
+
 def shortened(x: Any, *, rows: int, columns: int) -> Any:
     """No block is taller than a quarter of the array."""
     return copy(x, rows=min(rows, x.shape[0] // 4), columns=columns)
