@@ -17,6 +17,7 @@ from layoutproof.core.finding import Answer, Finding, split_place
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
+from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
@@ -406,20 +407,18 @@ def same(
 
 @dataclass(frozen=True)
 class _Pair:
-    """What is compared. call: the function that is asked about.  traced: its jaxpr, and the reference's."""
+    """What is compared. call: the function that is asked about.  traced: its program, and the reference's."""
 
     arrays: list[Input]
     shapes: list[Any]
     call: Callable[..., Any]
-    traced: list[Any]
+    traced: list[Program]
 
 
 def _compared(
     pair: _Pair, points: int, outputs: Sequence[int] | None, tick: Callable[[str], None], relations: bool
 ) -> Comparison:
     """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
-    from layoutproof.pallas.from_jax.bodies import JaxReader
-
     compared = [a for t in pair.traced for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
         return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
@@ -432,21 +431,19 @@ def _compared(
         too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
     sides = pair.traced[0], pair.traced[1]
     try:
-        return compare(sides, pair.arrays, JaxReader(), points, outputs, tick, relations, too_large)
+        return compare(sides, pair.arrays, points, outputs, tick, relations, too_large)
     except MemoryError:
         return Comparison(Verdict.UNKNOWN, f"memory ran out: the largest array has {most:,} elements; {OFFER}", place)
 
 
-def _largest(jaxpr: Any) -> tuple[int, str]:
-    """(Elements of the largest array that a jaxpr makes, kernels' and loops' bodies included, its place)."""
-    from layoutproof.pallas.from_jax.bodies import JaxReader
-
+def _largest(program: Program) -> tuple[int, str]:
+    """(Elements of the largest array that a program makes, kernels' and loops' bodies included, its place)."""
     most, where = 0, None
-    for equation in equations_in(jaxpr):
+    for equation in equations_in(program):
         size = max((prod(getattr(v.aval, "shape", ())) for v in equation.outvars), default=0)
         if size > most:
             most, where = size, equation
-    return most, "" if where is None else str(JaxReader().place_of(where) or "")
+    return most, "" if where is None else str(where.source)
 
 
 def _made(inputs: Callable[[], Any], place: object) -> tuple[Any, ...]:
@@ -515,7 +512,7 @@ def _at(leaf: Any, sizes: Mapping[str, int]) -> Any:
 
 def _for_all(
     calls: Sequence[Callable[..., Any]],
-    traced: Sequence[Any],
+    traced: Sequence[Program],
     arrays: Sequence[Input],
     shapes: Sequence[Any],
     sizes: tuple[str, ...],
@@ -528,7 +525,6 @@ def _for_all(
 ) -> Same:
     """What relations say for all sizes; where they show a difference, the smallest ones."""
     from layoutproof.core.expression import parse_condition
-    from layoutproof.pallas.from_jax.bodies import JaxReader
     from layoutproof.pallas.from_jax.user import calls_in
     from layoutproof.pallas.judge import conditions_on
     from layoutproof.values.relations.decide import related
@@ -539,8 +535,7 @@ def _for_all(
     if stray:
         raise LayoutError(f"a condition speaks of {stray[0]}; the sizes are {', '.join(sizes)}")
     tick("relations")
-    reader = JaxReader()
-    said = related((traced[0], traced[1]), arrays, reader, outputs, sizes, held)
+    said = related((traced[0], traced[1]), arrays, outputs, sizes, held)
     whole = Same(
         names[0], names[1], Comparison(Verdict.UNKNOWN), sizes=sizes, where=tuple(where), smallest=said.sizes
     )  # fmt: skip
@@ -562,7 +557,7 @@ def _for_all(
         premises += _of(judged(call, where=conditions_on(call, texts) if isinstance(call, Kernel) else None))
     # that nothing undefined is in an output is what relations decide, for all sizes
     kept = tuple(f for f in premises if f.question != "undefined_values")
-    comparison = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(reader, traced[0].jaxpr))
+    comparison = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(traced[0]))
     return replace(whole, comparison=comparison, premises=kept)
 
 
@@ -584,16 +579,17 @@ def _known(leaf: Any) -> Any:
     return np.asarray(leaf)
 
 
-def _traced(call: Callable[..., Any], shapes: Sequence[Any], chip: Any, name: str) -> Any:
+def _traced(call: Callable[..., Any], shapes: Sequence[Any], chip: Any, name: str) -> Program:
+    from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.pallas.from_jax.trace import traced
 
     try:
-        return traced(call, shapes, **chip)[0]
+        return program_of(traced(call, shapes, **chip)[0])
     except LayoutError as error:
         raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
 
 
-def _alike(traced: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+def _alike(traced: Sequence[Program], names: Sequence[str], outputs: Sequence[int] | None) -> None:
     """Raises LayoutError where the outputs cannot be compared."""
     from layoutproof.values.elementwise import kind_of
 
@@ -619,7 +615,7 @@ def _alike(traced: Sequence[Any], names: Sequence[str], outputs: Sequence[int] |
 
 
 def _gradients(
-    jax: Any, arrays: list[Input], shapes: list[Any], calls: list[Callable[..., Any]], reference: Any
+    jax: Any, arrays: list[Input], shapes: list[Any], calls: list[Callable[..., Any]], reference: Program
 ) -> tuple[list[Input], list[Any], list[Callable[..., Any]]]:
     """The same for gradients: with the cotangents of the float outputs as further inputs."""
     from layoutproof.values.elementwise import kind_of
