@@ -26,6 +26,7 @@ from layoutproof.bodies.wraps import bounds, never_wraps
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
 from layoutproof.core.operations import CONDITIONS, INT32, Op
 from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.ir.program import scan_parts
 
 _HANDED_ON = "a number that a loop hands on"
 """What is said of a carried number that no term says."""
@@ -37,7 +38,7 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if jaxpr is None:
         raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
     known = DIVISIONS.get(str(params.get("name", "")))
-    if known and len(operands) == 2 and on.reader.is_jaxs_own(jaxpr):
+    if known and len(operands) == 2 and jaxpr.own:
         by = _whole(operands[1])
         if by is not None and by > 0 and operands[0].dtype.kind in "iu":
             # JAX writes them out with div, sign and select; the name says it better
@@ -119,7 +120,7 @@ def _selected(condition: Term, yes: Term, no: Term) -> Term:
 
 def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     params = equation.params
-    consts, carry = on.reader.scan_parts(equation)
+    consts, carry = scan_parts(equation)
     length = int(params["length"])
     loop = Loop(on.named("loop"), Term("int", length), on.source())
     counter = Term("name", loop.name)
@@ -237,10 +238,9 @@ def _steps(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
 
     before: how many inputs of the body come before the carried ones.  count: of the carried ones.
     """
-    inner, _ = on.reader.opened(jaxpr)
-    made = _made_by(inner)
+    made = _made_by(jaxpr)
     found: list[int | None] = []
-    for own, result in zip(inner.invars[before : before + count], inner.outvars[:count], strict=True):
+    for own, result in zip(jaxpr.invars[before : before + count], jaxpr.outvars[:count], strict=True):
         equation = None if hasattr(result, "val") else made.get(result)
         step = 0 if result is own else None
         if equation is not None and equation.primitive.name in ("add", "sub"):
@@ -278,8 +278,7 @@ def _spans_of_while(
     condition: its equations, and the values that they see beside the carried ones.  body: the equations, and how many
     such values they see.
     """
-    (goes_on, seen), (jaxpr, before) = condition, body
-    inner, _ = on.reader.opened(goes_on)
+    (inner, seen), (jaxpr, before) = condition, body
     steps = _steps(on, jaxpr, before, len(inits))
     found = [_within(init, init.span) if step == 0 else None for init, step in zip(inits, steps, strict=True)]
     carried = list(inner.invars[len(seen) :])
@@ -468,7 +467,7 @@ def _reached(forms: Mapping[str, Term], term: Term) -> tuple[str, ...]:
 def _scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if any(t for t in equation.params.get("ref_transforms") or ()):
         raise UnsupportedOp("run_scoped of memory in another form")
-    inner, _ = on.reader.opened(equation.params["jaxpr"])
+    inner = equation.params["jaxpr"]
     fresh = [allocated(on, variable.aval) for variable in inner.invars]
     results = on.run(inner, [*operands, *fresh])
     on.effects.append(Freed(tuple(view.reference for view in fresh), replace(on.spot(), path=())))

@@ -9,6 +9,7 @@ from layoutproof.bodies.effects import Copy, Signal, View, Wait
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.values import Value, number
 from layoutproof.core.term import Term
+from layoutproof.ir.program import planted
 
 
 def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -25,7 +26,7 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, View, View | None, str]:
     """Source, target, semaphore, the sender's semaphore, device: in the order in which JAX stores them."""
-    parts = on.reader.unflatten(equation.params["tree"], operands)
+    parts = planted(equation.params["tree"], operands)
     if len(parts) == 5:
         source, target, semaphore, sent, device = parts
     else:
@@ -41,7 +42,7 @@ def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, Vie
 
 
 def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, amount, device, core = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     elsewhere = "another device" if device is not None else "another core" if core is not None else ""
     on.effects.append(Signal(view, _amount(on, amount), on.spot(), device=elsewhere))
@@ -49,7 +50,7 @@ def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _semaphore_wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    parts = on.reader.unflatten(equation.params["args_tree"], operands)
+    parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
     on.effects.append(
         Signal(through(on, view_of(on, reference), transforms), _amount(on, amount), on.spot(), wait=True)

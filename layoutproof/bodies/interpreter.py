@@ -1,9 +1,8 @@
 """One pass over a body: every equation becomes values, effects, or a named refusal.
 
-The equations are those of a jaxpr, duck-typed: `primitive.name`, `params`, `invars`, `outvars` with `aval`s. What is
-particular to a version of JAX (how trees of indices are stored, what a loop's parameters are called) is asked of a
-`Reader`. Each primitive is in one file, by family; a primitive that none of them has is refused by its name: what it
-gives is lost and perhaps undefined, and where it touches a reference nothing is proved of the body.
+The equations are those of an `ir.program.Program`, whoever made it. Each primitive is in one file, by family; a
+primitive that none of them has is refused by its name: what it gives is lost and perhaps undefined, and where it
+touches a reference nothing is proved of the body.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from layoutproof.bodies import (
     arithmetic,
@@ -51,6 +50,7 @@ from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded
 from layoutproof.core.term import Term, fixed
+from layoutproof.ir.program import Equation, Memory, Program
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
 
@@ -103,34 +103,6 @@ REFUSED: Mapping[str, str] = {
 """Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
 
 
-class Reader(Protocol):
-    """What only somebody who knows JAX can say."""
-
-    def opened(self, jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
-        """The jaxpr and the values of its constants."""
-
-    def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
-        """The object that a tree of JAX makes of leaves."""
-
-    def place_of(self, equation: Any) -> str:
-        """`file:line` of the user's line of an equation."""
-
-    def scan_parts(self, equation: Any) -> tuple[int, int]:
-        """Of a scan: how many constants, how many carried values."""
-
-    def element_type(self, dtype: Any) -> str:
-        """XLA's name of an element type."""
-
-    def memory_of(self, aval: Any) -> str:
-        """The memory of a reference, a word of `kernel.MEMORIES`."""
-
-    def scope_of(self, equation: Any) -> str:
-        """A `Spot.scope`; "" also where an equation does not say, and its scope is that of the equation around it."""
-
-    def is_jaxs_own(self, jaxpr: Any) -> bool:
-        """Whether a nested jaxpr was traced from a function of the jax package."""
-
-
 class Interpreter:
     """The state of one pass.
 
@@ -142,14 +114,12 @@ class Interpreter:
 
     def __init__(
         self,
-        reader: Reader,
         kernel: Kernel,
         constant: Mapping[str, View] = MappingProxyType({}),
         whole: frozenset[str] = frozenset(),
         induction: bool = True,
         version: str = "",
     ) -> None:
-        self.reader = reader
         self.version = version
         self.induction = induction
         self.kernel = kernel
@@ -175,8 +145,8 @@ class Interpreter:
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
-        self.equation: Any = None
-        self._around: tuple[Any, ...] = ()
+        self.equation: Equation | None = None
+        self._around: tuple[Equation | None, ...] = ()
         self.scope = ""
         self._used: frozenset[Any] = frozenset()
         self._made = 0
@@ -196,7 +166,7 @@ class Interpreter:
     def source(self) -> str:
         """`file:line` of the equation that is looked at, or of the one that it is in where JAX wrote it."""
         inward = (*self._around, self.equation)
-        return next((place for e in reversed(inward) if e is not None and (place := self.reader.place_of(e))), "")
+        return next((place for e in reversed(inward) if e is not None and (place := str(e.source))), "")
 
     def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
@@ -263,19 +233,16 @@ class Interpreter:
 
     # the pass
 
-    def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
-        """The results of a jaxpr for some values and views; its effects are noted."""
-        inner, consts = self.reader.opened(jaxpr)
+    def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
+        """The results of a program for some values and views; its effects are noted."""
         if len(arguments) == len(inner.invars):
-            known = [self.constant_value(value) for value in consts]
+            known = [self.constant_value(value) for value in inner.consts]
             given = list(arguments)
         else:
             # run_scoped: the outer references are the constants
             known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
-        uses = [*(atom for equation in inner.eqns for atom in equation.invars), *inner.outvars]
-        used = frozenset(atom for atom in uses if not hasattr(atom, "val"))
         for equation in inner.eqns:
             self._seen += 1
             spend(PER_EQUATION)
@@ -283,7 +250,7 @@ class Interpreter:
                 raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
             outer = self.equation, self._used, self.scope
             self._around = (*self._around, self.equation)
-            self.equation, self._used, self.scope = equation, used, self.reader.scope_of(equation) or self.scope
+            self.equation, self._used, self.scope = equation, inner.used, equation.scope or self.scope
             results = self._results(equation, [self._value(atom, values) for atom in equation.invars])
             self.equation, self._used, self.scope = outer
             self._around = self._around[:-1]
@@ -318,8 +285,8 @@ class Interpreter:
             return self._made_by(make, equation, operands)
         except UnsupportedOp as problem:
             addressed = any(isinstance(o, View) for o in operands)
-            made = any(hasattr(v.aval, "inner_aval") for v in equation.outvars)
-            if addressed or made or getattr(equation, "effects", None):
+            made = any(isinstance(v.aval, Memory) for v in equation.outvars)
+            if addressed or made or equation.effects:
                 self.refuse(str(problem))
             return lost(self, equation, operands, str(problem))
 
@@ -355,8 +322,7 @@ def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> l
 
 
 def body_of(
-    reader: Reader,
-    jaxpr: Any,
+    program: Program,
     references: Sequence[Reference],
     kernel: Kernel,
     arguments: Sequence[Any] | None = None,
@@ -365,17 +331,16 @@ def body_of(
 ) -> Body:
     """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
-    arguments: where they are not references alone, what the jaxpr is given: views of them, and values.  version: of
+    arguments: where they are not references alone, what the program is given: views of them, and values.  version: of
     JAX, for messages.  begin: what is filled with zeros before.
     Raises BudgetExceeded for bodies that are too long.
     """
     with budget(STEPS):
-        return _read(reader, jaxpr, references, kernel, arguments, version, begin)
+        return _read(program, references, kernel, arguments, version, begin)
 
 
 def _read(
-    reader: Reader,
-    jaxpr: Any,
+    program: Program,
     references: Sequence[Reference],
     kernel: Kernel,
     arguments: Sequence[Any] | None,
@@ -387,11 +352,11 @@ def _read(
     whole = frozenset(r.name for r in references if _is_whole(kernel, r))
 
     def passed(constant: Mapping[str, View], whole: frozenset[str], induction: bool) -> Interpreter:
-        on = Interpreter(reader, kernel, constant, whole, induction, version)
+        on = Interpreter(kernel, constant, whole, induction, version)
         on.references = list(references)
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
-        on.run(jaxpr, [View(reference) for reference in references] if arguments is None else list(arguments))
+        on.run(program, [View(reference) for reference in references] if arguments is None else list(arguments))
         return on
 
     if tables:

@@ -8,9 +8,10 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import Access, Copy, Effect, Mask, Reference, Slice, Step, View, places
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
 from layoutproof.core.term import ZERO, Term
+from layoutproof.ir.program import Bitcast, Indexed, Other, Reshaped, Span, Transformed, Transposed, planted
 from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
@@ -31,38 +32,41 @@ def view_of(on: Any, value: Any) -> View:
     """A reference, or one that carries its own transforms. UnsupportedOp for anything else."""
     if isinstance(value, View):
         return value
-    inner = getattr(value, "ref", None)
-    if inner is not None:
-        return through(on, view_of(on, inner), getattr(value, "transforms", ()))
+    if isinstance(value, Transformed):
+        return through(on, view_of(on, value.ref), value.transforms)
     raise UnsupportedOp(f"an address that is no reference but {type(value).__name__}")
 
 
 def through(on: Any, view: View, transforms: Any) -> View:
-    """A view through more transforms, as JAX stores them."""
-    for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
+    """A view through more transforms."""
+    for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is not None:
             view = View(view.reference, (*view.steps, _step(on, view, transform)))
     return view
 
 
 def _step(on: Any, view: View, transform: Any) -> Step:
-    kind = type(transform).__name__
     dims = view.dims
     if dims is None:
         raise UnsupportedOp("a view of a view whose shape depends on data")
-    if hasattr(transform, "indices"):
+    if isinstance(transform, Indexed):
         slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
         sizes = [piece.size for piece in slices if not piece.single]
         known = all(size.op == "int" for size in sizes)
         return Step("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
-    if kind in ("ReshapeTransform", "RefReshaper") or (hasattr(transform, "shape") and "eshape" in kind):
+    if isinstance(transform, Reshaped):
         return Step("reshape", dims, tuple(int(n) for n in transform.shape))
-    if "ranspose" in kind:
+    if isinstance(transform, Transposed):
         order = tuple(int(d) for d in transform.permutation)
         return Step("transpose", dims, tuple(dims[d] for d in order), permutation=order)
-    if "itcast" in kind:
-        return _bitcast(view, dims, on.reader.element_type(transform.dtype))
-    raise UnsupportedOp(f"a view through {kind}")
+    if isinstance(transform, Bitcast):
+        return _bitcast(view, dims, element_type(transform.dtype))
+    raise UnsupportedOp(f"a view through {named(transform)}")
+
+
+def named(transform: Any) -> str:
+    """What a view that nobody reads is called."""
+    return transform.kind if isinstance(transform, Other) else type(transform).__name__
 
 
 def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> Step:
@@ -78,8 +82,8 @@ def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> Step:
 
 
 def _slice(on: Any, entry: Any, extent: int) -> Slice:
-    if hasattr(entry, "start") and hasattr(entry, "size"):
-        return Slice(_term(on, entry.start), _term(on, entry.size), int(getattr(entry, "stride", 1)))
+    if isinstance(entry, Span):
+        return Slice(_term(on, entry.start), _term(on, entry.size), int(entry.stride))
     if isinstance(entry, slice):
         if entry.step not in (None, 1):
             raise UnsupportedOp("a Python slice with a step")
@@ -132,7 +136,7 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    view = through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:]))
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     return [_load(on, view, equation.outvars[0])]
 
 
@@ -177,7 +181,7 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
 
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
-    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     return _stored(on, view, value, None, equation.outvars[0])
 
 
@@ -194,31 +198,30 @@ def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any
 
 def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
-    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     on.effects.append(Access("add", view, on.spot(), value))
     return []
 
 
 def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     return [_load(on, view, equation.outvars[0], mask, other)]
 
 
 def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     return _stored(on, view, value, mask, equation.outvars[0])
 
 
 def allocated(on: Any, aval: Any) -> View:
     """Memory that the body allocates."""
-    reader = on.reader
-    memory = reader.memory_of(aval)
+    memory = aval.memory
     dims = dims_of(aval)
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
-    dtype = reader.element_type(getattr(aval, "dtype", "f32"))
+    dtype = element_type(aval.dtype)
     found = Reference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=on.scope == "pipeline")
     on.references.append(found)
     return View(found)

@@ -13,7 +13,7 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.shapes import plus, quotient, shape_of, times
 from layoutproof.bodies.values import Index, Lost, Value, aligned, maybe
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, any_of
 from layoutproof.core.term import Term
 
@@ -29,7 +29,7 @@ def part_of_word(conditions: Sequence[Term]) -> Term:
 
 
 def _bits(on: Any, dtype: Any) -> int:
-    bits = ELEMENT_BITS.get(on.reader.element_type(dtype))
+    bits = ELEMENT_BITS.get(element_type(dtype))
     if bits is None:
         raise UnsupportedOp(f"the width of {dtype}")
     return bits

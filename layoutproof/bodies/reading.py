@@ -8,10 +8,12 @@ from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference, View
 from layoutproof.bodies.integers import condition_of
-from layoutproof.bodies.interpreter import Begin, Reader, body_of
+from layoutproof.bodies.interpreter import Begin, body_of
 from layoutproof.bodies.values import Value, dims_of, number
+from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import BudgetExceeded, Unsupported, failure
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import Kernel
 
 
@@ -80,8 +82,7 @@ def refused_body(why: str, kernel: Kernel) -> Body:
 
 
 def read_body(
-    reader: Reader,
-    jaxpr: Callable[[], Any],
+    program: Callable[[], Program],
     kernel: Kernel,
     version: str,
     around: Sequence[Around] = (),
@@ -89,19 +90,19 @@ def read_body(
 ) -> Body:
     """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`.
 
-    jaxpr: gives what `reader` reads.  version: of JAX, for messages.  around: of a pipeline's body, what the constants
-    of the jaxpr are; its inputs are the windows.  begin: what is filled with zeros first.
+    program: gives it.  version: of JAX, for messages.  around: of a pipeline's body, what its constants are; its inputs
+    are the windows.  begin: what is filled with zeros first.
     """
     references: tuple[Reference, ...] = ()
     try:
-        body = jaxpr()
+        body = program()
         if kernel.pipeline == "emit_pipeline":
-            given = _given(reader, body, kernel, around)
+            given = _given(body, kernel, around)
             references = tuple(one.reference for one in given if isinstance(one, View))
-            found = body_of(reader, body, references, kernel, given, version, begin)
+            found = body_of(body, references, kernel, given, version, begin)
         else:
-            references = references_of(reader, body, kernel)
-            found = body_of(reader, body, references, kernel, version=version, begin=begin)
+            references = references_of(body, kernel)
+            found = body_of(body, references, kernel, version=version, begin=begin)
     except BudgetExceeded as over:
         return Body(references, unmodelled=((str(over), kernel.source),))
     except Exception as error:
@@ -110,15 +111,14 @@ def read_body(
     return found
 
 
-def references_of(reader: Reader, jaxpr: Any, kernel: Kernel) -> tuple[Reference, ...]:
+def references_of(program: Program, kernel: Kernel) -> tuple[Reference, ...]:
     """What the body is given: its tables, its operands, its scratch, in this order."""
-    inner, _ = reader.opened(jaxpr)
     tables = len(kernel.tables)
     references = []
     # the references of `core_map` are its constants
-    for position, variable in enumerate(inner.invars or inner.constvars):
+    for position, variable in enumerate(program.invars or program.constvars):
         aval = variable.aval
-        memory = reader.memory_of(aval)
+        memory = aval.memory
         k = position - tables
         if position < tables:
             name, role, number = kernel.tables[position].name, "prefetch", position
@@ -131,29 +131,28 @@ def references_of(reader: Reader, jaxpr: Any, kernel: Kernel) -> tuple[Reference
             number = k - len(kernel.operands)
             name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"
         dims = dims_of(aval)
-        dtype = reader.element_type(getattr(aval, "dtype", "f32"))
+        dtype = element_type(aval.dtype)
         references.append(Reference(name, role, dims, dtype, memory, number))
     return tuple(references)
 
 
-def _given(reader: Reader, jaxpr: Any, kernel: Kernel, around: Sequence[Around]) -> list[View | Value]:
+def _given(program: Program, kernel: Kernel, around: Sequence[Around]) -> list[View | Value]:
     """What the body of a pipeline is given: what it takes from around it, and its windows."""
-    inner, _ = reader.opened(jaxpr)
     given: list[View | Value] = []
-    for position, (variable, one) in enumerate(zip(inner.constvars, around, strict=True)):
+    for position, (variable, one) in enumerate(zip(program.constvars, around, strict=True)):
         aval = variable.aval
         dims = dims_of(aval)
         if one.kind in ("memory", "table"):
-            memory = reader.memory_of(aval)
+            memory = aval.memory
             role = "prefetch" if one.kind == "table" else "semaphore" if memory == "semaphore" else "around"
             name = one.name or f"around[{position}]"
-            given.append(View(Reference(name, role, dims, reader.element_type(aval.dtype), memory, position)))
+            given.append(View(Reference(name, role, dims, element_type(aval.dtype), memory, position)))
         elif one.term is None:
             given.append(Value(dims, aval.dtype, "a value of the body around the pipeline"))
         else:
             given.append(number(condition_of(one.term) if aval.dtype.kind == "b" else one.term, aval.dtype))
-    for position, (operand, variable) in enumerate(zip(kernel.operands, inner.invars, strict=True)):
-        memory = reader.memory_of(variable.aval) if operand.windowed else operand.memory
+    for position, (operand, variable) in enumerate(zip(kernel.operands, program.invars, strict=True)):
+        memory = variable.aval.memory if operand.windowed else operand.memory
         dims = dims_of(variable.aval)
         given.append(View(Reference(operand.name, operand.role, dims, operand.dtype, memory, position)))
     return given

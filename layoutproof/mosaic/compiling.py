@@ -37,6 +37,7 @@ from layoutproof.pallas.from_jax.adapter import (
     put,
 )
 from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
+from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site
 
@@ -86,7 +87,7 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     programs = 1
     for extent in kernel.grid:
         programs *= extent if type(extent) is int else 1
-    body = body_of(site.equation.params)
+    body = program_of(body_of(site.equation.params))
     seen = {"unseen": unseen(body), "flops": flops(body, programs)}
     try:
         lowered = _lowered(jax, program, site.equation.params, target, kernel.name)

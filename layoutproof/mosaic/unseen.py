@@ -1,4 +1,4 @@
-"""What the compiler's estimate of cycles cannot see of a kernel, from its jaxpr; and the flops that it surely does.
+"""What the compiler's estimate of cycles cannot see of a kernel, from its body; and the flops that it surely does.
 
 The estimate is a simulation in which what is read from memory is 0 (libtpu 0.0.52, v5e): a body under a condition on
 data is left out, a loop whose end depends on data gets a made-up number of trips. Conditions on program ids are
@@ -15,25 +15,21 @@ from math import prod
 from operator import or_
 from typing import Any
 
-from layoutproof.pallas.from_jax.adapter import inner_jaxprs, is_literal, opened, place_of
-from layoutproof.pallas.from_jax.bodies import JaxReader
+from layoutproof.ir.program import Equation, Literal, Memory, Program, planted, programs_in, scan_parts
 
 _REMOTE = {"dma_start": ("tree", 4), "semaphore_signal": ("args_tree", 3)}
 """What may speak to another device or core -> the parameter with the tree of its operands, and where in it devices
 and cores stand."""
-
-_READER = JaxReader()
 
 DATA, PROGRAM = 1, 2
 """What a value depends on: what is read, drawn or asked of the chip; which program it is. 0 = neither."""
 _SOURCES = {"program_id": PROGRAM, "prng_random_bits": DATA, "axis_index": DATA}
 
 
-def unseen(jaxpr: Any) -> list[str]:
+def unseen(body: Program) -> list[str]:
     """Why the estimate of a kernel with this body says nothing, each reason once with its line."""
-    inner, _ = opened(jaxpr)
     found: dict[str, None] = {}
-    _walk(inner, [0] * len(inner.invars), found)
+    _walk(body, [0] * len(body.invars), found)
     return list(found)
 
 
@@ -41,48 +37,47 @@ def _any(kinds: Iterable[int]) -> int:
     return reduce(or_, kinds, 0)
 
 
-def _walk(jaxpr: Any, given: Sequence[int], found: dict[str, None], constants: Sequence[int] = ()) -> list[int]:
-    """What the results of a jaxpr depend on.
+def _walk(program: Program, given: Sequence[int], found: dict[str, None], constants: Sequence[int] = ()) -> list[int]:
+    """What the results of a program depend on.
 
     given: the same of its arguments; references do not count.  constants: of what it has from outside, () = nothing.
     """
-    on = {id(v): kind for v, kind in zip(jaxpr.invars, given, strict=True)}
-    on |= {id(v): kind for v, kind in zip(jaxpr.constvars, constants, strict=False)}
+    on = dict(zip(program.invars, given, strict=True))
+    on |= dict(zip(program.constvars, constants, strict=False))
 
     def depends(variable: Any) -> int:
-        return 0 if is_literal(variable) else on.get(id(variable), 0)
+        return 0 if isinstance(variable, Literal) else on.get(variable, 0)
 
-    for equation in jaxpr.eqns:
+    for equation in program.eqns:
         name = equation.primitive.name
         operands = [depends(v) for v in equation.invars]
         if name in _REMOTE and _elsewhere(equation, *_REMOTE[name]):
             found.setdefault(f"it speaks to another device or core{_at(equation)}")
         results = _inside(equation, name, operands, found)
         for variable, kind in zip(equation.outvars, results, strict=True):
-            on[id(variable)] = kind | _SOURCES.get(name, 0)
-    return [depends(v) for v in jaxpr.outvars]
+            on[variable] = kind | _SOURCES.get(name, 0)
+    return [depends(v) for v in program.outvars]
 
 
-def _elsewhere(equation: Any, tree: str, start: int) -> bool:
+def _elsewhere(equation: Equation, tree: str, start: int) -> bool:
     """Whether an equation names another device or core; how one is named is a parameter that a local one has too."""
-    return any(part is not None for part in _READER.unflatten(equation.params[tree], equation.invars)[start:])
+    return any(part is not None for part in planted(equation.params[tree], equation.invars)[start:])
 
 
-def _inside(equation: Any, name: str, operands: Sequence[int], found: dict[str, None]) -> list[int]:
+def _inside(equation: Equation, name: str, operands: Sequence[int], found: dict[str, None]) -> list[int]:
     """What the results of one equation depend on."""
     count = len(equation.outvars)
     if name == "cond":
         if operands[0] & DATA:
             found.setdefault(f"a condition on data, which it takes to be 0{_at(equation)}")
-        branches = [_walk(opened(b)[0], operands[1:], found) for b in equation.params["branches"]]
+        branches = [_walk(b, operands[1:], found) for b in equation.params["branches"]]
         return [operands[0] | _any(each) for each in zip(*branches, strict=True)] if count else []
     if name == "while":
         return _while(equation, operands, found)
     if name == "scan":
-        consts, carry = _READER.scan_parts(equation)
-        inner, _ = opened(equation.params["jaxpr"])
-        return _carried(inner, operands, consts, carry, found)
-    bodies = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+        consts, carry = scan_parts(equation)
+        return _carried(equation.params["jaxpr"], operands, consts, carry, found)
+    bodies = list(programs_in(equation))
     if len(bodies) == 1 and len(bodies[0].outvars) == count:
         body, some = bodies[0], _any(operands)
         if name == "run_scoped":
@@ -98,9 +93,9 @@ def _inside(equation: Any, name: str, operands: Sequence[int], found: dict[str, 
     return [0 if _is_reference(v) else reads | _any(operands) for v in equation.outvars]
 
 
-def _while(equation: Any, operands: Sequence[int], found: dict[str, None]) -> list[int]:
+def _while(equation: Equation, operands: Sequence[int], found: dict[str, None]) -> list[int]:
     first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-    test, body = opened(equation.params["cond_jaxpr"])[0], opened(equation.params["body_jaxpr"])[0]
+    test, body = equation.params["cond_jaxpr"], equation.params["body_jaxpr"]
     carried = list(operands[first + second :])
     while True:
         after = _walk(body, [*operands[first : first + second], *carried], found)
@@ -116,7 +111,7 @@ def _while(equation: Any, operands: Sequence[int], found: dict[str, None]) -> li
     return carried
 
 
-def _carried(body: Any, operands: Sequence[int], consts: int, carry: int, found: dict[str, None]) -> list[int]:
+def _carried(body: Program, operands: Sequence[int], consts: int, carry: int, found: dict[str, None]) -> list[int]:
     carried = list(operands[consts : consts + carry])
     while True:
         after = _walk(body, [*operands[:consts], *carried, *operands[consts + carry :]], found)
@@ -126,18 +121,18 @@ def _carried(body: Any, operands: Sequence[int], consts: int, carry: int, found:
         carried = new
 
 
-def flops(jaxpr: Any, programs: int) -> int:
+def flops(body: Program, programs: int) -> int:
     """Multiplications and additions of the matrix products that every program does, in those of bf16: of 8 bits units
     do twice as many in a cycle, of 4 bits four times. Of a condition the branch that does least counts.
 
     programs: of the grid.
     """
-    return programs * _products(opened(jaxpr)[0])
+    return programs * _products(body)
 
 
-def _products(jaxpr: Any) -> int:
+def _products(program: Program) -> int:
     total = 0
-    for equation in jaxpr.eqns:
+    for equation in program.eqns:
         name = equation.primitive.name
         if name == "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]
@@ -145,10 +140,10 @@ def _products(jaxpr: Any) -> int:
             many = 2 * prod(equation.outvars[0].aval.shape) * prod(left[d] for d in contracted)
             total += many * min(16, max(_bits(v.aval.dtype) for v in equation.invars[:2])) // 16
         elif name == "cond":
-            total += min(_products(opened(branch)[0]) for branch in equation.params["branches"])
+            total += min(_products(branch) for branch in equation.params["branches"])
         elif name != "while":
             turns = equation.params["length"] if name == "scan" else 1
-            total += turns * sum(_products(opened(closed)[0]) for _, closed in inner_jaxprs(equation.params))
+            total += turns * sum(map(_products, programs_in(equation)))
     return total
 
 
@@ -159,10 +154,9 @@ def _bits(dtype: Any) -> int:
 
 
 def _is_reference(variable: Any) -> bool:
-    return not is_literal(variable) and "Ref" in type(variable.aval).__name__
+    return isinstance(variable.aval, Memory)
 
 
-def _at(equation: Any) -> str:
-    place = place_of(equation.source_info)
-    line = place.rpartition(":")[2]
+def _at(equation: Equation) -> str:
+    line = str(equation.source).rpartition(":")[2]
     return f" (line {line})" if line.isdigit() else ""

@@ -22,27 +22,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.equations import (
-    Array,
-    Atom,
-    Equation,
-    EquationReader,
-    Kind,
-    Literal,
-    Memory,
-    Number,
-    Primitive,
-    Program,
-    Variable,
-)
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.core.element_types import element_type
@@ -52,6 +38,20 @@ from layoutproof.core.files import lines
 from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
+from layoutproof.ir.program import (
+    Array,
+    Atom,
+    Equation,
+    Kind,
+    Leaf,
+    Literal,
+    Memory,
+    Number,
+    Program,
+    Variable,
+    primitive,
+    view,
+)
 from layoutproof.kernel.kernel import (
     MEMORIES,
     SEMANTICS,
@@ -86,14 +86,6 @@ _NESTED = {
     "work": Work,
 }
 _LEFT_OUT = ("body_reader",)
-
-
-class RecordReader(EquationReader):
-    """A `bodies.interpreter.Reader` for bodies that were recorded: their trees of operands are data, too."""
-
-    def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
-        """The object that a tree makes of leaves."""
-        return _planted(tree, leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +256,7 @@ def _body(data: Any, version: str, kernel: Kernel, begin: Begin) -> Body:
     if "refused" in data:
         return refused_body(str(data["refused"]), kernel)
     around = [_made(Around, one) for one in data.get("around", ())]
-    return read_body(RecordReader(), lambda: _main(data), kernel, version, around, begin)
+    return read_body(lambda: _main(data), kernel, version, around, begin)
 
 
 def _main(data: Any) -> Program:
@@ -290,17 +282,21 @@ def _program(data: Any, kinds: Sequence[Kind], avals: Sequence[Array | Memory], 
         return made
 
     def atom(entry: Any) -> Atom:
-        return variables[entry] if isinstance(entry, int) else Literal(_number(avals[entry[0]], entry[1]))
+        return variables[entry] if isinstance(entry, int) else _literal(avals[entry[0]], entry[1])
 
     invars, constvars = new(data["in"]), new(data.get("const", ()))
     equations = []
-    for primitive, params, operands, results, place, scope in data["eqns"]:
+    for name, params, operands, results, place, scope in data["eqns"]:
         given = tuple(map(atom, operands))
-        known = {name: _parameter(value, kinds, inner) for name, value in params.items()}
-        equations.append(Equation(Primitive(str(primitive)), given, new(results), known, str(place), SCOPES[scope]))
+        known = {key: _parameter(value, kinds, inner) for key, value in params.items()}
+        equations.append(Equation(primitive(str(name)), given, new(results), known, str(place), SCOPES[scope]))
     consts = tuple(_number(avals[k], value) for k, value in data.get("consts", ()))
     outvars = tuple(map(atom, data["out"]))
     return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
+
+
+def _literal(aval: Array | Memory, value: Any) -> Literal:
+    return Literal(_number(aval, value), Array(aval.shape, aval.dtype))
 
 
 def _number(aval: Array | Memory, value: Any) -> Number:
@@ -320,40 +316,7 @@ def _parameter(data: Any, kinds: Sequence[Kind], inner: Sequence[Program]) -> An
         case {"tree": tree}:
             return _parameter(tree, kinds, inner)
         case {"leaf": k}:
-            return _Leaf(int(k))
+            return Leaf(int(k))
         case {"is": kind, **rest}:
-            return _Object(str(kind), {name: _parameter(value, kinds, inner) for name, value in rest.items()})
+            return view(str(kind), {name: _parameter(value, kinds, inner) for name, value in rest.items()})
     raise ValueError(f"a parameter of another form: {shorten(str(data), 40)}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """The place of an operand in a tree."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Object:
-    """An object of JAX in a tree: the name of its class, and its fields."""
-
-    kind: str
-    parts: Mapping[str, Any]
-
-
-def _planted(tree: Any, leaves: Sequence[Any]) -> Any:
-    if isinstance(tree, _Leaf):
-        return leaves[tree.number]
-    if isinstance(tree, tuple):
-        return tuple(_planted(entry, leaves) for entry in tree)
-    if isinstance(tree, _Object) and tree.kind == "slice":
-        return slice(*(_planted(tree.parts[name], leaves) for name in ("start", "stop", "step")))
-    if isinstance(tree, _Object):
-        return _class(tree.kind)(**{name: _planted(value, leaves) for name, value in tree.parts.items()})
-    return tree
-
-
-@cache
-def _class(kind: str) -> type:
-    """A class of this name without anything in it: views are told apart by the names of theirs."""
-    return type(kind, (SimpleNamespace,), {})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.values.kernels import block_of
+from layoutproof.ir.program import Equation, Literal, Program, programs_in
 
 LEAST = 3
 """First, middle, last."""
@@ -49,38 +49,36 @@ def _alike(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] == other[0] and (one[1] % one[0] == 0) == (other[1] % other[0] == 0)
 
 
-def equations_in(jaxpr: Any) -> Iterator[Any]:
-    """The equations of a jaxpr, each before those of the jaxprs inside of it."""
-    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+def equations_in(program: Program) -> Iterator[Equation]:
+    """The equations of a program, each before those of the programs inside of it."""
+    for equation in program.eqns:
         yield equation
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from equations_in(inner)
+        for inner in programs_in(equation):
+            yield from equations_in(inner)
 
 
-def kinds_in(jaxpr: Any) -> list[Kinds]:
-    """The kernels and the loops of a jaxpr, in order, with those inside of others."""
+def kinds_in(program: Program) -> list[Kinds]:
+    """The kernels and the loops of a program, in order, with those inside of others."""
     found = []
-    for equation in equations_in(jaxpr):
+    for equation in equations_in(program):
         if equation.primitive.name == "pallas_call":
-            mapping = equation.params["grid_mapping"]
+            grid = equation.params["grid_mapping"]
             operands = tuple(
-                tuple((block_of(b)[1], int(n)) for b, n in zip(m.block_shape, m.array_aval.shape, strict=True))
-                for m in mapping.block_mappings
+                tuple((extent, int(n)) for (_, extent, _), n in zip(w.block, w.aval.shape, strict=True))
+                for w in grid.windows
             )
-            found.append(Kinds(tuple(n if isinstance(n, int) else -1 for n in mapping.grid), operands))
+            found.append(Kinds(tuple(n if isinstance(n, int) else -1 for n in grid.extents), operands))
         elif equation.primitive.name == "scan":
             found.append(Kinds((int(equation.params["length"]),)))
     return found
 
 
-def _constants(jaxpr: Any) -> set[float]:
+def _constants(program: Program) -> set[float]:
     """The numbers that a program states, and the extents of what it makes."""
     found: set[float] = set()
-    for equation in equations_in(jaxpr):
+    for equation in equations_in(program):
         found.update(n for v in equation.outvars for n in getattr(v.aval, "shape", ()) if isinstance(n, int))
-        literals = (v.val for v in equation.invars if hasattr(v, "val"))
+        literals = (v.val for v in equation.invars if isinstance(v, Literal))
         found.update(float(x) for x in literals if getattr(x, "shape", ()) == () and _is_number(x))
     return found
 
@@ -96,12 +94,12 @@ def _states(constants: set[float], extent: int) -> bool:
 
 
 def smallest(
-    shapes: Sequence[tuple[int, ...]], fixed: set[int], traced: Callable[[list[tuple[int, ...]]], Sequence[Any]]
+    shapes: Sequence[tuple[int, ...]], fixed: set[int], traced: Callable[[list[tuple[int, ...]]], Sequence[Program]]
 ) -> tuple[list[tuple[int, ...]], str]:
     """(The shapes, why they are the given ones), found by replacing one extent after the other by smaller ones.
 
-    fixed: extents that stay.  traced: the jaxprs of the function and of its reference at some shapes; LayoutError where
-    there are none, or they do not fit.
+    fixed: extents that stay.  traced: the programs of the function and of its reference at some shapes; LayoutError
+    where there are none, or they do not fit.
     """
     given = kinds_in(traced(list(shapes))[0])
     if not given:
@@ -112,13 +110,13 @@ def smallest(
         for size in _sizes(extent, blocks):
             trial = {**chosen, extent: size}
             try:
-                jaxprs = traced(_at(shapes, trial))
+                programs = traced(_at(shapes, trial))
             except LayoutError:
                 continue
-            found = kinds_in(jaxprs[0])
+            found = kinds_in(programs[0])
             if len(found) != len(given) or not all(a.kept(b) for a, b in zip(given, found, strict=True)):
                 continue
-            stated = set.union(*map(_constants, jaxprs))
+            stated = set.union(*map(_constants, programs))
             if not any(_states(stated, n) for n in trial if n not in trial.values()):
                 chosen = trial
                 break

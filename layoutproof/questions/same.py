@@ -10,6 +10,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
+from layoutproof.ir.program import Program
 from layoutproof.questions.reduced import equations_in, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
@@ -95,7 +96,6 @@ def _answered(plan: Plan, tick: Tick) -> Same:
 def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
     """What relations say for all sizes; where they show a difference, the smallest ones that have one, walked over."""
     from layoutproof.core.expression import parse_condition
-    from layoutproof.pallas.from_jax.bodies import JaxReader
     from layoutproof.values.relations.decide import related
     from layoutproof.values.stability import sums_in
 
@@ -104,8 +104,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
     if stray:
         raise LayoutError(f"a condition speaks of {stray[0]}; the sizes are {', '.join(plan.sizes)}")
     tick("relations")
-    reader = JaxReader()
-    said = related(pair.jaxprs, pair.arrays, reader, plan.outputs, plan.sizes, held)
+    said = related(pair.programs, pair.arrays, plan.outputs, plan.sizes, held)
     if said.same is None:
         why = f"relations, which alone speak of all sizes, do not decide it: {said.reason}"
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
@@ -123,7 +122,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
     rests = for_all_sizes(plan, pair, said.grids)
     if isinstance(rests, str):
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, rests))
-    sums = sums_in(reader, pair.jaxprs[0].jaxpr)
+    sums = sums_in(pair.programs[0])
     found = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums)
     return replace(whole, comparison=found, premises=rests)
 
@@ -132,7 +131,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, tick: Tick) -> Same:
     """What comes of the plan at the smallest sizes that keep every kind of program; `whole` has the premises."""
     tick("smaller sizes")
     fixed = {n for i in plan.arrays if i.value is not None for n in i.shape}
-    shapes, why = smallest(plan.shapes, fixed, lambda shapes: traced(plan.at(shapes)).jaxprs)
+    shapes, why = smallest(plan.shapes, fixed, lambda shapes: traced(plan.at(shapes)).programs)
     pair = traced(plan.at(shapes))
     # what holds at the given sizes and not at these is about sizes that the code is not written for
     there = () if why else premises(plan, pair)
@@ -149,13 +148,11 @@ def _at_smaller_sizes(whole: Same, plan: Plan, tick: Tick) -> Same:
 
 def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
     """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
-    from layoutproof.pallas.from_jax.bodies import JaxReader
-
-    compared = [a for t in pair.jaxprs for a in t.out_avals]
+    compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
         return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
     elements = sum(prod(i.shape) for i in pair.arrays) + sum(prod(a.shape) for a in compared)
-    most, place = max(map(_largest, pair.jaxprs), key=itemgetter(0))
+    most, place = max(map(_largest, pair.programs), key=itemgetter(0))
     too_large = SMALL
     if elements > MOST_ELEMENTS:
         too_large = TooLarge(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
@@ -163,19 +160,17 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
         too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
     try:
         return compare(
-            pair.jaxprs, pair.arrays, JaxReader(), plan.points, pair.outputs, tick, plan.relations, too_large
+            pair.programs, pair.arrays, plan.points, pair.outputs, tick, plan.relations, too_large
         )  # fmt: skip
     except MemoryError:
         return Comparison(Verdict.UNKNOWN, f"memory ran out: the largest array has {most:,} elements; {OFFER}", place)
 
 
-def _largest(jaxpr: Any) -> tuple[int, str]:
-    """(Elements of the largest array that a jaxpr makes, kernels' and loops' bodies included, its place)."""
-    from layoutproof.pallas.from_jax.bodies import JaxReader
-
+def _largest(program: Program) -> tuple[int, str]:
+    """(Elements of the largest array that a program makes, kernels' and loops' bodies included, its place)."""
     most, where = 0, None
-    for equation in equations_in(jaxpr):
+    for equation in equations_in(program):
         size = max((prod(getattr(v.aval, "shape", ())) for v in equation.outvars), default=0)
         if size > most:
             most, where = size, equation
-    return most, "" if where is None else str(JaxReader().place_of(where) or "")
+    return most, "" if where is None else str(where.source)

@@ -1,8 +1,8 @@
 """What `lp.same` compares, as a plan: frozen data, whole before anything is asked; and the same, traced.
 
 A plan says which two functions, of which arrays, given or drawn, at which sizes, and under which assumptions. A pair is
-what JAX makes of it at some sizes: two jaxprs of one list of arrays. For gradients these are other functions, and have
-the cotangents as further arrays; from there on nobody knows the difference.
+what JAX makes of it at some sizes: two programs of one list of arrays. For gradients these are other functions, and
+have the cotangents as further arrays; from there on nobody knows the difference.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import symbols_of
+from layoutproof.ir.program import Program
 from layoutproof.values.compare import Input
 from layoutproof.values.elementwise import kind_of
 
@@ -68,14 +69,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pair:
-    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
+    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  programs: its, the reference's.
 
     outputs: positions of those that are compared, None for all.
     """
 
     arrays: tuple[Input, ...]
     call: Call
-    jaxprs: tuple[Any, Any]
+    programs: tuple[Program, Program]
     outputs: tuple[int, ...] | None
 
     def structs(self) -> list[Any]:
@@ -155,13 +156,13 @@ def planned(
 
 
 def traced(plan: Plan) -> Pair:
-    """The two functions of a plan as jaxprs. LayoutError where they cannot be traced, or their outputs do not fit."""
-    jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
-    _alike(jaxprs, plan.names, plan.outputs)
+    """The two functions of a plan as programs. LayoutError where they cannot be traced, or their outputs do not fit."""
+    programs = _programs(plan, plan.calls, plan.arrays)
+    _alike(programs, plan.names, plan.outputs)
     if not plan.gradient:
-        return Pair(plan.arrays, plan.calls[0], jaxprs, plan.outputs)
-    arrays, calls = _gradients(plan, jaxprs[1])
-    return Pair(arrays, calls[0], _jaxprs(plan, calls, arrays), None)
+        return Pair(plan.arrays, plan.calls[0], programs, plan.outputs)
+    arrays, calls = _gradients(plan, programs[1])
+    return Pair(arrays, calls[0], _programs(plan, calls, arrays), None)
 
 
 def _structs(arrays: Sequence[Input]) -> list[Any]:
@@ -170,23 +171,24 @@ def _structs(arrays: Sequence[Input]) -> list[Any]:
     return [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
 
 
-def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
+def _programs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Program, Program]:
+    from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
     found, chip = [], device(plan.target or "")
     for call, name in zip(calls, plan.names, strict=True):
         try:
-            found.append(traced(call, _structs(arrays), None, **chip)[0])
+            found.append(program_of(traced(call, _structs(arrays), None, **chip)[0]))
         except LayoutError as error:
             raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
     return found[0], found[1]
 
 
-def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+def _alike(programs: Sequence[Program], names: Sequence[str], outputs: Sequence[int] | None) -> None:
     """Raises LayoutError where the outputs cannot be compared."""
-    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in jaxprs)
-    kinds = [[a.dtype for a in t.out_avals] for t in jaxprs]
+    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in programs)
+    kinds = [[a.dtype for a in t.out_avals] for t in programs]
     if outputs is not None:
         most = min(len(ours), len(theirs))
         odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.result import Verdict
+from layoutproof.ir.program import Program
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
@@ -137,7 +138,7 @@ class _Field:
     defined: bool = True
 
 
-Sides = tuple[Any, Any]
+Sides = tuple[Program, Program]
 
 
 @dataclass(frozen=True)
@@ -154,37 +155,36 @@ SMALL = TooLarge()
 def compare(
     sides: Sides,
     inputs: Sequence[Input],
-    reader: Any,
     points: int = 3,
     outputs: Sequence[int] | None = None,
     tick: Callable[[str], None] = lambda what: None,
     relations: bool = True,
     too_large: TooLarge = SMALL,
 ) -> Comparison:
-    """Whether two jaxprs of the same inputs give the same outputs.
+    """Whether two programs of the same inputs give the same outputs.
 
-    sides: the one that is asked about, and its reference.  reader: of jaxprs, as of `bodies.interpreter.Reader`.
+    sides: the one that is asked about, and its reference.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.  relations: whether
     these are asked first.  too_large: why nothing is walked over, so that what relations do not decide is unknown.
     """
-    reader = Prepared(reader, lambda grid, ids: tick(f"program {ids} of {grid}"))
+    prepared = Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
     for i in inputs:
         if i.span is not None and i.span[0] > i.span[1]:
             return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
     if relations:
         tick("relations")
-    said = related(sides, inputs, reader, outputs) if relations else Related(None)
+    said = related(sides, inputs, outputs) if relations else Related(None)
     if said.same is None:
         if too_large.why:
             why = f"; relations, which have no such bound, do not decide it: {said.reason}" if said.reason else ""
             return Comparison(Verdict.UNKNOWN, f"{too_large.why}; {OFFER}{why}", too_large.place)
-        return _sampled(sides, inputs, reader, points, outputs, tick)
+        return _sampled(sides, inputs, prepared, points, outputs, tick)
     size = sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals)
     notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
     if said.same:
         inside = ordered = False
         if size <= CONFIRMED and not too_large.why:
-            beside = _sampled(sides, inputs, reader, points, outputs, tick)
+            beside = _sampled(sides, inputs, prepared, points, outputs, tick)
             if beside.verdict is Verdict.REFUTED:
                 return replace(
                     beside, verdict=Verdict.UNKNOWN, differs=None,
@@ -192,13 +192,13 @@ def compare(
                 )  # fmt: skip
             inside, ordered = beside.inside, beside.ordered
         return Comparison(
-            Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(reader, sides[0].jaxpr), inside=inside,
+            Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums_in(sides[0]), inside=inside,
             ordered=ordered,
         )  # fmt: skip
     at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
     words = f"output {said.output}{at}: {said.operands}"
     if size <= WITNESSED and not too_large.why:
-        beside = _sampled(sides, inputs, reader, points, outputs, tick, hint=False)
+        beside = _sampled(sides, inputs, prepared, points, outputs, tick, hint=False)
         if beside.verdict is Verdict.SAMPLED:
             return replace(
                 beside, verdict=Verdict.UNKNOWN, operands=words,
@@ -212,12 +212,12 @@ def compare(
 
 
 def _sampled(
-    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None], hint: bool = True,
 ) -> Comparison:  # fmt: skip
     """What points say. hint: whether it is looked for where they differ, which takes many walks."""
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
-    found = _compare(sides, inputs, reader, points, outputs, tick, hint)
+    found = _compare(sides, inputs, prepared, points, outputs, tick, hint)
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
@@ -238,7 +238,7 @@ def _sampled(
     for draw, spans in enumerate(draws):
         rng = np.random.default_rng((17, draw))
         chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
-        again = _compare(sides, chosen, reader, points, outputs, tick, hint)
+        again = _compare(sides, chosen, prepared, points, outputs, tick, hint)
         again = replace(again, drawn=said, inside=False, ordered=False)
         if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
             # they are places, and nobody says that every number of their type is one
@@ -269,12 +269,12 @@ def _given(i: Input, rng: np.random.Generator, span: tuple[int, int]) -> Input:
 
 
 def _compare(
-    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None], hint: bool,
 ) -> Comparison:  # fmt: skip
-    said = _at_points(sides, inputs, reader, points, outputs, tick)
+    said = _at_points(sides, inputs, prepared, points, outputs, tick)
     tick("float64")
-    shown = _on_floats(sides, inputs, reader, outputs)
+    shown = _on_floats(sides, inputs, prepared, outputs)
     axioms = tuple(sorted(said.axioms))
     if shown.outside:
         return Comparison(Verdict.REFUTED, shown.outside, shown.place)
@@ -297,7 +297,7 @@ def _compare(
             tick("what reaches the element")
             return Comparison(
                 Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms,
-                hint=_hint(sides, inputs, reader, outputs, shown.first) if hint else "",
+                hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
             )  # fmt: skip
         why = (
             shown.reason
@@ -349,11 +349,11 @@ def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
 
 
 def _run(
-    numbers: Any, jaxpr: Any, values: Sequence[Any], reader: Any, outputs: Sequence[int] | None,
+    numbers: Any, jaxpr: Any, values: Sequence[Any], prepared: Prepared, outputs: Sequence[int] | None,
     said: _Field | None = None,
 ) -> list[Any]:  # fmt: skip
     """The outputs. said: is told of exponentials, sums and places."""
-    walk = Walk(numbers, reader, None if said is None else said.audit)
+    walk = Walk(numbers, prepared, None if said is None else said.audit)
     with np.errstate(all="ignore"):
         found = [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
     if said is not None:
@@ -363,7 +363,7 @@ def _run(
 
 
 def _at_points(
-    sides: Sides, inputs: Sequence[Input], reader: Any, points: int, outputs: Sequence[int] | None,
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None],
 ) -> _Field:  # fmt: skip
     levels, seed, done = 1, 0, 0
@@ -377,8 +377,8 @@ def _at_points(
         try:
             numbers = Points(seed, levels)
             values = _values(numbers, inputs)
-            ours = _run(numbers, sides[0], values, reader, outputs, found)
-            theirs = _run(numbers, sides[1], values, reader, outputs)
+            ours = _run(numbers, sides[0], values, prepared, outputs, found)
+            theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
         except Levels:
             if levels == LONGEST:
@@ -427,13 +427,13 @@ class _Shown:
     place: str = ""
 
 
-def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[int] | None) -> _Shown:
+def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None) -> _Shown:
     found = _Shown()
     for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
         numbers = Floats(1, scale, sign)
         try:
             values = _values(numbers, inputs)
-            ours, theirs = (_run(numbers, side, values, reader, outputs) for side in sides)
+            ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
             return found
@@ -448,7 +448,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequ
                     # near to what rounding the numbers of the code may make
                     moved = Floats(1, scale, sign, shifted=True)
                     values = _values(moved, inputs)
-                    near = [_run(moved, side, values, reader, outputs)[k].array for side in sides]
+                    near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
             if found.clear is None and scale == 1.0:
@@ -456,7 +456,9 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequ
     return found
 
 
-def _hint(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[int] | None, witness: Witness) -> str:
+def _hint(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, witness: Witness
+) -> str:
     """Which part of an input reaches the element on one side alone, in words; nothing where none was found."""
     if not (np.isfinite(witness.ours) and np.isfinite(witness.theirs)):
         return ""
@@ -464,7 +466,7 @@ def _hint(sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[
     output = witness.output if outputs is None else list(outputs).index(witness.output)
 
     def element(values: Sequence[Any]) -> tuple[float, float]:
-        ours, theirs = (_run(numbers, side, values, reader, outputs)[output].array[witness.index] for side in sides)
+        ours, theirs = (_run(numbers, side, values, prepared, outputs)[output].array[witness.index] for side in sides)
         return float(ours), float(theirs)
 
     found = one_sided(element, _values(numbers, inputs))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import scan_parts
 from layoutproof.values.known import Known, combined, moved
 
 
@@ -45,7 +46,7 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     p = equation.params
-    consts, carry = on.reader.scan_parts(equation)
+    consts, carry = scan_parts(equation)
     fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
     length = int(p["length"])
     stacked: list[list[Any]] = []

@@ -53,22 +53,6 @@ class _Window:
     memory: Memory | None = None
 
 
-def block_of(entry: Any) -> tuple[str, int, int]:
-    """(kind, extent, padding below) of a block's dimension."""
-    kind = type(entry).__name__
-    if entry is None or kind == "Squeezed":
-        return "squeezed", 1, 0
-    if isinstance(entry, int):
-        return "blocked", int(entry), 0
-    if kind == "Blocked":
-        return "blocked", int(entry.block_size), 0
-    if kind == "Element":
-        return "element", int(entry.block_size), int((entry.padding or (0, 0))[0])
-    if kind == "BoundedSlice":
-        return "bounded", int(entry.block_size), 0
-    return kind, 1, 0
-
-
 def _starts(
     on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any], known: tuple[bytes, ...] | None
 ) -> tuple[tuple[int, int], ...]:
@@ -76,22 +60,21 @@ def _starts(
 
     known: what is in the tables, None where that is data. What it gives is the same at every point.
     """
-    inner, _ = on.reader.opened(block.index_map_jaxpr)
+    inner = block.index_map
     names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
     if any(v in names and names[v].changed for e in inner.eqns for v in e.invars if not hasattr(v, "val")):
         # blocks are fetched ahead: nobody says whether the index map reads the table before or after
         raise on.refuse("an index map that reads a table which the body writes to")
-    key = id(block), ids, known
-    if known is None or key not in on.reader.starts:
+    key = block, ids, known
+    if known is None or key not in on.prepared.starts:
         before, on.inside = on.inside, True
         found = _computed(on, block, ids, tables)
         inside, on.inside = on.inside, before and on.inside
         if known is None:
             return found
-        # with the block itself, so that its identity stays its own
-        on.reader.starts[key] = found, inside, block
+        on.prepared.starts[key] = found, inside
     starts: tuple[tuple[int, int], ...]
-    starts, inside, _ = on.reader.starts[key]
+    starts, inside = on.prepared.starts[key]
     on.inside = on.inside and inside
     return starts
 
@@ -104,13 +87,11 @@ def _contents(tables: Sequence[Memory]) -> tuple[bytes, ...] | None:
 
 
 def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    inner, _ = on.reader.opened(block.index_map_jaxpr)
     given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
-    found = on.run(block.index_map_jaxpr, given[: len(inner.invars)])
+    found = on.run(block.index_map, given[: len(block.index_map.invars)])
     numbers = iter(numbers_of(on, found, "an index map"))
     result = []
-    for entry in block.block_shape:
-        kind, extent, low = block_of(entry)
+    for kind, extent, low in block.block:
         at = next(numbers)
         if kind == "blocked":
             result.append((at * extent, extent))
@@ -127,8 +108,8 @@ def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) ->
 
 def _seen(block: Any, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
     """Whether a block has an element in its array, in every dimension; a window of elements lies there as a whole."""
-    for entry, (first, extent), n in zip(block.block_shape, starts, shape, strict=True):
-        whole = block_of(entry)[0] not in ("blocked", "squeezed")
+    for (kind, _, _), (first, extent), n in zip(block.block, starts, shape, strict=True):
+        whole = kind not in ("blocked", "squeezed")
         if (first < 0 or first + extent > n) if whole else not -extent < first < n:
             return False
     return True
@@ -145,12 +126,12 @@ def _inside(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tu
 
 
 def _extents(block: Any) -> tuple[int, ...]:
-    return tuple(block_of(entry)[1] for entry in block.block_shape)
+    return tuple(extent for _, extent, _ in block.block)
 
 
 def _shown(block: Any) -> tuple[int, ...]:
     """The shape in which the body sees a block."""
-    return tuple(extent for kind, extent, _ in map(block_of, block.block_shape) if kind != "squeezed")
+    return tuple(extent for kind, extent, _ in block.block if kind != "squeezed")
 
 
 def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> Memory:
@@ -197,37 +178,34 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         or "triton" in type(params.get("compiler_params")).__module__
     ):
         raise on.refuse("a kernel for a GPU")
-    bounds = mapping.num_dynamic_grid_bounds
+    bounds = mapping.dynamic
     dynamic = iter(numbers_of(on, operands[:bounds], "the extent of a grid"))
-    grid = tuple(n if type(n) is int else next(dynamic) for n in mapping.grid)
+    grid = tuple(n if type(n) is int else next(dynamic) for n in mapping.extents)
     if prod(grid) > MOST_PROGRAMS:
         raise on.refuse(f"a grid of {prod(grid):,} programs, more than {MOST_PROGRAMS:,}; {OFFER}")
     given = operands[bounds:]
     dtypes = [v.aval.dtype for v in equation.invars[bounds:]]
-    count = mapping.num_index_operands
+    count = mapping.tables
     tables = [Memory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(zip(given[:count], dtypes, strict=False))]
     inputs = [Memory(v, d, f"args[{k}]") for k, (v, d) in enumerate(zip(given[count:], dtypes[count:], strict=True))]
     aliases = {int(b): int(a) - count for a, b in params.get("input_output_aliases") or ()}
-    blocks = list(mapping.block_mappings)
     windows = []
-    for k, block in enumerate(blocks):
-        output = k >= mapping.num_inputs
+    for k, block in enumerate(mapping.windows):
+        output = k >= mapping.inputs
         if not output:
             whole = inputs[k]
-        elif aliases.get(k - mapping.num_inputs, -1) >= 0:
-            whole = inputs[aliases[k - mapping.num_inputs]]
+        elif aliases.get(k - mapping.inputs, -1) >= 0:
+            whole = inputs[aliases[k - mapping.inputs]]
         else:
-            aval = block.array_aval
-            dtype = aval.dtype
-            whole = Memory(unwritten(on, aval.shape, dtype), dtype, f"outputs[{k - mapping.num_inputs}]")
-        memory = on.reader.memory_of(getattr(block, "transformed_block_aval", block.block_aval))
-        windows.append(_Window(whole, block, output, memory not in ("any", "hbm"), _extents(block), _shown(block)))
-    scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch_avals)]
-    counted = tuple(k for k in range(len(grid)) if k not in tuple(getattr(mapping, "vmapped_dims", ()) or ()))
+            dtype = block.aval.dtype
+            whole = Memory(unwritten(on, block.aval.shape, dtype), dtype, f"outputs[{k - mapping.inputs}]")
+        windowed = block.memory not in ("any", "hbm")
+        windows.append(_Window(whole, block, output, windowed, _extents(block), _shown(block)))
+    scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch)]
     before, held, known = on.programs, [t.value for t in tables], _contents(tables)
     for ids in product(*(range(n) for n in grid)):
-        on.programs = Programs(grid, ids, counted)
-        on.reader.tick(grid, ids)
+        on.programs = Programs(grid, ids, mapping.counted)
+        on.prepared.tick(grid, ids)
         refs: list[Any] = []
         if any(t.value is not h for t, h in zip(tables, held, strict=True)):
             held, known = [t.value for t in tables], _contents(tables)

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.bodies.memory import named
+from layoutproof.core.element_types import element_type
+from layoutproof.ir.program import Bitcast, Indexed, Reshaped, Span, Transformed, Transposed, planted
 from layoutproof.values.known import Known, combined, data_of, moved
 from layoutproof.values.refusals import OutOfBounds
 
@@ -92,10 +95,9 @@ class Copy:
 def fresh(on: Any, aval: Any, name: str = "") -> Any:
     """Memory that nobody wrote."""
     shape = tuple(int(n) for n in aval.shape)
-    dtype = getattr(aval, "dtype", None)
-    if on.reader.memory_of(aval) == "semaphore":
+    if aval.memory == "semaphore":
         return Semaphore(shape)
-    return Memory(unwritten(on, shape, dtype), dtype, name)
+    return Memory(unwritten(on, shape, aval.dtype), aval.dtype, name)
 
 
 def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
@@ -112,9 +114,8 @@ def view_of(on: Any, value: Any) -> View:
         return value
     if isinstance(value, Memory | Semaphore):
         return View(value, None, value.shape)
-    inner = getattr(value, "ref", None)
-    if inner is not None:
-        return through(on, view_of(on, inner), getattr(value, "transforms", ()))
+    if isinstance(value, Transformed):
+        return through(on, view_of(on, value.ref), value.transforms)
     raise on.refuse(f"an address that is no reference but {type(value).__name__}")
 
 
@@ -148,23 +149,22 @@ def _index(on: Any, entry: Any) -> Any:
 
 
 def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
-    """A view through more transforms, as JAX stores them. clip: places outside become -1, for masked accesses."""
-    for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
+    """A view through more transforms. clip: places outside become -1, for masked accesses."""
+    for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is None:
             continue
-        kind = type(transform).__name__
-        if hasattr(transform, "indices"):
+        if isinstance(transform, Indexed):
             view = _indexed(on, view, transform.indices, clip)
-        elif "eshape" in kind:
+        elif isinstance(transform, Reshaped):
             shape = tuple(int(n) for n in transform.shape)
             view = View(view.memory, _places(view).reshape(shape), shape)
-        elif "ranspose" in kind:
+        elif isinstance(transform, Transposed):
             turned = np.transpose(_places(view), tuple(transform.permutation))
             view = View(view.memory, turned, turned.shape)
-        elif "itcast" in kind and on.reader.element_type(transform.dtype) == on.reader.element_type(view.memory.dtype):
+        elif isinstance(transform, Bitcast) and element_type(transform.dtype) == element_type(view.memory.dtype):
             pass
         else:
-            raise on.refuse(f"a view through {kind}")
+            raise on.refuse(f"a view through {named(transform)}")
     return view
 
 
@@ -173,8 +173,8 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
     whole = True
     arrays = False
     for entry, extent in zip(indices, view.shape, strict=True):
-        if hasattr(entry, "start") and hasattr(entry, "size"):
-            start, size, stride = _index(on, entry.start), _index(on, entry.size), int(getattr(entry, "stride", 1) or 1)
+        if isinstance(entry, Span):
+            start, size, stride = _index(on, entry.start), _index(on, entry.size), int(entry.stride or 1)
             last = start + (size - 1) * stride
             outside = bool(size) and (start < 0 or last >= extent)
             if outside and not clip:
@@ -272,23 +272,23 @@ def _meet(a: View, b: View) -> bool:
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    view = through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:]))
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     touched(on, view, False)
     return [load(on, view)]
 
 
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
-    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
-    before = load(on, view) if type(equation.outvars[0]).__name__ != "DropVar" else value
+    before = load(on, view) if on.is_used(equation.outvars[0]) else value
     store(on, view, value)
     return [before]
 
 
 def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
-    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
     store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
     return []
@@ -303,7 +303,7 @@ def _mask(on: Any, mask: Any, view: View) -> Array | None:
 
 
 def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, False)
     held = _mask(on, mask, view)
@@ -319,7 +319,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, True)
     held = _mask(on, mask, view)
@@ -327,14 +327,14 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if held is not None and (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     before = value
-    if type(equation.outvars[0]).__name__ != "DropVar":
+    if on.is_used(equation.outvars[0]):
         before = view.memory.taken(on.numbers, np.maximum(at, 0))
     store(on, view, value, held)
     return [before]
 
 
 def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    parts = on.reader.unflatten(equation.params["tree"], operands)
+    parts = planted(equation.params["tree"], operands)
     source, target, semaphore, _, device = parts
     if device is not None:
         raise on.refuse("a copy to another device")
@@ -352,7 +352,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    source, target, semaphore, _, device = on.reader.unflatten(equation.params["tree"], operands)
+    source, target, semaphore, _, device = planted(equation.params["tree"], operands)
     if device is not None:
         raise on.refuse("a copy to another device")
     counter = view_of(on, semaphore)
@@ -387,8 +387,7 @@ def land(on: Any, copy: Copy) -> None:
 
 def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
-    inner, _ = on.reader.opened(jaxpr)
-    made = [fresh(on, v.aval) for v in inner.invars]
+    made = [fresh(on, v.aval) for v in jaxpr.invars]
     found = list(on.run(jaxpr, [*operands, *made]))
     if any(part in made for c in on.flying for part in (c.source.memory, c.target.memory, c.slot[0])):
         on.ordered = False

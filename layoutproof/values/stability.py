@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
-from types import SimpleNamespace
 from typing import Any
+
+from layoutproof.ir.program import Program, programs_in, scan_parts
 
 PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
 """What a carried sum may pass through between its addition and where it is kept."""
@@ -59,7 +60,7 @@ class Audit:
 
     exponents: dict[tuple[str, int], tuple[bool, bool, bool]] = field(default_factory=dict)
     sums: dict[tuple[str, Any, bool], int] = field(default_factory=dict)
-    _bodies: dict[int, tuple[Any, tuple[tuple[str, Any, int], ...]]] = field(default_factory=dict)
+    _bodies: dict[Program, tuple[tuple[str, Any, int], ...]] = field(default_factory=dict)
 
     def exponent(self, on: Any, argument: Any) -> None:
         """The argument of an exponential that is computed now."""
@@ -68,12 +69,11 @@ class Audit:
         before = self.exponents.get(key, (True, False, False))
         self.exponents[key] = before[0] and bounded, before[1] or beside, before[2] or plain
 
-    def body(self, on: Any, jaxpr: Any) -> None:
-        """A jaxpr that was walked."""
-        if id(jaxpr) not in self._bodies:
-            # with the jaxpr itself, so that its identity stays its own
-            self._bodies[id(jaxpr)] = jaxpr, tuple(_sums(on.reader, jaxpr))
-        for place, dtype, terms in self._bodies[id(jaxpr)][1]:
+    def body(self, program: Program) -> None:
+        """A program that was walked."""
+        if program not in self._bodies:
+            self._bodies[program] = tuple(_sums(program))
+        for place, dtype, terms in self._bodies[program]:
             key = place, dtype, terms == 0
             self.sums[key] = max(self.sums.get(key, 0), terms)
 
@@ -94,16 +94,14 @@ class Audit:
         return tuple(exponents), tuple(sums)
 
 
-def sums_in(reader: Any, jaxpr: Any) -> tuple[Sum, ...]:
-    """The sums of a jaxpr and of those inside it, without a walk: those of a number of terms that is known."""
-    audit, on, todo = Audit(), SimpleNamespace(reader=reader), [jaxpr]
+def sums_in(program: Program) -> tuple[Sum, ...]:
+    """The sums of a program and of those inside it, without a walk: those of a number of terms that is known."""
+    audit, todo = Audit(), [program]
     while todo:
-        inner, _ = reader.opened(todo.pop())
-        audit.body(on, inner)
+        inner = todo.pop()
+        audit.body(inner)
         for equation in inner.eqns:
-            for value in equation.params.values():
-                several = value if isinstance(value, tuple | list) else (value,)
-                todo += [v for v in several if hasattr(v, "eqns") or hasattr(getattr(v, "jaxpr", None), "eqns")]
+            todo += programs_in(equation)
     return tuple(s for s in audit.found()[1] if isinstance(s.terms, int))
 
 
@@ -119,11 +117,11 @@ def _is_float(aval: Any) -> bool:
     return kind_of(getattr(aval, "dtype", None)) == "f"
 
 
-def _sums(reader: Any, jaxpr: Any) -> Iterator[tuple[str, Any, int]]:
-    """The sums of one jaxpr, those of jaxprs inside apart: (place, dtype, terms)."""
-    made = {v: e for e in jaxpr.eqns for v in e.outvars}
-    for equation in jaxpr.eqns:
-        name, place = equation.primitive.name, str(reader.place_of(equation) or "")
+def _sums(program: Program) -> Iterator[tuple[str, Any, int]]:
+    """The sums of one program, those of programs inside apart: (place, dtype, terms)."""
+    made = {v: e for e in program.eqns for v in e.outvars}
+    for equation in program.eqns:
+        name, place = equation.primitive.name, str(equation.source)
         if name == "reduce_sum" and _is_float(equation.outvars[0].aval):
             shape = equation.invars[0].aval.shape
             yield place, equation.outvars[0].aval.dtype, prod(shape[k] for k in equation.params["axes"])
@@ -137,13 +135,15 @@ def _sums(reader: Any, jaxpr: Any) -> Iterator[tuple[str, Any, int]]:
             yield place, equation.invars[1].aval.dtype, 0
         elif name in STORES:
             reference = equation.invars[0]
-            loads = {v for e in jaxpr.eqns if e.primitive.name in LOADS and e.invars[0] is reference for v in e.outvars}
+            loads = {
+                v for e in program.eqns if e.primitive.name in LOADS and e.invars[0] is reference for v in e.outvars
+            }
             value = equation.invars[1]
             if _is_float(value.aval) and _adds_to(made, value, loads):
                 yield place, value.aval.dtype, 0
         elif name == "scan":
-            inner, _ = reader.opened(equation.params["jaxpr"])
-            consts, carry = reader.scan_parts(equation)
+            inner = equation.params["jaxpr"]
+            consts, carry = scan_parts(equation)
             inside = {v: e for e in inner.eqns for v in e.outvars}
             for before, after in zip(inner.invars[consts : consts + carry], inner.outvars[:carry], strict=True):
                 if not hasattr(after, "val") and _is_float(after.aval) and _adds_to(inside, after, {before}):

@@ -1,4 +1,4 @@
-"""One walk over a jaxpr: every equation is computed on a kind of number, in the order in which it is written.
+"""One walk over a program: every equation is computed on a kind of number, in the order in which it is written.
 
 Integers and truth values that follow from the code alone are known, and computed by NumPy at their own width; so are
 floats of the code. Everything else is data, arrays of the kind of number. The walk takes what JAX's eager evaluation
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from layoutproof.core.errors import failure
+from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
 from layoutproof.values import contractions, control, elementwise, kernels, movement, references
 from layoutproof.values.known import Known, data_of, known_of
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
@@ -52,46 +51,42 @@ Step = tuple[Any, tuple[tuple[Any, Known | None], ...]]
 
 
 class Prepared:
-    """A reader of jaxprs that reads each once, for all walks over them.
+    """Programs made ready, each once, for all walks over them.
 
     starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
     each program that is walked, (the grid, its ids).
     """
 
-    def __init__(self, reader: Any, tick: Callable[[Any, Any], None] = lambda grid, ids: None) -> None:
-        self._reader, self.tick = reader, tick
-        self._plans: dict[int, tuple[Any, tuple[Any, list[Any], tuple[Step, ...]]]] = {}
+    def __init__(self, tick: Callable[[Any, Any], None] = lambda grid, ids: None) -> None:
+        self.tick = tick
+        self._plans: dict[Program, tuple[list[Any], tuple[Step, ...]]] = {}
         self.starts: dict[Any, Any] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def plan(self, jaxpr: Any) -> tuple[Any, list[Any], tuple[Step, ...]]:
-        """(the jaxpr, its constants, the equations whose results somebody looks at, or that touch memory)."""
-        if id(jaxpr) not in self._plans:
-            inner, consts = self._reader.opened(jaxpr)
+    def plan(self, program: Program) -> tuple[list[Any], tuple[Step, ...]]:
+        """(its constants, the equations whose results somebody looks at, or that touch memory)."""
+        if program not in self._plans:
             steps = tuple(
-                (e, tuple((a, known_of(a.val) if hasattr(a, "val") else None) for a in e.invars)) for e in _used(inner)
+                (e, tuple((a, known_of(a.val) if isinstance(a, Literal) else None) for a in e.invars))
+                for e in _used(program)
             )
-            # with the jaxpr itself, so that its identity stays its own
-            self._plans[id(jaxpr)] = jaxpr, (inner, [known_of(c) for c in consts], steps)
-        return self._plans[id(jaxpr)][1]
+            self._plans[program] = [known_of(c) for c in program.consts], steps
+        return self._plans[program]
 
 
-def _used(jaxpr: Any) -> list[Any]:
-    """The equations of a jaxpr whose results somebody looks at, or that touch memory."""
-    wanted = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+def _used(program: Program) -> list[Equation]:
+    """The equations of a program whose results somebody looks at, or that touch memory."""
+    wanted = {v for v in program.outvars if isinstance(v, Variable)}
     found = []
-    for equation in reversed(jaxpr.eqns):
-        touches = any(hasattr(v.aval, "inner_aval") for v in equation.invars if not hasattr(v, "val"))
+    for equation in reversed(program.eqns):
+        touches = any(isinstance(v.aval, Memory) for v in equation.invars)
         if touches or equation.effects or not wanted.isdisjoint(equation.outvars):
             found.append(equation)
-            wanted.update(v for v in equation.invars if not hasattr(v, "val"))
+            wanted.update(v for v in equation.invars if isinstance(v, Variable))
     return found[::-1]
 
 
 class Walk:
-    """The state of one walk. numbers: the kind of number.  reader: as of `bodies.interpreter.Reader`.
+    """The state of one walk. numbers: the kind of number.  prepared: the programs of all walks.
 
     audit: what is told of exponentials and sums, as of `stability.Audit`; None where nobody asks.
     inside: whether so far every block had an element in its array, no masked access left its memory, and no place
@@ -101,24 +96,25 @@ class Walk:
     rests on them.
     """
 
-    def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
+    def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None) -> None:
         self.numbers = numbers
-        self.reader = reader if isinstance(reader, Prepared) else Prepared(reader)
+        self.prepared = prepared
         self.audit = audit
         self.programs: kernels.Programs | None = None
-        self.equation: Any = None
+        self.program: Program | None = None
+        self.equation: Equation | None = None
         self.seen = 0
         self.inside = True
         self.flying: list[references.Copy] = []
         self.ordered = True
         self.defined = True
-        self._around: list[Any] = []
+        self._around: list[Equation | None] = []
 
     def place(self) -> str:
         """`file:line` of the equation that is computed, or of the one that it is in."""
         for equation in (self.equation, *reversed(self._around)):
-            if equation is not None and (found := self.reader.place_of(equation)):
-                return str(found)
+            if equation is not None and (found := str(equation.source)):
+                return found
         return ""
 
     def refuse(self, what: str) -> NotModelled:
@@ -129,9 +125,13 @@ class Walk:
         """A value as data."""
         return data_of(self.numbers, value)
 
-    def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
-        """The results of a jaxpr for some values."""
-        inner, consts, steps = self.reader.plan(jaxpr)
+    def is_used(self, variable: Variable) -> bool:
+        """Whether somebody looks at a result of the equation that is computed."""
+        return self.program is not None and variable in self.program.used
+
+    def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
+        """The results of a program for some values."""
+        consts, steps = self.prepared.plan(inner)
         if len(arguments) == len(inner.invars):
             known, given = consts, list(arguments)
         else:
@@ -139,7 +139,7 @@ class Walk:
             known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
-        around, self.equation = self.equation, self.equation
+        around, outer, self.program = self.equation, self.program, inner
         self._around.append(around)
         for equation, atoms in steps:
             self.equation = equation
@@ -147,10 +147,10 @@ class Walk:
             for variable, result in zip(equation.outvars, self._results(equation, operands), strict=True):
                 values[variable] = result
         if self.audit is not None:
-            self.audit.body(self, inner)
-        self.equation = around
+            self.audit.body(inner)
+        self.equation, self.program = around, outer
         self._around.pop()
-        return [known_of(a.val) if hasattr(a, "val") else values[a] for a in inner.outvars]
+        return [known_of(a.val) if isinstance(a, Literal) else values[a] for a in inner.outvars]
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         self.seen += 1
@@ -161,8 +161,8 @@ class Walk:
         try:
             if rule is not None:
                 return rule(self, equation, operands)
-            if operands and all(isinstance(o, Known) for o in operands):
-                return evaluated(equation, operands)
+            if equation.compute is not None and operands and all(isinstance(o, Known) for o in operands):
+                return evaluated(equation.compute, operands)
         except (NotModelled, OutOfBounds) as refusal:
             refusal.place = refusal.place or self.place()
             raise
@@ -174,17 +174,7 @@ class Walk:
         raise self.refuse(REFUSED.get(name, f"the primitive {name}"))
 
 
-def evaluated(equation: Any, operands: Sequence[Known]) -> list[Any]:
-    """An equation of numbers that are known, computed by JAX itself."""
-    import jax
-
-    primitive, params = equation.primitive, equation.params
-    given = [
-        o.array if hasattr(o.array, "dtype") and not isinstance(o.array, np.ndarray)
-        else jax.numpy.asarray(o.array, v.aval.dtype)
-        for o, v in zip(operands, equation.invars, strict=True)
-    ]  # fmt: skip
-    with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
-        found = primitive.bind(*given, **params)
+def evaluated(compute: Callable[[Sequence[Any]], list[Any]], operands: Sequence[Known]) -> list[Any]:
+    """An equation of numbers that are known, computed where it comes from."""
     sampled = any(o.sampled for o in operands)
-    return [known_of(f, sampled) for f in (found if primitive.multiple_results else [found])]
+    return [known_of(f, sampled) for f in compute([o.array for o in operands])]

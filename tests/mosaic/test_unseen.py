@@ -20,6 +20,7 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from layoutproof.mosaic.unseen import flops, unseen  # noqa: E402
+from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
 
 
 def of_data(n: Any, x: Any, o: Any) -> None:
@@ -117,13 +118,13 @@ def to_another_core(n: Any, x: Any, o: Any) -> None:
 
 
 def body_of(body: Callable[..., None]) -> Any:
-    """The body of a call of two programs, as a jaxpr."""
+    """The body of a call of two programs."""
     spec = pl.BlockSpec((8, 128), lambda i, n: (i, 0))
     grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[spec], out_specs=spec)
     shape = jax.ShapeDtypeStruct((16, 128), "float32")
     call = pl.pallas_call(body, grid_spec=grid, out_shape=shape)
     made = jax.make_jaxpr(call)(jax.ShapeDtypeStruct((4,), "int32"), shape).jaxpr
-    return next(e for e in made.eqns if e.primitive.name == "pallas_call").params["jaxpr"]
+    return program_of(next(e for e in made.eqns if e.primitive.name == "pallas_call").params["jaxpr"])
 
 
 @pytest.mark.parametrize(

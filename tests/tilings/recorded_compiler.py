@@ -16,13 +16,14 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.hardware.tpu_memory import memory
 from layoutproof.mosaic.unseen import flops, unseen
 from layoutproof.pallas.from_jax.adapter import body_of
+from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.pallas.from_jax.sent import call_of
 
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One answer, of the form of `mosaic.compiling.answered`."""
     kernel, site = call_of(request)
-    body = body_of(site.equation.params)
+    body = program_of(body_of(site.equation.params))
     parts = memory(kernel, request["target"])[0].parts
     windows = sum(size for name, size in parts if "buffer" in name)
     scratch = sum(size for name, size in parts if "scratch" in name)

@@ -21,8 +21,9 @@ from layoutproof.core.folding import folded
 from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.pallas.from_jax.adapter import enclosing_extent, enclosing_id, is_literal, opened, runs_whatever
-from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
+from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.from_jax.jaxpr_terms import table_of
+from layoutproof.pallas.from_jax.programs import memory_of
 
 Captured = dict[int | str, tuple[str, Any]]
 
@@ -111,7 +112,6 @@ def _around(
     """
     import jax
 
-    reader = JaxReader()
     tables: dict[str, Table] = {}
 
     def table(value: Any) -> str:
@@ -122,7 +122,7 @@ def _around(
     def of(aval: Any, value: Any) -> Around:
         whole = getattr(aval.dtype, "kind", "") in "iub"
         if hasattr(aval, "inner_aval"):
-            words = whole and reader.memory_of(aval) == "smem"
+            words = whole and memory_of(aval) == "smem"
             return Around("table", table(value)) if words else Around("memory")
         if isinstance(value, Term):
             return Around("number", term=value)

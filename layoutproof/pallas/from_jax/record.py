@@ -12,9 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.ir.program import (
+    Bitcast,
+    Equation,
+    Indexed,
+    Leaf,
+    Literal,
+    Memory,
+    Other,
+    Program,
+    Reshaped,
+    Span,
+    Transformed,
+    Transposed,
+    Variable,
+)
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.from_jax.adapter import opened
-from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
+from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.records import FORM, SCOPES, plain
 
 
@@ -48,7 +62,7 @@ def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
 def _body(traced: TracedBody) -> dict[str, Any]:
     if traced.refused:
         return {"refused": traced.refused}
-    body = _Recorder().of(traced.jaxpr)
+    body = _Recorder().of(traced.program)
     return {**body, "around": [plain(one) for one in traced.around]} if traced.around else body
 
 
@@ -81,20 +95,18 @@ def _short(place: str) -> str:
 
 
 class _Recorder:
-    """One body. Equal types, variables and jaxprs are written once."""
+    """One body. Equal types, variables and programs are written once."""
 
     def __init__(self) -> None:
-        self.reader = JaxReader()
         self.types: dict[tuple[str, str, int], int] = {}
         self.avals: dict[tuple[tuple[int, ...], int, str], int] = {}
         self.jaxprs: list[dict[str, Any]] = []
-        # with the object, so that no other takes its identity
-        self.known: dict[int, tuple[int, Any]] = {}
+        self.known: dict[Program, int] = {}
         self.places: dict[str, str] = {}
 
-    def of(self, jaxpr: Any) -> dict[str, Any]:
+    def of(self, program: Program) -> dict[str, Any]:
         """The body as data."""
-        self.number(jaxpr)
+        self.number(program)
         return {"types": list(self.types), "avals": list(self.avals), "jaxprs": self.jaxprs}
 
     def type(self, dtype: Any) -> int:
@@ -105,30 +117,29 @@ class _Recorder:
     def aval(self, aval: Any) -> int:
         """The number of what is known of a variable."""
         shape = tuple(int(n) for n in getattr(aval, "shape", ()))
-        memory = self.reader.memory_of(aval) if hasattr(aval, "memory_space") else ""
+        memory = aval.memory if isinstance(aval, Memory) else ""
         key = (shape, self.type(getattr(aval, "dtype", "float32")), memory)
         return self.avals.setdefault(key, len(self.avals))
 
-    def number(self, jaxpr: Any) -> int:
-        """The number of a jaxpr, which is written now if it was not."""
-        if id(jaxpr) in self.known:
-            return self.known[id(jaxpr)][0]
-        inner, consts = opened(jaxpr)
-        variables: dict[Any, int] = {}
+    def number(self, program: Program) -> int:
+        """The number of a program, which is written now if it was not."""
+        if program in self.known:
+            return self.known[program]
+        variables: dict[Variable, int] = {}
 
-        def new(made: Sequence[Any]) -> list[int]:
+        def new(made: Sequence[Variable]) -> list[int]:
             for variable in made:
                 variables[variable] = len(variables)
             return [self.aval(v.aval) for v in made]
 
         def atom(given: Any) -> Any:
-            return [self.aval(given.aval), _number(given.val)] if hasattr(given, "val") else variables[given]
+            return [self.aval(given.aval), _number(given.val)] if isinstance(given, Literal) else variables[given]
 
-        data: dict[str, Any] = {"in": new(inner.invars)}
-        if inner.constvars:
-            data["const"] = new(inner.constvars)
-        if consts:
-            data["consts"] = [[self.aval(_Shaped(value)), _number(value)] for value in consts]
+        data: dict[str, Any] = {"in": new(program.invars)}
+        if program.constvars:
+            data["const"] = new(program.constvars)
+        if program.consts:
+            data["consts"] = [[self.aval(_Shaped(value)), _number(value)] for value in program.consts]
         data["eqns"] = [
             [
                 equation.primitive.name,
@@ -136,39 +147,31 @@ class _Recorder:
                 [atom(given) for given in equation.invars],
                 new(equation.outvars),
                 self.place(equation),
-                SCOPES.index(self.reader.scope_of(equation)),
+                SCOPES.index(equation.scope),
             ]
-            for equation in inner.eqns
+            for equation in program.eqns
         ]
-        data["out"] = [atom(given) for given in inner.outvars]
-        if self.reader.is_jaxs_own(jaxpr):
+        data["out"] = [atom(given) for given in program.outvars]
+        if program.own:
             data["own"] = 1
         self.jaxprs.append(data)
-        self.known[id(jaxpr)] = len(self.jaxprs) - 1, jaxpr
+        self.known[program] = len(self.jaxprs) - 1
         return len(self.jaxprs) - 1
 
-    def place(self, equation: Any) -> str:
+    def place(self, equation: Equation) -> str:
         """`file:line` of an equation, without the folders of this machine."""
-        place = self.reader.place_of(equation)
+        place = str(equation.source)
         if place not in self.places:
             self.places[place] = _short(place)
         return self.places[place]
 
-    def parameters(self, equation: Any) -> dict[str, Any]:
+    def parameters(self, equation: Equation) -> dict[str, Any]:
         """Those parameters of an equation that are data."""
         found: dict[str, Any] = {}
         for name, value in equation.params.items():
-            if name in ("tree", "args_tree"):
-                leaves = [_Leaf(k) for k in range(len(equation.invars))]
-                start = {"get": 1, "swap": 2, "addupdate": 2}.get(equation.primitive.name, 0)
-                count = len(leaves) - start
-                found[name] = {"tree": self.value(self.reader.unflatten(value, leaves[:count]))}
-                continue
             data = self.value(value)
             if data is not _NONE:
-                found[name] = data
-        if equation.primitive.name == "scan":
-            found["num_consts"], found["num_carry"] = self.reader.scan_parts(equation)
+                found[name] = {"tree": data} if name in ("tree", "args_tree") else data
         return found
 
     def value(self, value: Any) -> Any:
@@ -179,9 +182,9 @@ class _Recorder:
             return int(value)
         if isinstance(value, float):
             return value if math.isfinite(value) else _NONE
-        if isinstance(value, _Leaf):
+        if isinstance(value, Leaf):
             return {"leaf": value.number}
-        if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
+        if isinstance(value, Program):
             return {"jaxpr": self.number(value)}
         if hasattr(value, "itemsize") and hasattr(value, "kind"):
             return {"type": self.type(value)}
@@ -190,8 +193,10 @@ class _Recorder:
             return _NONE if _NONE in entries else {"list": entries}
         if isinstance(value, slice):
             return {"is": "slice", **{name: self.value(getattr(value, name)) for name in ("start", "stop", "step")}}
-        # the objects in trees: references with transforms, indexers, slices
-        if not dataclasses.is_dataclass(value) or not type(value).__module__.startswith("jax."):
+        if isinstance(value, Other):
+            parts = {name: self.value(part) for name, part in value.parts.items()}
+            return {"is": value.kind, **{name: data for name, data in parts.items() if data is not _NONE}}
+        if not isinstance(value, Span | Indexed | Reshaped | Transposed | Bitcast | Transformed):
             return _NONE
         parts = {entry.name: self.value(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
         return {"is": type(value).__name__, **{name: data for name, data in parts.items() if data is not _NONE}}
@@ -214,13 +219,6 @@ def _number(value: Any) -> Any:
     except TypeError:
         return None
     return number if math.isfinite(number) else {"float": str(number)}
-
-
-class _Leaf:
-    """The place of an operand in a tree."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 class _Shaped:

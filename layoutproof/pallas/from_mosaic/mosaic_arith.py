@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.equations import (
+from layoutproof.ir.program import (
     Array,
     Atom,
     Kind,
@@ -108,7 +108,7 @@ def _constant(on: Writer, operation: Operation) -> Found:
         return [literal(0.0, aval.dtype)]
     dense = _DENSE.fullmatch(str(value))
     if dense is None:
-        return [Literal(Number(0, aval.dtype, aval.shape))]
+        return [Literal(Number(0, aval.dtype, aval.shape), aval)]
     text = dense[1].strip()
     if aval.dtype.kind not in "iub":
         return [spread(on, literal(0.0, aval.dtype), aval)]

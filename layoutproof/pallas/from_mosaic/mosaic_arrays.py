@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.equations import (
+from layoutproof.ir.program import (
     Array,
     Atom,
     Variable,

@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Copy, Reference
-from layoutproof.bodies.equations import EquationReader, Program
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import LateBody, read_body
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
+from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies
 from layoutproof.pallas.from_mosaic.mosaic_equations import Block, Operation, program_of
@@ -33,8 +33,7 @@ def with_body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Ker
 
 
 def _body(module: Module, beside: tuple[Module, ...], kernel: Kernel, begin: Begin) -> Body:
-    program = partial(_program, kernel, module, beside)
-    body = read_body(EquationReader(_partial(kernel)), program, kernel, "its Mosaic module", begin=begin)
+    body = read_body(partial(_program, kernel, module, beside), kernel, "its Mosaic module", begin=begin)
     copies = [e.spot.source for e in body.effects if isinstance(e, Copy) and e.spot.scope == "pipeline"]
     if copies:
         # it copies a partial last block up to its last tile, and which block that is no module says
@@ -66,7 +65,9 @@ def _program(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Prog
     functions = found["functions"]
     (main,) = (f for f in functions if any(mark in f["attributes"] for mark in found["marks"]))
     blocks = {str(f["attributes"].get("sym_name", "")): _block(f["body"][0]) for f in functions if len(f["body"]) == 1}
-    return program_of(meaning, blocks, _block(main["body"][0]), main["arguments"], len(kernel.grid))
+    return program_of(
+        meaning, blocks, _block(main["body"][0]), main["arguments"], len(kernel.grid), scoped=_partial(kernel)
+    )
 
 
 def _windows(kernel: Kernel) -> tuple[Reference, ...]:

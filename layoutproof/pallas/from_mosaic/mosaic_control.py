@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.equations import (
+from layoutproof.ir.program import (
     Array,
     Atom,
     Equation,
-    Primitive,
     Program,
     Variable,
     kind_of,
+    primitive,
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     ALLOCATIONS,
@@ -86,7 +86,7 @@ def _if(on: Writer, operation: Operation) -> Found:
 
 def _several(on: Writer, operation: Operation, name: str, operands: Sequence[Atom], **params: Any) -> Found:
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]
-    on.equations.append(Equation(Primitive(name), tuple(operands), tuple(made), params, on.place))
+    on.equations.append(Equation(primitive(name), tuple(operands), tuple(made), params, on.place))
     return list(made)
 
 
@@ -138,7 +138,7 @@ def _for(on: Writer, operation: Operation) -> Found:
     # the bound is carried, as JAX does
     bound, within, limit = Variable(last.aval), Variable(last.aval), Variable(first.aval)
     go_on = Variable(Array((), _BOOL))
-    asked = Equation(Primitive("lt"), (limit, within), (go_on,), {}, on.place)
+    asked = Equation(primitive("lt"), (limit, within), (go_on,), {}, on.place)
     unused = [Variable(v.aval) for v in carried]
     condition = Program((limit, within, *unused), (asked,), (go_on,))
     outer, (program,) = _programs_of((below, [counter, bound, *carried], [following, bound, *results[1:]]))
@@ -164,7 +164,7 @@ def _looped(
     """A loop's equation; what it gives besides the operation's results nobody looks at."""
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]
     hidden = [Variable(aval) for aval in (counter, *more)]
-    on.equations.append(Equation(Primitive(name), tuple(operands), (*hidden, *made), params, on.place))
+    on.equations.append(Equation(primitive(name), tuple(operands), (*hidden, *made), params, on.place))
     return list(made)
 
 

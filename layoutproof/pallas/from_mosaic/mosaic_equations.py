@@ -1,4 +1,4 @@
-"""The body of a Mosaic kernel as a program of equations, which `bodies.interpreter` reads as it reads a jaxpr.
+"""The body of a Mosaic kernel as a program of equations, as data: `ir.program`.
 
 An operation becomes what JAX would have written: a slice of a reference is part of the address of what loads, stores or
 copies there, a branch is `cond`, a loop `scan` where its length is known and `while` elsewhere, a region sees what it
@@ -14,23 +14,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.equations import (
+from layoutproof.core.errors import LayoutError
+from layoutproof.ir.program import (
     Array,
     Atom,
     Equation,
     Indexed,
     Kind,
+    Leaf,
     Literal,
     Memory,
     Number,
-    Primitive,
     Program,
     Span,
     Transformed,
     Variable,
     kind_of,
+    primitive,
 )
-from layoutproof.core.errors import LayoutError
 from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
 
 ENDS = frozenset({"scf.yield", "tpu.yield", "func.return", "scf.condition", "cf.br"})
@@ -47,8 +48,6 @@ _STORES = {"tpu.vector_store": 1, "vector.store": 1, "memref.store": 1, "tpu.str
 _LOADS = frozenset({"vector.load", "memref.load", "tpu.strided_load", "tpu.vector_load"})
 _PURE = ("arith.", "vector.", "math.")
 _INDEX = Kind("s64", "i", 8)
-
-Part = Callable[[Sequence[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,45 +120,36 @@ Make = Callable[["Writer", Operation], Found]
 
 
 class Operands:
-    """The operands of one equation, and functions that make parts of its tree of them."""
+    """The operands of one equation, and the tree that its parameters make of them."""
 
     def __init__(self, *first: Atom) -> None:
         self.atoms = list(first)
         self.skipped = len(first)
 
-    def value(self, atom: Atom | int) -> Part:
+    def value(self, atom: Atom | int) -> Leaf | int:
         """A number."""
         if isinstance(atom, int):
-            return lambda leaves: atom
+            return atom
         if isinstance(atom, Literal) and atom.val.dtype.kind in "iu" and not atom.val.shape:
-            return lambda leaves: int(atom.val)
-        k = len(self.atoms) - self.skipped
+            return int(atom.val)
         self.atoms.append(atom)
-        return lambda leaves: leaves[k]
+        return Leaf(len(self.atoms) - 1 - self.skipped)
 
-    def steps(self, steps: Sequence[Any]) -> Part:
-        """Views, as a tuple."""
-        made = [self._step(step) for step in steps]
-        return lambda leaves: tuple(make(leaves) for make in made)
+    def steps(self, steps: Sequence[Any]) -> tuple[Any, ...]:
+        """Views."""
+        return tuple(map(self._step, steps))
 
-    def reference(self, seen: Seen | None) -> Part:
+    def reference(self, seen: Seen) -> Transformed:
         """A reference through its views."""
-        if seen is None:
-            return lambda leaves: None
-        base, steps = self.value(seen.base), self.steps(seen.steps)
-        return lambda leaves: Transformed(base(leaves), steps(leaves))
+        return Transformed(self.value(seen.base), self.steps(seen.steps))
 
-    def _step(self, step: Any) -> Part:
-        if not isinstance(step, Indexed):
-            return lambda leaves: step
-        made = [self._entry(entry) for entry in step.indices]
-        return lambda leaves: Indexed(tuple(make(leaves) for make in made))
+    def _step(self, step: Any) -> Any:
+        return Indexed(tuple(map(self._entry, step.indices))) if isinstance(step, Indexed) else step
 
-    def _entry(self, entry: Any) -> Part:
+    def _entry(self, entry: Any) -> Any:
         if not isinstance(entry, Span):
             return self.value(entry)
-        start, size = self.value(entry.start), self.value(entry.size)
-        return lambda leaves: Span(start(leaves), size(leaves), entry.stride)
+        return Span(self.value(entry.start), self.value(entry.size), entry.stride)
 
 
 class Writer:
@@ -167,10 +157,14 @@ class Writer:
 
     meaning: gives the results of an operation; UnsupportedOp says why there are none.  functions: of the module, for
     calls.  around: who writes the program that this one is a part of; what is used from there becomes an input.
+    scoped: whether what a pipeline copies is told from other copies.
     """
 
-    def __init__(self, meaning: Make, functions: Mapping[str, Block], around: Writer | None = None) -> None:
+    def __init__(
+        self, meaning: Make, functions: Mapping[str, Block], around: Writer | None = None, scoped: bool = True
+    ) -> None:
         self.meaning = meaning
+        self.scoped: bool = scoped if around is None else around.scoped
         self.functions = functions
         self.around = around
         self.values: dict[int, Atom | Seen] = {}
@@ -187,7 +181,11 @@ class Writer:
     def scope(self) -> str:
         """ "pipeline" within what `emit_pipeline` does by itself, by the names that it gives its steps."""
         last = self.traces[-1] if self.traces else ""
-        return "pipeline" if last.startswith(PIPELINE) and not last.startswith(f"{PIPELINE}run_kernel") else ""
+        return (
+            "pipeline"
+            if self.scoped and last.startswith(PIPELINE) and not last.startswith(f"{PIPELINE}run_kernel")
+            else ""
+        )
 
     def value(self, number: int) -> Atom:
         """A number or an array."""
@@ -208,7 +206,7 @@ class Writer:
         made = Variable(aval if aval is not None else Array((), _INDEX))
         self.equations.append(
             Equation(
-                Primitive(name),
+                primitive(name),
                 tuple(operands),
                 (made,) if aval is not None else (),
                 params,
@@ -274,7 +272,7 @@ class Writer:
                 touched.setdefault(found.base if isinstance(found, Seen) else found)
         made = tuple(Variable(aval_of(text)) for text in operation.types)
         params = {"why": why}
-        self.equations.append(Equation(Primitive("unmodelled"), tuple(touched), made, params, self.place))
+        self.equations.append(Equation(primitive("unmodelled"), tuple(touched), made, params, self.place))
         return [Seen(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in made]
 
     def _has(self, number: int) -> bool:
@@ -387,16 +385,18 @@ def whole(atom: Atom) -> int | None:
 
 def literal(value: int | float, dtype: Kind) -> Literal:
     """A number."""
-    return Literal(Number(value, dtype))
+    return Literal(Number(value, dtype), Array((), dtype))
 
 
-def program_of(meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str], grid: int) -> Program:
-    """The kernel `main` of a module. meaning, functions: as of `Writer`.  types: of its arguments.  grid: how many of
-    them are program indices; the others are references.
+def program_of(
+    meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str], grid: int, scoped: bool = True
+) -> Program:
+    """The kernel `main` of a module. meaning, functions, scoped: as of `Writer`.  types: of its arguments.  grid: how
+    many of them are program indices; the others are references.
 
     Raises UnsupportedOp where it is of a form that no kernel has, and LayoutError for types that are not known.
     """
-    writer = Writer(meaning, functions)
+    writer = Writer(meaning, functions, scoped=scoped)
     given: list[Atom | Seen] = []
     references = []
     for axis, text in enumerate(types):

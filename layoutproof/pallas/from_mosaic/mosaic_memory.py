@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.equations import (
+from layoutproof.ir.program import (
     Array,
     Atom,
     Bitcast,
@@ -139,8 +139,7 @@ def _loaded(on: Writer, operation: Operation) -> Found:
         leaves = Operands()
         reference = leaves.reference(seen)
         held = leaves.value(on.value(mask[0]))
-        tree = lambda given: (reference(given), (), held(given), None)  # noqa: E731
-        return [on.emit("masked_load", leaves.atoms, aval, args_tree=tree)]
+        return [on.emit("masked_load", leaves.atoms, aval, args_tree=(reference, (), held, None))]
     leaves = Operands(seen.base)
     return [on.emit("get", leaves.atoms, aval, tree=leaves.steps(seen.steps))]
 
@@ -162,8 +161,7 @@ def _stored(on: Writer, operation: Operation) -> Found:
         leaves = Operands()
         reference = leaves.reference(seen)
         parts = leaves.value(held), leaves.value(on.value(mask[0]))
-        tree = lambda given: (reference(given), (), *(part(given) for part in parts))  # noqa: E731
-        on.emit("masked_swap", leaves.atoms, before, args_tree=tree)
+        on.emit("masked_swap", leaves.atoms, before, args_tree=(reference, (), *parts))
         return []
     leaves = Operands(seen.base, held)
     tree = leaves.steps(seen.steps)
@@ -192,10 +190,9 @@ def _moved(
         raise UnsupportedOp("a copy without a semaphore")
     leaves = Operands()
     parts = [leaves.reference(on.reference(n)) for n in (source, target, semaphore[0])]
-    sender = leaves.reference(on.reference(sent[0]) if sent else None)
-    device = leaves.value(on.value(next(n for part in elsewhere for n in part))) if any(elsewhere) else lambda _: None
-    tree = lambda given: (*(part(given) for part in parts), sender(given), device(given))  # noqa: E731
-    on.emit(name, leaves.atoms, None, tree=tree)
+    sender = leaves.reference(on.reference(sent[0])) if sent else None
+    device = leaves.value(on.value(next(n for part in elsewhere for n in part))) if any(elsewhere) else None
+    on.emit(name, leaves.atoms, None, tree=(*parts, sender, device))
     return []
 
 
@@ -214,9 +211,8 @@ def _signalled(on: Writer, operation: Operation) -> Found:
     (semaphore,), (amount,), device, core, _ = operation.parts(5)
     leaves = Operands()
     reference, by = leaves.reference(on.reference(semaphore)), leaves.value(on.value(amount))
-    there = [leaves.value(on.value(part[0])) if part else (lambda _: None) for part in (device, core)]
-    tree = lambda given: (reference(given), (), by(given), *(part(given) for part in there))  # noqa: E731
-    on.emit("semaphore_signal", leaves.atoms, None, args_tree=tree)
+    there = [leaves.value(on.value(part[0])) if part else None for part in (device, core)]
+    on.emit("semaphore_signal", leaves.atoms, None, args_tree=(reference, (), by, *there))
     return []
 
 
@@ -224,8 +220,7 @@ def _awaited(on: Writer, operation: Operation) -> Found:
     semaphore, amount = operation.operands
     leaves = Operands()
     reference, by = leaves.reference(on.reference(semaphore)), leaves.value(on.value(amount))
-    tree = lambda given: (reference(given), (), by(given))  # noqa: E731
-    on.emit("semaphore_wait", leaves.atoms, None, args_tree=tree)
+    on.emit("semaphore_wait", leaves.atoms, None, args_tree=(reference, (), by))
     return []
 
 

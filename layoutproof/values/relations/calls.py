@@ -20,7 +20,6 @@ from layoutproof.core.products import Call, Factor, Monomial, Named, Output, Sta
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.kernels import block_of
 from layoutproof.values.relations.arrays import Array, bounded
 from layoutproof.values.relations.reading import Reading, reference_of, shape_terms
 
@@ -37,15 +36,13 @@ def _bounds(extent: Term) -> tuple[int, int]:
 
 def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
     """Of each dimension of an array: (kind, where the block starts)."""
-    inner, _ = on.reader.opened(block.index_map_jaxpr)
     dtype = np.dtype(np.int32)
     given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
-    if len(inner.invars) > len(given):
+    if len(block.index_map.invars) > len(given):
         raise UnsupportedOp("a call whose blocks tables choose")
-    found = iter(on.run(block.index_map_jaxpr, given[: len(inner.invars)]))
+    found = iter(on.run(block.index_map, given[: len(block.index_map.invars)]))
     result = []
-    for entry in block.block_shape:
-        kind, extent, low = block_of(entry)
+    for kind, extent, low in block.block:
         at = next(found).number()
         if kind == "blocked":
             at = fold("*", at, Term("int", extent))
@@ -104,20 +101,19 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         raise UnsupportedOp("a kernel for a GPU")
     if params.get("input_output_aliases"):
         raise UnsupportedOp("an output that takes the place of an input")
-    bounds = mapping.num_dynamic_grid_bounds
+    bounds = mapping.dynamic
     dynamic = iter(value.number() for value in operands[:bounds])
-    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.grid]
+    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     programs = bounded([on.named("p") for _ in grid], grid)
     ids = _index(programs)
     extents = [_bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
     given = operands[bounds:]
-    tables = mapping.num_index_operands
+    tables = mapping.tables
     name = on.named("call")
-    inner, _ = on.reader.opened(params["jaxpr"])
-    variables = list(inner.invars)
+    variables = params["jaxpr"].invars
     refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
-    blocks = list(mapping.block_mappings)
+    blocks = mapping.windows
     before, on.memory = on.memory, {}
     outer = on.programs
     # tables are no memory here: what is loaded from them is a number that nobody knows
@@ -128,10 +124,8 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         dtype = getattr(variable.aval, "dtype", np.dtype(bool))
         dims = dims_of(variable.aval)
         block = blocks[k] if k < len(blocks) else None
-        windowed = block is not None and on.reader.memory_of(
-            getattr(block, "transformed_block_aval", block.block_aval)
-        ) not in ("any", "hbm")  # fmt: skip
-        if block is not None and k < mapping.num_inputs:
+        windowed = block is not None and block.memory not in ("any", "hbm")
+        if block is not None and k < mapping.inputs:
             array = given[tables + k]
             if isinstance(array, Array):
                 starts = _starts(on, block, ids, spans) if windowed else None
@@ -148,9 +142,9 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
         if starts is not None:
             shown.append((block, starts, source))
-    inputs = {v.reference.name for k, v in enumerate(refs[tables:]) if k < mapping.num_inputs}
+    inputs = {v.reference.name for k, v in enumerate(refs[tables:]) if k < mapping.inputs}
     at_first = {source: on.memory[source] for source in inputs if source in on.memory}
-    on.programs = (ids, grid, spans, extents, _counted(mapping, len(grid)))
+    on.programs = (ids, grid, spans, extents, mapping.counted)
     on.run(params["jaxpr"], refs)
     if any(on.memory[source] is not array for source, array in at_first.items()):
         raise UnsupportedOp("a store to an input")
@@ -163,20 +157,19 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     on.memory, on.programs = before, outer
     outputs, results = {}, []
     for block, starts, source in shown:
-        aval = block.array_aval
-        dims = shape_terms(aval.shape)
+        dims = shape_terms(block.aval.shape)
         element = _cells(on, dims)
         shows, cell = [], []
-        for (how, start), entry, e in zip(starts, block.block_shape, _index(element), strict=True):
+        for (how, start), (_, extent, _), e in zip(starts, block.block, _index(element), strict=True):
             if how == "squeezed":
                 shows.append(fold("==", e, start))
                 continue
             off = linear([(1, e), (-1, start)])
-            shows.append(_within(off, block_of(entry)[1]))
+            shows.append(_within(off, extent))
             cell.append(off)
         output = Output(f"{source} out", f"{source} after", element, tuple(shows), tuple(cell))
         outputs[output.source] = output
-        results.append(_result(output.source, dims, aval.dtype))
+        results.append(_result(output.source, dims, block.aval.dtype))
     on.calls.append(Call(programs, states, outputs))
     return results
 
@@ -187,11 +180,6 @@ def _result(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
         return Sum(held, held)
 
     return Array(dims, dtype, element)
-
-
-def _counted(mapping: Any, rank: int) -> tuple[int, ...]:
-    batched = tuple(getattr(mapping, "vmapped_dims", ()) or ())
-    return tuple(k for k in range(rank) if k not in batched)
 
 
 def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:

@@ -14,6 +14,7 @@ from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, failure
 from layoutproof.core.products import Factor, Monomial, Named, Sum
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Program
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import Array
 from layoutproof.values.relations.calls import CALLS, LARGEST
@@ -45,9 +46,9 @@ class Related:
 class _Side:
     """One function, read."""
 
-    def __init__(self, jaxpr: Any, inputs: Sequence[Any], reader: Any) -> None:
-        self.on = Reading(reader, CALLS)
-        self.outputs = self.on.run(jaxpr, [_given(i.name, i) for i in inputs])
+    def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
+        self.on = Reading(CALLS)
+        self.outputs = self.on.run(program, [_given(i.name, i) for i in inputs])
         # copies, semaphores, and memory that is not followed here
         other = next((e for e in self.on.effects if not isinstance(e, Access) or e.kind != "read"), None)
         if other is not None:
@@ -70,21 +71,20 @@ def _given(name: str, i: Any) -> Value:
 
 
 def related(
-    sides: tuple[Any, Any],
+    sides: tuple[Program, Program],
     inputs: Sequence[Any],
-    reader: Any,
     outputs: Sequence[int] | None,
     sizes: Sequence[str] = (),
     where: Sequence[Term] = (),
 ) -> Related:
-    """Whether two jaxprs of the same inputs have outputs that are the same sums of the same products.
+    """Whether two programs of the same inputs have outputs that are the same sums of the same products.
 
-    sides, inputs, reader, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `calls.LARGEST`.
+    sides, inputs, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `calls.LARGEST`.
     where: what else holds of them.
     """
     try:
         with budget(STEPS):
-            return _related(sides, inputs, reader, outputs, sizes, where)
+            return _related(sides, inputs, outputs, sizes, where)
     except (UnsupportedOp, Undecided) as problem:
         return Related(None, str(problem))
     except Exception as error:
@@ -93,16 +93,15 @@ def related(
 
 
 def _related(
-    sides: tuple[Any, Any],
+    sides: tuple[Program, Program],
     inputs: Sequence[Any],
-    reader: Any,
     outputs: Sequence[int] | None,
     sizes: Sequence[str],
     where: Sequence[Term],
 ) -> Related:
     from layoutproof.solvers.isl.multisets import difference
 
-    ours, theirs = (_Side(jaxpr, inputs, reader) for jaxpr in sides)
+    ours, theirs = (_Side(side, inputs) for side in sides)
     names = [Term("name", name) for name in sizes]
     held = [*(Term("<=", Term("int", 1), n) for n in names), *(Term("<=", n, Term("int", LARGEST)) for n in names)]
     held += where

@@ -7,6 +7,7 @@ what was there. An operation that is no sum of products refuses whoever asks for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -27,6 +28,7 @@ from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import Call, Monomial, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
+from layoutproof.ir.program import Memory, planted, scan_parts
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.literals import literals
 from layoutproof.values.relations.arrays import Array, chosen, number, refused, tag, times
@@ -42,10 +44,10 @@ NARROWEST = 16
 class Reading(Interpreter):
     """The state of one pass. calls: the kernels that were met.  conversions: of floats, as (from, to)."""
 
-    def __init__(self, reader: Any, more: Mapping[str, Callable[..., list[Any]]] = MappingProxyType({})) -> None:
+    def __init__(self, more: Mapping[str, Callable[..., list[Any]]] = MappingProxyType({})) -> None:
         """more: rules beside `RULES`."""
         nothing: Any = SimpleNamespace(grid=(), grid_names=(), counted=(), axes=(), tables=())
-        super().__init__(reader, nothing, induction=False)
+        super().__init__(nothing, induction=False)
         self.rules = {**RULES, **more}
         self.memory: dict[str, Array] = {}
         self.programs: Any = None
@@ -99,8 +101,7 @@ def _with_terms(equation: Any) -> Any:
     def seen(v: Any) -> Any:
         aval = v.aval
         shape = shape_terms(getattr(aval, "shape", ()))
-        reference = {"inner_aval": aval.inner_aval} if hasattr(aval, "inner_aval") else {}
-        return SimpleNamespace(aval=SimpleNamespace(shape=shape, dtype=getattr(aval, "dtype", None), **reference))
+        return SimpleNamespace(aval=replace(aval, shape=shape) if hasattr(aval, "shape") else aval)
 
     return SimpleNamespace(
         primitive=equation.primitive, params=equation.params, effects=equation.effects,
@@ -110,7 +111,7 @@ def _with_terms(equation: Any) -> Any:
 
 def is_float(aval: Any) -> bool:
     """Whether an array holds floats; a reference is none."""
-    return not hasattr(aval, "inner_aval") and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
+    return not isinstance(aval, Memory) and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
 
 
 def _kind(value: Any) -> str:
@@ -133,7 +134,7 @@ def rational(value: float) -> Fraction:
 def _refused(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     """What is no sum of products; somebody may never look at it."""
     why = f"{equation.primitive.name} at {on.source()}"
-    if any(isinstance(o, View) for o in operands) or getattr(equation, "effects", None):
+    if any(isinstance(o, View) for o in operands) or equation.effects:
         raise UnsupportedOp(why)
     return [
         refused(why, dims_of(v.aval), v.aval.dtype) if is_float(v.aval) else Value(dims_of(v.aval), v.aval.dtype, why)
@@ -407,14 +408,14 @@ def _is_held(on: Reading, view: View) -> bool:
 
 
 def _get(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    view = _view(on, operands[0], on.reader.unflatten(equation.params["tree"], operands[1:]))
+    view = _view(on, operands[0], planted(equation.params["tree"], operands[1:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
     return [_loaded(on, view, equation.outvars[0])]
 
 
 def _swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    view = _view(on, operands[0], on.reader.unflatten(equation.params["tree"], operands[2:]))
+    view = _view(on, operands[0], planted(equation.params["tree"], operands[2:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
     before = _loaded(on, view, equation.outvars[0])
@@ -423,7 +424,7 @@ def _swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _added_to(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    view = _view(on, operands[0], on.reader.unflatten(equation.params["tree"], operands[2:]))
+    view = _view(on, operands[0], planted(equation.params["tree"], operands[2:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
     value: Array = operands[1]
@@ -434,7 +435,7 @@ def _added_to(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _masked_load(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = _view(on, reference, transforms)
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
@@ -452,7 +453,7 @@ def _masked_load(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
+    reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = _view(on, reference, transforms)
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
@@ -468,15 +469,13 @@ def unwritten(dims: tuple[Any, ...], dtype: Any) -> Array:
 
 def reference_of(on: Reading, aval: Any, name: str, role: str) -> View:
     """A reference; what it holds is in `on.memory`."""
-    dtype = on.reader.element_type(getattr(aval, "dtype", "f32"))
-    return View(Reference(name, role, dims_of(aval), dtype, on.reader.memory_of(aval)))
+    return View(Reference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
 
 
 def _run_scoped(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
-    inner, _ = on.reader.opened(jaxpr)
     fresh = []
-    for variable in inner.invars:
+    for variable in jaxpr.invars:
         view = reference_of(on, variable.aval, on.named("scoped"), "fresh")
         if kind_of(getattr(variable.aval, "dtype", np.dtype(bool))) == "f":
             on.memory[view.reference.name] = unwritten(view.reference.dims, variable.aval.dtype)
@@ -534,7 +533,7 @@ def _joined(cases: Sequence[tuple[Term, Any]], dims: tuple[Any, ...], aval: Any)
 
 def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     p = equation.params
-    consts, carry = on.reader.scan_parts(equation)
+    consts, carry = scan_parts(equation)
     fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
     length = int(p["length"])
     if length > MOST_STEPS:

@@ -1,0 +1,219 @@
+"""A jaxpr as a `Program`: the one place that says what a jaxpr's parts are.
+
+Read from jax 0.10.2 and 0.12.0.1; where they differ, the attribute that is there decides. Nested jaxprs are converted
+once each, by identity, so that the work is linear in what JAX holds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.ir.program import (
+    Array,
+    Aval,
+    Dimension,
+    Equation,
+    Grid,
+    Leaf,
+    Literal,
+    Memory,
+    Opaque,
+    Other,
+    Program,
+    Variable,
+    Window,
+    primitive,
+    view,
+)
+from layoutproof.pallas.from_jax.adapter import (
+    is_jaxs_own,
+    is_literal,
+    is_pallas_call,
+    memory_word,
+    opened,
+    place_of,
+    scan_parts,
+    scope_of,
+)
+
+_TREES = ("tree", "args_tree")
+"""Parameters that are trees of operands."""
+
+
+def program_of(jaxpr: Any) -> Program:
+    """A jaxpr, closed or not, as a program."""
+    return _Converter().program(jaxpr)
+
+
+def memory_of(aval: Any) -> str:
+    """The memory of a reference, a word of `kernel.MEMORIES`."""
+    dtype = element_type(getattr(aval, "dtype", "f32"))
+    return "semaphore" if dtype not in ELEMENT_BITS else memory_word(getattr(aval, "memory_space", None))
+
+
+def aval_of(aval: Any) -> Aval:
+    """What JAX says of a value or a reference."""
+    if hasattr(aval, "inner_aval"):
+        return _memory(aval)
+    if hasattr(aval, "shape") and hasattr(aval, "dtype"):
+        return Array(tuple(aval.shape), aval.dtype)
+    return Opaque()
+
+
+def _memory(aval: Any) -> Memory:
+    return Memory(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
+
+
+class _Place:
+    """Where an equation stands, which takes JAX long to say: looked up where somebody asks."""
+
+    def __init__(self, info: Any) -> None:
+        self.info = info
+
+    @cached_property
+    def text(self) -> str:
+        return place_of(self.info)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class _Converter:
+    """One conversion. What was converted is kept with the object, so that its identity stays its own."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, tuple[Any, Program]] = {}
+        self.trees: dict[Any, Any] = {}
+
+    def program(self, jaxpr: Any) -> Program:
+        """A jaxpr, which is converted now if it was not."""
+        if id(jaxpr) not in self.made:
+            inner, consts = opened(jaxpr)
+            if inner is jaxpr:
+                made = self._made(jaxpr)
+            else:
+                made = self.program(inner)
+                made = dataclasses.replace(made, consts=consts) if consts else made
+            self.made[id(jaxpr)] = jaxpr, made
+        return self.made[id(jaxpr)][1]
+
+    def _made(self, jaxpr: Any) -> Program:
+        variables: dict[Any, Variable] = {}
+
+        def new(given: Sequence[Any]) -> tuple[Variable, ...]:
+            made = tuple([Variable(aval_of(v.aval)) for v in given])
+            variables.update(zip(given, made, strict=True))
+            return made
+
+        def atoms(given: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple([Literal(a.val, aval_of(a.aval)) if is_literal(a) else variables[a] for a in given])
+
+        constvars, invars = new(jaxpr.constvars), new(jaxpr.invars)
+        eqns = []
+        for equation in jaxpr.eqns:
+            operands = atoms(equation.invars)
+            eqns.append(
+                Equation(
+                    primitive(equation.primitive.name), operands, new(equation.outvars), self.parameters(equation),
+                    _Place(equation.source_info), scope_of(equation), bool(equation.effects),
+                    partial(_computed, equation),
+                )
+            )  # fmt: skip
+        return Program(invars, tuple(eqns), atoms(jaxpr.outvars), constvars, own=is_jaxs_own(jaxpr))
+
+    def parameters(self, equation: Any) -> Mapping[str, Any]:
+        """The parameters of an equation, but for functions, which are none of its data."""
+        params = equation.params
+        found = {
+            name: self.tree(value) if name in _TREES else self.parameter(value)
+            for name, value in params.items()
+            if not callable(value) or hasattr(value, "jaxpr") or isinstance(value, type)
+        }
+        if equation.primitive.name == "scan":
+            found["num_consts"], found["num_carry"] = scan_parts(equation)
+        if is_pallas_call(params):
+            with suppress(AttributeError):
+                # of a version that has it in another form: who runs the kernel refuses it
+                found["grid_mapping"] = self.grid(params["grid_mapping"])
+        return found
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter; what is no jaxpr is as JAX has it."""
+        if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
+            return self.program(value)
+        if type(value) in (tuple, list) and any(hasattr(v, "eqns") or hasattr(v, "jaxpr") for v in value):
+            return tuple(map(self.parameter, value))
+        return value
+
+    def tree(self, tree: Any) -> Any:
+        """What a tree of JAX makes of operands, once for all trees that are equal."""
+        if tree not in self.trees:
+            from jax.tree_util import tree_unflatten
+
+            try:
+                self.trees[tree] = _planted(tree_unflatten(tree, list(map(Leaf, range(tree.num_leaves)))))
+            except Exception as error:
+                # objects that look at their parts when they are made: this equation is refused, and no other
+                self.trees[tree] = Other(type(error).__name__, {})
+        return self.trees[tree]
+
+    def grid(self, mapping: Any) -> Grid:
+        """What a kernel is called with."""
+        extents = tuple(mapping.grid)
+        batched = tuple(getattr(mapping, "vmapped_dims", ()) or ())
+        return Grid(
+            extents, mapping.num_dynamic_grid_bounds, mapping.num_index_operands, mapping.num_inputs,
+            tuple(map(self.window, mapping.block_mappings)), tuple(map(_memory, mapping.scratch_avals)),
+            tuple(k for k in range(len(extents)) if k not in batched),
+        )  # fmt: skip
+
+    def window(self, block: Any) -> Window:
+        """What programs see of one operand."""
+        memory = memory_of(getattr(block, "transformed_block_aval", block.block_aval))
+        dims = tuple(map(_dimension, block.block_shape))
+        return Window(dims, self.program(block.index_map_jaxpr), aval_of(block.array_aval), memory)
+
+
+def _computed(equation: Any, arrays: Sequence[Any]) -> list[Any]:
+    """The results of an equation for some arrays, computed by JAX on this machine's processor."""
+    import jax
+    import numpy as np
+
+    given = [
+        a if hasattr(a, "dtype") and not isinstance(a, np.ndarray) else jax.numpy.asarray(a, v.aval.dtype)
+        for a, v in zip(arrays, equation.invars, strict=True)
+    ]
+    with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
+        found = equation.primitive.bind(*given, **equation.params)
+    return list(found) if equation.primitive.multiple_results else [found]
+
+
+def _dimension(entry: Any) -> Dimension:
+    """A dimension of a block, as the versions of JAX have it."""
+    kind = type(entry).__name__
+    if entry is None or kind == "Squeezed":
+        return Dimension("squeezed", 1)
+    if isinstance(entry, int):
+        return Dimension("blocked", int(entry))
+    if kind == "Blocked":
+        return Dimension("blocked", int(entry.block_size))
+    if kind == "Element":
+        return Dimension("element", int(entry.block_size), int((entry.padding or (0, 0))[0]))
+    if kind == "BoundedSlice":
+        return Dimension("bounded", int(entry.block_size))
+    return Dimension(kind, 1)
+
+
+def _planted(value: Any) -> Any:
+    """An object that JAX's tree made of leaves, as data."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_planted, value))
+    if isinstance(value, Leaf | slice) or not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    parts = {entry.name: _planted(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    return view(type(value).__name__, parts)
