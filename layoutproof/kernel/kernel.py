@@ -264,6 +264,7 @@ class Kernel:
     memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
     work: what the body computes, None = nobody has looked.
+    around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
     """
 
     name: str
@@ -291,6 +292,7 @@ class Kernel:
     alone: bool = True
     axes: tuple[tuple[str, int], ...] = ()
     work: Work | None = field(default=None, repr=False)
+    around: Any = field(default=None, repr=False)
 
     @property
     def body(self) -> Any:
