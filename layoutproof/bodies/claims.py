@@ -394,6 +394,10 @@ def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
     if type(low) is not int or low < 0:
         return table
     inside = [most for most in kept.highs if type(high) is int and high <= most]
+    if kept.least is not None and type(high) is int and high >= kept.least:
+        inside.append(high)
+    if not inside and not kept.sign:
+        return table
     return replace(table, low=0, high=min(inside, default=1 << (table.bits - 1)))
 
 

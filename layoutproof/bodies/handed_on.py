@@ -229,7 +229,7 @@ class _Function:
             self.say(k, "too many programs to walk")
         self.ways = [_renamed(_bare(way), names) for way in walk.ways]
         for flight in self._flights():
-            own = [r.name for r in (flight.source, flight.target) if not r.name.startswith("value ")]
+            own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
             if own:
                 self.say(k, f"a copy that moves {own[0]} is in flight when the kernel ends: not modelled", flight.line)
 

@@ -527,14 +527,21 @@ class Walk:
 
     def _started(self, on: Symbolic, copy: Copy, way: Way, at: Any, program: Any) -> Way:
         self._touched(on, copy, way, at, True)
-        key = self._key(on, copy.semaphore, way, copy.spot)
         source, target = (self._region(on, view) for view in (copy.source, copy.target))
+        # what a device sends to itself counts twice: what has gone out, and what has come in
+        nowhere = replace(source, name="")
+        ends = [(copy.semaphore, source, target)] if copy.sent is None else [
+            (copy.sent, source, nowhere), (copy.semaphore, nowhere, target),
+        ]  # fmt: skip
         size = _bytes(on, copy.source)
-        flight = Flight(copy.spot.number, source, target, size, program, copy.spot.source)
-        slot = way.slot(key)
-        if slot.signals:
-            self._unknown(copy.semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
-        return way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
+        for semaphore, leaves, comes in ends:
+            key = self._key(on, semaphore, way, copy.spot)
+            flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source)
+            slot = way.slot(key)
+            if slot.signals:
+                self._unknown(semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
+            way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
+        return way
 
     def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Any) -> Way:
         key = self._key(on, wait.semaphore, way, wait.spot)
