@@ -93,7 +93,7 @@ def asked(
     more |= {name: extent for name, extent in body.witnesses.items() if name in names}
     unknowns = [body.unknowns[name] for name in sorted(names) if name in body.unknowns]
     stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
-    sizes = {name for extent in kernel.grid for name in _symbols(extent)}
+    sizes = set(kernel.parameters())
     if stray - sizes:
         raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
     spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
@@ -349,10 +349,6 @@ def _reference(body: Body, load: str) -> Reference | None:
 
 def _identity(space: Space) -> IndexMap:
     return IndexMap(space, Space(), lambda index, copy, on: index)
-
-
-def _symbols(extent: Any) -> tuple[str, ...]:
-    return () if type(extent) is int else extent.symbols() if hasattr(extent, "symbols") else extent.names()
 
 
 def counted(loop: Loop) -> bool:

@@ -119,10 +119,13 @@ def walk(
             if not place and handed:
                 place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
             call = attempt(
-                partial(kernel_of, equation.params, place, needed, equation.invars, axes=site.axes, known=site.known),
+                partial(
+                    kernel_of, equation.params, place, needed, equation.invars,
+                    axes=site.axes, known=site.known, beside=site.beside,
+                ),
                 "pallas_call",
                 place,
-            )
+            )  # fmt: skip
             if isinstance(call, Kernel):
                 call = replace(call, alone=alone)
         else:
