@@ -93,7 +93,7 @@ def asked(
     more |= {name: extent for name, extent in body.witnesses.items() if name in names}
     unknowns = [body.unknowns[name] for name in sorted(names) if name in body.unknowns]
     stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
-    sizes = {name for extent in kernel.grid for name in _symbols(extent)}
+    sizes = set(kernel.parameters())
     if stray - sizes:
         raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
     spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
@@ -351,10 +351,6 @@ def _identity(space: Space) -> IndexMap:
     return IndexMap(space, Space(), lambda index, copy, on: index)
 
 
-def _symbols(extent: Any) -> tuple[str, ...]:
-    return () if type(extent) is int else extent.symbols() if hasattr(extent, "symbols") else extent.names()
-
-
 def counted(loop: Loop) -> bool:
     """Whether a term says how often a loop runs, and no plain number."""
     return loop.count is not None and loop.count.op != "int"
@@ -394,6 +390,10 @@ def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
     if type(low) is not int or low < 0:
         return table
     inside = [most for most in kept.highs if type(high) is int and high <= most]
+    if kept.least is not None and type(high) is int and high >= kept.least:
+        inside.append(high)
+    if not inside and not kept.sign:
+        return table
     return replace(table, low=0, high=min(inside, default=1 << (table.bits - 1)))
 
 

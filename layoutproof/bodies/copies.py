@@ -31,7 +31,7 @@ def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, Vie
         source, target, semaphore, sent, device = parts
     else:
         raise UnsupportedOp(f"a copy of {len(parts)} parts, in a form that this version of JAX has and nobody read")
-    remote = "another device" if device is not None else ""
+    remote = "another device" if device is not None and not _alone(on) else ""
     return (
         view_of(on, source),
         view_of(on, target),
@@ -41,10 +41,17 @@ def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, Vie
     )
 
 
+def _alone(on: Any) -> bool:
+    """Whether the mesh around the kernel has one device, to which it then copies: its own."""
+    return bool(on.kernel.axes) and all(extent == 1 for _, extent in on.kernel.axes)
+
+
 def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    elsewhere = "another device" if device is not None else "another core" if core is not None else ""
+    elsewhere = (
+        "another device" if device is not None and not _alone(on) else "another core" if core is not None else ""
+    )
     on.effects.append(Signal(view, _amount(on, amount), on.spot(), device=elsewhere))
     return []
 

@@ -207,12 +207,15 @@ class Unknown:
 class Kept:
     """A load of scalar memory that the call fills and the body stores to: what stores keep.
 
-    reference: its name.  If the call fills in no number below 0, the load gives none.  highs: likewise, if it fills in
-    numbers below one of these, the load gives such a number.
+    reference: its name.  sign: if the call fills in no number below 0, the load gives none.  highs: if it fills in
+    numbers from 0 to below one of these, the load gives such a number.  least: so it is of any that is not less, as
+    nothing is stored but what was loaded, and constants below it; None = something else is.
     """
 
     reference: str
     highs: tuple[int, ...] = ()
+    sign: bool = True
+    least: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

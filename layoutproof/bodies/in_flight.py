@@ -13,7 +13,7 @@ One program whose ids have names only stands for all programs, when nothing is i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -151,7 +151,7 @@ class Walk:
     """One walk. problems: what was found; those that are not sure first, one that is sure last.
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
-    programs were walked to their end.
+    programs were walked to their end.  ways: through all of them; what is in flight then, others have to wait for.
     """
 
     kernel: Kernel
@@ -161,11 +161,12 @@ class Walk:
     steps: int = 0
     unwritten: set[int] = field(default_factory=set)
     whole: bool = False
+    ways: Sequence[Way] = ()
 
     def __post_init__(self) -> None:
         self._nodes = nested(self.body.effects)
         arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
-        self._copied = {_array(self.kernel, name) for name in arrays}
+        self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
         self._tables = {table.name: table for table in every_table(self.kernel)}
         # of one program that stands for all nobody knows what those before it have left
@@ -193,10 +194,15 @@ class Walk:
             self._within.clear()
         return not self.problems and all(not way.slots for way in ways)
 
-    def one_by_one(self) -> bool:
-        """Walks the programs in order. False where there are too many; what was found by then stands."""
+    def one_by_one(self, begin: Sequence[Way] = (Way(),), handed: Collection[str] = ()) -> bool:
+        """Walks the programs in order. False where there are too many; what was found by then stands.
+
+        begin: what is in flight before.  handed: semaphores that others have afterwards, which may count something.
+        """
         parallel = self.kernel.parallel()
-        ways = [Way()]
+        ways = list(begin)
+        flights = [flight for way in begin for _, slot in way.slots for flight in slot.flights]
+        self._copied |= {region.name for flight in flights for region in (flight.source, flight.target)}
         before: tuple[int, ...] | None = None
         self._kept = kept_by(self.body)
         targets = (e.target.reference for e in self.body.effects if isinstance(e, Copy))
@@ -211,7 +217,8 @@ class Walk:
                 before = program
                 if self.steps > MOST_STEPS or len(ways) > MOST_WAYS:
                     return False
-            self._left(ways, before or ())
+            self.ways = ways
+            self._left(ways, before or (), handed)
             self.whole = True
         except _Stop:
             pass
@@ -223,16 +230,19 @@ class Walk:
                 what = f"{name} is in use from one parallel program to the next: on several cores, not known"
                 self._open(name, self._spot(name, slot), what)
 
-    def _left(self, ways: Iterable[Way], program: tuple[int, ...]) -> None:
+    def _left(self, ways: Iterable[Way], program: tuple[int, ...], handed: Collection[str]) -> None:
         for way in ways:
             for (name, at), slot in way.slots:
+                if name in handed:
+                    continue
                 self._found(way, self._remains(name, at, slot, program, "when the kernel ends"))
 
     def _spot(self, name: str, slot: Slot) -> Spot:
         """Where what a slot counts was started or signalled."""
         if slot.flights:
             number = slot.flights[0].effect
-            return next(e.spot for e in self.body.effects if isinstance(e, Copy) and e.spot.number == number)
+            spots = (e.spot for e in self.body.effects if isinstance(e, Copy) and e.spot.number == number)
+            return next(spots, Spot(0, (), (), slot.flights[0].line))
         return next(e.spot for e in self.body.effects if isinstance(e, Signal) and e.semaphore.reference.name == name)
 
     def _remains(self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str) -> Problem:
@@ -380,7 +390,7 @@ class Walk:
                 self._found(way, replace(self._remains(name, slot_at, slot, at[0], when), iteration=at[1]))
             for flight in slot.flights:
                 for region in sorted({flight.source.name, flight.target.name} & names):
-                    sure = _running(slot, flight)
+                    sure = running(slot, flight)
                     what = f"{region} has a copy in flight {when}"
                     what = what if sure else f"perhaps {what}"
                     hint = f"look at where run_scoped ends: nothing has waited on {_slot(name, slot_at)} by then"
@@ -395,7 +405,7 @@ class Walk:
             return
         reference = effect.view.reference.name if isinstance(effect, Access) else ""
         kept = reference in self._kept
-        in_flight = bool(way.slots) and _array(self.kernel, reference) in self._copied
+        in_flight = bool(way.slots) and array_of(self.kernel, reference) in self._copied
         if isinstance(effect, Access) and not (kept or in_flight or reference in self._scratch):
             yield way
             return
@@ -517,14 +527,21 @@ class Walk:
 
     def _started(self, on: Symbolic, copy: Copy, way: Way, at: Any, program: Any) -> Way:
         self._touched(on, copy, way, at, True)
-        key = self._key(on, copy.semaphore, way, copy.spot)
         source, target = (self._region(on, view) for view in (copy.source, copy.target))
+        # what a device sends to itself counts twice: what has gone out, and what has come in
+        nowhere = replace(source, name="")
+        ends = [(copy.semaphore, source, target)] if copy.sent is None else [
+            (copy.sent, source, nowhere), (copy.semaphore, nowhere, target),
+        ]  # fmt: skip
         size = _bytes(on, copy.source)
-        flight = Flight(copy.spot.number, source, target, size, program, copy.spot.source)
-        slot = way.slot(key)
-        if slot.signals:
-            self._unknown(copy.semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
-        return way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
+        for semaphore, leaves, comes in ends:
+            key = self._key(on, semaphore, way, copy.spot)
+            flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source)
+            slot = way.slot(key)
+            if slot.signals:
+                self._unknown(semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
+            way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
+        return way
 
     def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Any) -> Way:
         key = self._key(on, wait.semaphore, way, wait.spot)
@@ -563,7 +580,7 @@ class Walk:
     def _touched(self, on: Symbolic, effect: Access | Copy, way: Way, at: Any, sure: bool) -> None:
         """Nothing that an effect touches is in flight."""
         for touch in touches(effect):
-            name = _array(self.kernel, touch.view.reference.name)
+            name = array_of(self.kernel, touch.view.reference.name)
             for key, slot in way.slots:
                 for flight in slot.flights:
                     sides = [(flight.target, "into")] + ([(flight.source, "out of")] if touch.writes else [])
@@ -587,14 +604,14 @@ class Walk:
         common = _common(on, self._region(on, touch.view), region)
         if common is False:
             return
-        running = _running(slot, flight)
+        runs = running(slot, flight)
         element = common if isinstance(common, tuple) else ()
         name = touch.view.reference.name
         line = flight.line.rpartition(":")[2]
         since = f", started at line {line}" if line else ""
         where = f"element {element} of {name}" if element else f"elements of {name}"
         what = f"{touch.does} {where} while a copy {direction} it is in flight{since}"
-        sure = sure and running and isinstance(common, tuple)
+        sure = sure and runs and isinstance(common, tuple)
         if not sure:
             why = self._lost(self._region(on, touch.view), region) if common is None else ""
             what = f"perhaps {what}{why}"
@@ -634,7 +651,7 @@ class Walk:
 
     def _key(self, on: Symbolic, view: View, way: Way, spot: Spot) -> Key:
         region = self._region(on, view)
-        name = view.reference.name
+        name = region.name
         at = tuple(start for start, size, _ in region.runs)
         if not region.exact or any(size != 1 for _, size, _ in region.runs):
             self._unknown(view, spot, f"which semaphores of {name} are meant")
@@ -660,7 +677,7 @@ class Walk:
                 seen = [seen[d] for d in step.permutation]
             elif step is not view.steps[-1] or step.kind == "slices":
                 exact = False
-        return Region(_array(self.kernel, view.reference.name), tuple(runs), exact)
+        return Region(array_of(self.kernel, view.reference.name), tuple(runs), exact)
 
     def _point(self, numbers: Sequence[Number]) -> tuple[int, ...]:
         return tuple(n for n in numbers if type(n) is int) if all(type(n) is int for n in numbers) else ()
@@ -709,13 +726,13 @@ def _total(slot: Slot) -> Number:
     return total
 
 
-def _running(slot: Slot, flight: Flight) -> bool:
+def running(slot: Slot, flight: Flight) -> bool:
     """Whether a copy may not have ended: were it the last to end, the bytes of the others would have been enough."""
     rest = plus(plus(_total(slot), flight.size, -1), slot.waited, -1)
     return type(rest) is int and rest >= 0
 
 
-def _array(kernel: Kernel, name: str) -> str:
+def array_of(kernel: Kernel, name: str) -> str:
     """One name for references that share a buffer; a window is a buffer of its own."""
     for source, target in kernel.aliases:
         if source >= 0 and kernel.inputs[source].name == name:

@@ -7,7 +7,7 @@ its shape. Each step is a claim like any other, within few solver steps: what is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -161,14 +161,29 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
         places = {_place(e.view) for e, _ in stores} | {_place(e.view) for e in seen.values()}
         if None in places:
             places = {None}
-        if not _keeps(kernel, body, seen, stores, None):
-            continue
+        sign = _keeps(kernel, body, seen, stores, None)
+        least = _least(seen, stores)
         for place in places:
             of = [(e, value) for e, value in stores if place is None or _place(e.view) == place]
             here = {name: e for name, e in seen.items() if place is None or _place(e.view) == place}
-            highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, here, of, high))
-            found |= {name: Kept(reference.name, highs) for name in here}
+            # where a number may fall below 0, what one place holds may come to another
+            among = (seen, stores) if not sign else (here, of)
+            highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, *among, high))
+            if sign or highs or least is not None:
+                found |= {name: Kept(reference.name, highs, sign, least) for name in here}
     return found
+
+
+def _least(seen: Collection[str], stores: Sequence[tuple[Access, Term]]) -> int | None:
+    """One more than the constants that are stored, where all else that is was loaded; None where something else is."""
+    least = 1
+    for _, value in stores:
+        for case in _cases(value):
+            if case.op == "int" and case.args[0] >= 0:
+                least = max(least, int(case.args[0]) + 1)
+            elif case.op != "read" or case.args[0].args[0] not in seen:
+                return None
+    return least
 
 
 def keeps_range(kernel: Kernel, body: Body, name: str, low: int, high: int) -> bool:

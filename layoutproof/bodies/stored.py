@@ -276,7 +276,7 @@ def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], e
     terms = [replaced(inlined(body.definitions, term), renaming(other)) for term in terms]
     names, found, _ = closure(body, terms)
     stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
-    stray -= {term.args[0] for term in other.values()} | set(kernel.runtime)
+    stray -= {term.args[0] for term in other.values()} | set(kernel.parameters())
     if stray:
         raise Unsupported(f"speaks of {', '.join(sorted(stray))}, a loop's counter outside of the loop")
     unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)

@@ -13,6 +13,7 @@ from typing import Any
 from layoutproof.bodies.bit_terms import signed_rest
 from layoutproof.core.errors import Undecided
 from layoutproof.core.operations import CONDITIONS, INT32, apply
+from layoutproof.core.size import evaluate, symbols_of
 from layoutproof.core.term import Term, every, rebuilt
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
@@ -70,13 +71,26 @@ def bounds(
     found: dict[Term, Any] = {}
     grid = dict(zip(kernel.grid_names, kernel.grid, strict=True))
     named: dict[str, Any] = {}
+    largest = kernel.largest()
+
+    def size(extent: Any) -> Any:
+        """The extent of a dimension of the grid; the most that it may be where names say it."""
+        if type(extent) is int:
+            return extent
+        if not largest.keys() >= {*symbols_of((extent,))}:
+            return INT32
+        try:
+            return min(ends(evaluate(extent, lambda name: Interval(0, largest[name])))[1], INT32)
+        except (Undecided, TypeError, AttributeError):
+            return INT32
 
     def of_name(name: str) -> Any:
         if name in known:
             return Interval(*known[name])
         if name in grid:
-            extent = grid[name]
-            return Interval(0, max((extent if type(extent) is int else INT32) - 1, 0))
+            return Interval(0, max(size(grid[name]) - 1, 0))
+        if name in largest:
+            return Interval(0, largest[name])
         if name in body.unknowns:
             return Interval(body.unknowns[name].low, body.unknowns[name].high - 1)
         if name in body.definitions:

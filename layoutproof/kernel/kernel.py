@@ -39,6 +39,7 @@ from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import Size, evaluate
 from layoutproof.core.term import Amount, Term, bind, parameters, value_of
 from layoutproof.kernel.kernel_parts import read_size, within
 
@@ -264,6 +265,8 @@ class Kernel:
     memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
     work: what the body computes, None = nobody has looked.
+    dims_below: what every dimension of an array is below, None = nothing says so.
+    around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
     """
 
     name: str
@@ -291,6 +294,8 @@ class Kernel:
     alone: bool = True
     axes: tuple[tuple[str, int], ...] = ()
     work: Work | None = field(default=None, repr=False)
+    around: Any = field(default=None, repr=False)
+    dims_below: int | None = None
 
     @property
     def body(self) -> Any:
@@ -325,6 +330,21 @@ class Kernel:
     def dimension(self, k: int) -> str:
         """A dimension of the grid in words, with the number that the kernel's author knows it by."""
         return "the grid dimension that vmap added" if k in self.vmapped else f"grid dimension {self.counted.index(k)}"
+
+    def largest(self) -> dict[str, int]:
+        """Of names that stand for sizes, the most that each may be, where dimensions of arrays say so."""
+        found: dict[str, int] = {}
+        for extent in (e for o in self.operands for e in o.dims if isinstance(e, Size) and self.dims_below is not None):
+            names = extent.symbols()
+            if len(names) != 1 or any(many < 0 for part, many in extent.terms if part):
+                continue
+            low, high = 0, self.dims_below or 0
+            while low < high:
+                middle = (low + high + 1) // 2
+                small = evaluate(extent, lambda name, at=middle: at) < (self.dims_below or 0)  # type: ignore[misc]
+                low, high = (middle, high) if small else (low, middle - 1)
+            found[names[0]] = min(low, found.get(names[0], low))
+        return found
 
     def table(self, name: str) -> Table:
         """The scalar-prefetch operand of this name. KeyError where there is none."""

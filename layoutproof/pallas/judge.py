@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
@@ -13,6 +14,8 @@ from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding, split_place
+from layoutproof.core.folding import all_of
+from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed, reads
@@ -46,6 +49,10 @@ IDLE = "asked nothing: "
 """What the reason begins with where a property had nothing to ask."""
 STEPS = 1_000_000
 """The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
+SMALL = (1, 2, 3)
+"""Of sizes that are names: those of which a question is asked that is open for all of them."""
+SIZED = ("grid", "operands", "tables", "scalars", "scratch", "scoped")
+"""The parts of a kernel in which sizes stand."""
 MANY = 100
 """What a property asks of a kernel at most within one such budget; it has two where it asks more."""
 PIPELINE = "emit_pipeline"
@@ -94,6 +101,8 @@ def judge(
     kernel = with_entries_written_out(reading)
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
+    most = [Term("<=", Term("name", name), Term("int", n)) for name, n in kernel.largest().items()]
+    condition = all_of([*most, *([] if condition is None else [condition])]) if most else condition
     nothing = "" if where is None else unsatisfied(where, effort)
     for against in (contradicted, impossible):
         nothing = nothing or next((f"vacuous: {why}" for why in map(against, every_table(kernel)) if why), "")
@@ -194,6 +203,9 @@ def judge(
     if not strict_tables or any(table.contents is not None for table in every_table(kernel)):
         pairs = zip(found, asked_for, strict=True)
         found = [refuted_if(kernel, finding, asked, how) for finding, asked in pairs]
+    if symbols and not nothing and not kernel.runtime:
+        pairs = zip(found, asked_for, strict=True)
+        found = [_of_small_sizes(kernel, finding, asked, condition, chip, how) for finding, asked in pairs]
     if fixes and not nothing and any(f.verdict is Verdict.REFUTED for f in found):
 
         def ask(changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
@@ -494,6 +506,37 @@ def _own_targets() -> tuple[ModuleType, ...]:
 
 def _others_targets(name: str | None = None) -> tuple[Any, ...]:
     return tuple(module for module in other_targets(name) if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _of_small_sizes(
+    kernel: Kernel, found: Finding, asked: Obligation, condition: Term | None, chip: KernelTarget | None, how: How
+) -> Finding:
+    """What is unknown of a body for all sizes, where small ones refute it: then all of its numbers are known."""
+    names = sizes_of(kernel)
+    if found.verdict is not Verdict.UNKNOWN or found.severity != "error" or not about_body(found.question):
+        return found
+    module = kernel_property(found.question)
+    for n in SMALL:
+        sizes = dict.fromkeys(names, n)
+        if condition is not None and not condition.evaluate(sizes, INTS):
+            continue
+        with suppress(LayoutError, Undecided), budget(STEPS, how[2]):
+            made = kernel.bind(sizes)
+            parts = {
+                part: getattr(made, part) for part in ("grid", "operands", "tables", "scalars", "scratch", "scoped")
+            }
+            small = kernel.changed(**parts)
+            obligations = [_made(due, small) for due in _obligations(module, small, chip)]
+            alike = [obligation for obligation in obligations if obligation.subject == asked.subject]
+            for obligation in alike:
+                if len(alike) > 1 and obligation.source != asked.source:
+                    continue
+                one, _ = _finding(found.question, small, obligation, None, (), how)
+                if one.verdict is Verdict.REFUTED:
+                    said = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+                    shown = {"sizes": sizes, **(one.counterexample or {})}
+                    return replace(one, reason=f"with {said}: {one.reason}", counterexample=shown)
+    return found
 
 
 def _within(kernel: Kernel, where: str | None, condition: Term | None) -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
@@ -13,8 +14,8 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.errors import failure
-from layoutproof.core.size import symbol
+from layoutproof.core.errors import Unsupported, failure
+from layoutproof.core.size import Extent, symbol
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.contents import containing
@@ -48,11 +49,13 @@ def kernel_of(
     platform: str = "",
     axes: Mapping[str, int] = MappingProxyType({}),
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None,
+    beside: Sequence[Any] = (),
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
     axes: of the meshes of devices around it.  known: the integers of what it is given, where the code says them.
+    beside: the equations of the jaxpr that it stands in.
     """
     mapping = params["grid_mapping"]
     vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
@@ -61,10 +64,12 @@ def kernel_of(
     names = tuple(f"g{k}" for k in range(len(mapping.grid)))
     extents = {k: f"grid{counted.index(k)}" if k in counted else f"vmap{k}" for k in range(len(mapping.grid))}
     dynamic = [k for k, n in enumerate(mapping.grid) if type(n) is not int]
-    fixed = {k: extent for k, atom in zip(dynamic, given, strict=False) if (extent := _extent(atom, known)) is not None}
-    whole = [fixed.get(k, n) for k, n in enumerate(mapping.grid)]
-    runtime = tuple(extents[k] for k in dynamic if k not in fixed)
-    grid = tuple(n if type(n) is int else symbol(extents[k]) for k, n in enumerate(whole))
+    computed = {k: _extent(atom, known, beside) for k, atom in zip(dynamic, given, strict=False)}
+    runtime = tuple(extents[k] for k in dynamic if computed.get(k) is None)
+    grid = tuple(
+        n if type(n) is int else symbol(extents[k]) if (extent := computed.get(k)) is None else extent
+        for k, n in enumerate(mapping.grid)
+    )
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
@@ -118,6 +123,8 @@ def kernel_of(
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,
         work=work_of(opened(params["jaxpr"])[0]),
+        # jax.export counts dimensions in int32
+        dims_below=1 << 31 if any(type(n) is not int for o in operands for n in o.dims) else None,
     )
     kernel = _with_known_inputs(kernel, given_inputs, known)
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
@@ -129,8 +136,18 @@ def kernel_of(
     return with_body(params["jaxpr"], placed(kernel, axes))
 
 
-def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None]) -> int | None:
-    """The extent of a dimension of the grid that the program computes of constants alone; None where data say it."""
+def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: Sequence[Any]) -> Extent | None:
+    """The extent of a dimension of the grid that the program computes of constants, or of sizes that are names, alone.
+
+    None where data say it.
+    """
+    made = next((e for e in beside if any(v is atom for v in e.outvars)), None)
+    if made is not None and made.primitive.name == "dim_as_value":
+        with suppress(Unsupported):
+            return dimension(made.params["dim"])
+        return None
+    if made is not None and made.primitive.name == "convert_element_type":
+        return _extent(made.invars[0], known, beside)
     entries = known(atom)
     return entries[0] if entries is not None and len(entries) == 1 and entries[0] > 0 else None
 

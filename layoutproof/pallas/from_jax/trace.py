@@ -24,6 +24,7 @@ from layoutproof.pallas.from_jax.adapter import (
     place_of_function,
     skipped_frame,
 )
+from layoutproof.pallas.from_jax.around import arounds
 from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
 from layoutproof.pallas.from_jax.constants import Constants
@@ -110,6 +111,7 @@ def walk(
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
     alone = _alone(opened(jaxpr)[0])
+    first, paths = len(found), []
     for site in sites(jaxpr, live, assumed):
         equation, needed = site.equation, site.needed
         place = place_of(equation.source_info)
@@ -117,10 +119,13 @@ def walk(
             if not place and handed:
                 place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
             call = attempt(
-                partial(kernel_of, equation.params, place, needed, equation.invars, axes=site.axes, known=site.known),
+                partial(
+                    kernel_of, equation.params, place, needed, equation.invars,
+                    axes=site.axes, known=site.known, beside=site.beside,
+                ),
                 "pallas_call",
                 place,
-            )
+            )  # fmt: skip
             if isinstance(call, Kernel):
                 call = replace(call, alone=alone)
         else:
@@ -128,6 +133,10 @@ def walk(
         if isinstance(call, Kernel):
             call = with_assumptions(call, site.assumed, strict=False)
         found.append(call)
+        paths.append(site.path)
+    kernels = {path: k for path, k in zip(paths, found[first:], strict=True) if isinstance(k, Kernel)}
+    joined = arounds(jaxpr, kernels)
+    found[first:] = [joined.get(path, k) for path, k in zip(paths, found[first:], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,7 @@ class Site:
 
     axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
     known: the integers of one of its operands, where constants of the program alone decide them.
+    path: the numbers of the equation and of the inner jaxprs around it.
     """
 
     equation: Any
@@ -144,6 +154,7 @@ class Site:
     axes: Mapping[str, int]
     beside: Sequence[Any]
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None
+    path: tuple[int, ...] = ()
 
 
 def sites(
@@ -152,23 +163,24 @@ def sites(
     assumed: Sequence[str] = (),
     axes: Mapping[str, int] = MappingProxyType({}),
     constants: Constants | None = None,
+    path: tuple[int, ...] = (),
 ) -> Iterator[Site]:
     """Each equation that runs a kernel; arguments as of `walk`. axes: of the meshes around the jaxpr.
 
     Pipelines inside are seen where they are traced; loops and calls in a kernel's body hold no further call.
-    constants: what is known of the jaxpr's values; None = of its constants alone.
+    constants: what is known of the jaxpr's values; None = of its constants alone.  path: of the jaxpr.
     """
     constants = Constants(jaxpr) if constants is None else constants
     jaxpr, _ = opened(jaxpr)
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
     used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
-    for equation in jaxpr.eqns:
+    for k, equation in enumerate(jaxpr.eqns):
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
-            yield Site(equation, needed, said, axes, jaxpr.eqns, constants.integers)
+            yield Site(equation, needed, said, axes, jaxpr.eqns, constants.integers, (*path, k))
             continue
-        for _, closed in inner_jaxprs(equation.params):
+        for n, (_, closed) in enumerate(inner_jaxprs(equation.params)):
             inner, _ = opened(closed)
             same = len(inner.outvars) == len(needed)
             yield from sites(
@@ -177,6 +189,7 @@ def sites(
                 said,
                 {**axes, **axes_of(equation)},
                 constants.inside(equation, closed),
+                (*path, k, n),
             )
 
 

@@ -9,9 +9,12 @@ Asked of the programs in their order on one core. Bytes are counted, per slot of
 many copies, and its address counts for nothing. While any byte of a slot is not waited for, any copy on it may run.
 A scope (`run_scoped`) ends with nothing in flight into its memory or out of it, and with its semaphores at 0.
 Nor is a block of an output copied from an input that has its buffer while the pipeline writes that block back.
+Where one kernel starts a copy and another one waits for it, all that the traced function does between them is looked
+at, by what needs what: nothing else orders what XLA runs, or keeps memory from being another's.
 Example: `copy.start(); o_ref[...] = buf[...]; copy.wait()` reads `buf` while the copy into it is in flight.
-Unknown: copies to and signals from other devices, barriers, semaphores handed from one kernel to another, slots that
-data choose, and loops whose number of iterations data choose, where an iteration leaves something in flight.
+Unknown: copies to and signals from other devices, barriers, semaphores that come from outside of the traced function
+or leave it, or go into a loop or branch of it; slots that data choose, and loops whose number of iterations data
+choose, where an iteration leaves something in flight.
 Source: docs/pallas/tpu/distributed.md of JAX (0.10.2); `dma_wait_p` takes the bytes of its source's shape.
 Fix: wait before reading, wait once for each start's bytes, a slot and a semaphore for each copy in flight.
 Incident: a buffer overwritten before its copy was waited for: https://github.com/sgl-project/sglang-jax/issues/1110
@@ -27,6 +30,7 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
+from layoutproof.bodies.handed_on import handed_on
 from layoutproof.bodies.in_flight import Problem, Walk, walked
 from layoutproof.bodies.order import names, start_of
 from layoutproof.bodies.touched import any_element
@@ -62,6 +66,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     }
     if not moving:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+    if kernel.around is not None:
+        return (_handed_on(kernel, figures), *found)
     return (_walked(kernel, body, figures), *found)
 
 
@@ -80,10 +86,13 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in moving:
         name = effect.semaphore.reference.name
+        if kernel.around is not None and not effect.device:
+            # what hands it on, and what waits, is looked at
+            continue
         if effect.device:
             reason = f"a semaphore that {effect.device} signals or a copy to it: not modelled"
         elif given.get(name) == "out":
-            reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, and not looked at"
+            reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, which is not known"
         elif name in given or effect.semaphore.reference.role != "semaphore":
             reason = "a semaphore that the kernel is given: what it counts at first is not known"
         else:
@@ -176,6 +185,16 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
     if walk.problems or not done:
         return _open(kernel, walk, "too many programs to walk, and what one leaves in flight the next goes on with")
     return proved
+
+
+def _handed_on(kernel: Kernel, figures: dict[str, object]) -> Obligation:
+    """Of a kernel that starts copies which another one waits for, or waits for those of another."""
+    problem = handed_on(kernel)
+    if problem is None:
+        return Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
+    if problem.sure:
+        return _refuted(kernel, problem)
+    return Obligation(problem.subject or kernel.name, undecided(problem.what), source=problem.spot.source)
 
 
 def _open(kernel: Kernel, walk: Walk, otherwise: str) -> Obligation:

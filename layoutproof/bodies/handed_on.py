@@ -1,0 +1,327 @@
+"""A walk over the kernels that hand semaphores to one another, and over what a function does between them.
+
+A kernel may start a copy and give its semaphore away: another one waits for it. Until then the copy runs beside all
+that the function does, of which XLA only knows what needs what: a step that does not need the one that waits may run
+before it, and memory that nothing needs any more is given to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from layoutproof.bodies.effects import Spot
+from layoutproof.bodies.in_flight import FORGOTTEN, Flight, Problem, Region, Slot, Walk, Way, array_of, running
+from layoutproof.core.errors import Undecided
+from layoutproof.kernel.calls_around import Around, Step
+from layoutproof.kernel.kernel import Kernel, Operand
+
+
+def handed_on(kernel: Kernel) -> Problem | None:
+    """What goes wrong with copies in a kernel, or with those that it starts for others; None where nothing does.
+
+    A problem that is not `sure` says what is not known. kernel: with what is `around` it.
+    """
+    around: Around = kernel.around
+    walk = _Function(around, kernel)
+    try:
+        walk.run()
+    except Undecided as lost:
+        walk.say(around.mine, f"what is in flight depends on {lost}")
+    except _Known:
+        pass
+    mine = walk.problems.get(around.mine)
+    if mine is None and walk.problems:
+        # what comes after it has not been looked at
+        step, problem = next(iter(walk.problems.items()))
+        return _open(f"of {around.steps[step].name}{_at(around.steps[step])}: {problem.what}")
+    return mine
+
+
+class _Known(Exception):
+    """What is known of a step decides."""
+
+
+def _open(why: str, subject: str = "", source: str = "") -> Problem:
+    return Problem(why, "", False, subject, Spot(0, (), (), source))
+
+
+@dataclass(eq=False)
+class _Function:
+    """The steps of a function, walked in order. buffers: where each value lies.  problems: by the step at fault."""
+
+    around: Around
+    kernel: Kernel
+    buffers: dict[int, str] = field(default_factory=dict)
+    problems: dict[int, Problem] = field(default_factory=dict)
+    starts: dict[Flight, int] = field(default_factory=dict)
+    ways: list[Way] = field(default_factory=lambda: [Way()])
+
+    def say(self, step: int, why: str, source: str = "") -> None:
+        """What is not known, of a step; nothing after it is looked at."""
+        self.problems.setdefault(step, _open(why, source=source or self.around.steps[step].source))
+        raise _Known
+
+    def wrong(self, step: int, what: str, hint: str, subject: str, line: str, sure: bool = True) -> None:
+        """What goes wrong with a copy that a step starts."""
+        sure = sure and not any(way.assumed for way in self.ways)
+        found = Problem(what if sure else f"perhaps {what}", hint, sure, subject, Spot(0, (), (), line))
+        if sure or step not in self.problems:
+            self.problems[step] = found
+        if sure:
+            raise _Known
+
+    def run(self) -> None:
+        around, mine = self.around, self.around.mine
+        running = around.running()
+        for k in sorted(around.joined(mine)):
+            why = self._unseen(k)
+            if why:
+                self.say(mine, why)
+            if k not in running:
+                self.say(k, f"nobody uses what {around.steps[k].name} gives: XLA leaves it out, and what it waits for")
+        for k, step in enumerate(around.steps):
+            copied, perhaps = self._placed(k, step)
+            if k not in running:
+                continue
+            kernel = self.kernel if k == mine else step.kernel
+            before = self._flights()
+            self._used_around(step, kernel, copied, perhaps)
+            if kernel is None or not self._moved(step, kernel):
+                continue
+            joined = around.joined(k) if {*step.given, *step.made} & around.semaphores else (k,)
+            lost = next(filter(None, map(self._unseen, joined)), "") or _lost(kernel)
+            if lost and k not in around.joined(mine):
+                for flight in before & self._touched(step, kernel):
+                    self._met(flight, f"{step.name}{_at(step)} is given it, {lost}", sure=False)
+                continue
+            if lost:
+                self.say(k, lost)
+            self._walked(k, step, kernel)
+            for flight in self._flights() - before:
+                self.starts[flight] = k
+            for flight in before - self._flights():
+                self._waited(k, flight)
+        self._end()
+
+    def _unseen(self, k: int) -> str:
+        """Why what a step does with semaphores is not looked at, "" = it is."""
+        around, step = self.around, self.around.steps[k]
+        if not {*step.given, *step.made} & around.semaphores:
+            return ""
+        if step.kernel is None and not step.moves:
+            return f"a semaphore goes into {step.name}{_at(step)}: what happens there is not looked at"
+        if set(step.given) & around.semaphores & around.given:
+            return "a semaphore that the function is given: what it counts at first is not known"
+        return ""
+
+    def _moved(self, step: Step, kernel: Kernel) -> bool:
+        """Whether a body is walked: it has semaphores of others, or an array that a copy moves."""
+        return bool({*step.given, *step.made} & self.around.semaphores or self._touched(step, kernel))
+
+    def _touched(self, step: Step, kernel: Kernel) -> set[Flight]:
+        """The copies in flight that move what a body is given whole."""
+        mine = {self.buffers[v] for o, v in self._operands(step, kernel) if o is not None and not o.windowed}
+        return {f for f in self._flights() if {f.source.name, f.target.name} & mine}
+
+    def _flights(self) -> set[Flight]:
+        return {flight for way in self.ways for _, slot in way.slots for flight in slot.flights}
+
+    # buffers
+
+    def _placed(self, k: int, step: Step) -> tuple[list[int], list[int]]:
+        """Gives the values of a step their buffers: those that XLA copies before, as others need them, and perhaps."""
+        copied, perhaps, around = [], [], self.around
+        for value in step.given:
+            self.buffers.setdefault(value, f"value {value}")
+        ends = {b: a for a, b in step.same} if not step.moves else dict(enumerate(range(len(step.given))))
+        for b, value in enumerate(step.made):
+            a = ends.get(b)
+            of = None if a is None else step.given[a]
+            self.buffers[value] = f"value {value}"
+            if of is None:
+                continue
+            alone = of not in around.returned and step.given.count(of) == 1 and max(around.uses(of)) == k
+            if step.moves or of in around.semaphores or (alone and of not in around.given):
+                self.buffers[value] = self.buffers[of]
+            elif alone and around.inner:
+                perhaps.append(of)
+            else:
+                copied.append(of)
+        return copied, perhaps
+
+    # what a step does beside copies in flight
+
+    def _used_around(self, step: Step, kernel: Kernel | None, copied: list[int], perhaps: list[int]) -> None:
+        """What a step does with values that a copy moves, outside of what the body of its kernel does."""
+        flights = self._flights()
+        if step.moves or not flights:
+            return
+        into = {f.target.name: f for f in flights}
+        both = {f.source.name: f for f in flights} | into
+        where = f"{step.name}{_at(step)}"
+        for value in copied:
+            if (flight := into.get(self.buffers[value])) is not None:
+                self._met(flight, f"{where} writes in place what others need, which XLA copies before")
+        for value in perhaps:
+            if (flight := both.get(self.buffers[value])) is not None:
+                self._met(flight, f"{where} may write in place", self.buffers[value], sure=False)
+        if kernel is None:
+            for value in step.given:
+                if (flight := into.get(self.buffers[value])) is not None:
+                    self._met(flight, f"{where} reads it")
+            return
+        for operand, value in self._operands(step, kernel):
+            buffer = self.buffers[value]
+            if operand is None or (operand.windowed and operand.role == "in"):
+                if (flight := into.get(buffer)) is not None:
+                    self._met(flight, f"{where} reads blocks of it")
+            elif operand.windowed and (flight := both.get(buffer)) is not None:
+                self._met(flight, f"{where} writes blocks in its place", buffer)
+
+    def _met(self, flight: Flight, what: str, buffer: str = "", sure: bool = True) -> None:
+        start, buffer = self.starts[flight], buffer or flight.target.name
+        name, way = self._word(start, buffer), "into" if buffer == flight.target.name else "out of"
+        sure = sure and all(running(s, f) for w in self.ways for _, s in w.slots for f in s.flights if f == flight)
+        hint = f"look at what comes between the copy and the kernel that waits for it: {name} is in use until then"
+        what = f"{name} is used while a copy {way} it is in flight, started at line {_line(flight)}: {what}"
+        self.wrong(start, what, hint, name, flight.line, sure)
+
+    def _word(self, step: int, buffer: str) -> str:
+        """What the kernel of a step calls a buffer."""
+        found = self.around.steps[step]
+        kernel = self.kernel if step == self.around.mine else found.kernel
+        pairs = self._operands(found, kernel) if kernel is not None else ()
+        words = [o.name for o, value in pairs if o is not None and self.buffers[value] == buffer]
+        return words[-1] if words else buffer
+
+    def _operands(self, step: Step, kernel: Kernel) -> Iterator[tuple[Operand | None, int]]:
+        """The operands of a kernel and their values; None for its tables."""
+        operands = [*[None] * len(kernel.tables), *kernel.inputs, *kernel.outputs]
+        yield from zip(operands, (*step.given, *step.made), strict=True)
+
+    # the bodies
+
+    def _walked(self, k: int, step: Step, kernel: Kernel) -> None:
+        names: dict[str, str] = {}
+        semaphores = set()
+        for operand, value in self._operands(step, kernel):
+            if operand is None:
+                continue
+            name = array_of(kernel, operand.name)
+            if names.setdefault(name, self.buffers[value]) != self.buffers[value] and operand.role == "out":
+                # what is copied before shares no buffer with what it is a copy of
+                names[name] = self.buffers[value]
+            if operand.memory == "semaphore":
+                semaphores.add(name)
+        local = {buffer: name for name, buffer in names.items()}
+        moving = {region.name for f in self._flights() for region in (f.source, f.target)}
+        if len(local) < len(names) and moving & {b for b in names.values() if list(names.values()).count(b) > 1}:
+            self.say(k, "an array that a copy moves is given twice")
+        walk = Walk(kernel, kernel.body)
+        begin = [_renamed(way, local) for way in self.ways]
+        elsewhere = {name for way in begin for (name, _), _ in way.slots}
+        few = walk.one_by_one(begin, semaphores | elsewhere)
+        found = next((p for p in walk.problems if p.sure), None) or next(iter(walk.problems), None)
+        if found is not None:
+            self._found(k, step, found, names)
+        if not few:
+            self.say(k, "too many programs to walk")
+        self.ways = [_renamed(_bare(way), names) for way in walk.ways]
+        for flight in self._flights():
+            own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
+            if own:
+                self.say(k, f"a copy that moves {own[0]} is in flight when the kernel ends: not modelled", flight.line)
+
+    def _found(self, k: int, step: Step, problem: Problem, names: Mapping[str, str]) -> None:
+        """Something goes wrong in a body: of one without semaphores of others, with a copy that it knows nothing of."""
+        slot = names.get(problem.semaphore, problem.semaphore)
+        flights = [f for way in self.ways for (name, _), s in way.slots for f in s.flights if name == slot]
+        if flights and not {*step.given, *step.made} & self.around.semaphores:
+            self._met(flights[0], f"{step.name}{_at(step)} {problem.what}", sure=problem.sure)
+        self.problems.setdefault(k, problem)
+        raise _Known
+
+    # in which order, and for how long
+
+    def _waited(self, k: int, flight: Flight) -> None:
+        """Nothing may use what a copy moves before the step that waits for it, and its memory is there so long."""
+        around, start = self.around, self.starts[flight]
+        after = around.after(k)
+        needs = {k, *after}
+        name = around.steps[k].name
+        where = {v for v, buffer in self.buffers.items() if buffer == flight.target.name}
+        made = {v for j in needs for v in around.steps[j].made}
+        early = [j for v in where for j in around.uses(v) if j > k and j not in after]
+        word = self._word(start, flight.target.name)
+        if early or (where & around.returned) - made:
+            user = around.steps[early[0]].name + " uses" if early else "the function returns"
+            why = (
+                f"nothing says that {name} waits for the copy into {word} before {user} it: give it to {name}, and use"
+            )
+            self.say(start, f"{why} what {name} gives of it (input_output_aliases)", flight.line)
+        for region in (flight.source, flight.target):
+            lasting = around.given if region is flight.source and not around.inner else frozenset()
+            same = {v for v, buffer in self.buffers.items() if buffer == region.name}
+            held = any(set(around.steps[j].given) & same for j in needs)
+            if not held and not same & (around.returned | lasting):
+                word = self._word(start, region.name)
+                why = f"{name} and what comes after it do not use {word}: its memory may be another's while a copy"
+                self.say(start, f"{why} moves it; give it to {name}", flight.line)
+
+    def _end(self) -> None:
+        around = self.around
+        handed = {self.buffers[v] for v in around.returned & around.semaphores}
+        for way in self.ways:
+            for (name, _), slot in way.slots:
+                first = next((self.starts[f] for f in slot.flights), around.mine)
+                line = slot.flights[0].line if slot.flights else ""
+                if name in handed:
+                    self.say(first, "a semaphore that the function hands on: what waits for it is not in it", line)
+                word = self._word(first, name)
+                if slot.flights:
+                    what = (
+                        f"{word} is not waited for to the end: a copy is started on it at line {_line(slot.flights[0])}"
+                    )
+                    self.wrong(first, what, f"look at who is given {word}: none waits for all of it", word, line)
+                    continue
+                what = f"{word} counts {slot.signals} when the function ends"
+                self.wrong(first, what, f"look at who waits for {word}: it takes less than is signalled", word, line)
+
+
+def _lost(kernel: Kernel) -> str:
+    """Why the body of a kernel cannot be walked, "" where it can."""
+    if kernel.body_reader is None:
+        return f"nobody has read the body of {kernel.name}"
+    if kernel.body.unmodelled:
+        return f"not modelled: {kernel.body.unmodelled[0][0]}"
+    if any(getattr(e, "device", "") for e in kernel.body.effects):
+        return "a semaphore that another device signals or a copy to it: not modelled"
+    if any(type(extent) is not int for extent in kernel.grid):
+        return f"the number of programs of {kernel.name} is not known"
+    return ""
+
+
+def _bare(way: Way) -> Way:
+    """What the next kernel finds: what is in flight, and that something was taken to hold."""
+    return Way(way.slots, ((FORGOTTEN, True),) if way.assumed else ())
+
+
+def _renamed(way: Way, names: Mapping[str, str]) -> Way:
+    def region(one: Region) -> Region:
+        return replace(one, name=names.get(one.name, one.name))
+
+    def slot(one: Slot) -> Slot:
+        flights = (replace(f, effect=-1, source=region(f.source), target=region(f.target)) for f in one.flights)
+        return replace(one, flights=tuple(flights))
+
+    slots = ((names.get(name, name), at, slot(one)) for (name, at), one in way.slots)
+    return replace(way, slots=tuple(((name, at), one) for name, at, one in slots))
+
+
+def _at(step: Step) -> str:
+    return f" ({step.source.rpartition('/')[2]})" if step.source else ""
+
+
+def _line(flight: Flight) -> str:
+    return flight.line.rpartition(":")[2]
