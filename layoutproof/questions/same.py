@@ -21,6 +21,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.questions.reduced import equations_in, smallest
+from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, Comparison, Input, TooLarge, compare
 from layoutproof.values.refusals import OFFER
 from layoutproof.values.relations.calls import LARGEST
@@ -160,6 +161,8 @@ class Same(Answer):
                 lines.append(f"  replayed on   float64, {how}")
             elif found.decided_by and self.verdict is Verdict.REFUTED:
                 lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
+            if found.second:
+                lines.append(f"  second        JAX's interpreter: {found.second}")
             if found.operands and found.operands != self.reason:
                 lines.append(f"  operands      {found.operands}")
             if found.hint:
@@ -228,7 +231,8 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
-            "hint": self.comparison.hint, "decided_by": self.decided_by, "operands": self.comparison.operands,
+            "hint": self.comparison.hint, "second_witness": self.comparison.second,
+            "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
                 {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
                 for e in self.comparison.exponents
@@ -397,7 +401,9 @@ def same(
         if why:
             found = Comparison(Verdict.UNKNOWN, f"{names[0]} is not compared at smaller sizes: {why}")
         else:
-            found = _compared(pair, points, None if gradient else outputs, tick, relations)
+            compared = None if gradient else outputs
+            found = _compared(pair, points, compared, tick, relations)
+            found = witnessed(pair.traced, found, premises, compared)
     changed = ((i.name, i.shape, shape) for i, shape in zip(arrays, smaller, strict=True) if i.shape != shape)
     # at smaller sizes nothing was seen of the given ones
     seen = () if reduced else (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ()))
