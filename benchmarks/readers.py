@@ -1,35 +1,45 @@
-"""How many steps each reader of a stranger's text takes as the text doubles, up to 50 MB or to the reader's own bound.
+"""How each reader of a stranger's text takes one that doubles, up to 50 MB or to the reader's own bound.
 
-python benchmarks/readers.py [MEGABYTES] [READER..]    a row per reader: its worst text, steps a character at each size
+python benchmarks/readers.py [MEGABYTES] [READER..]    two rows a reader: steps a character, and what whole texts take
 
 A text is a beginning that the reader knows, with something in it again and again: line ends, digits, quotes and
-brackets that nobody closes. The one that takes most steps at `SHORT` characters is doubled from `FIRST` on while it
-takes less than SECONDS. Steps are counted as `tests/steps.py` does, what C does over a text among them: they are the
-same on every machine. A reader is linear where a row does not rise; one that does by more than half ends with RISES,
-and the exit code is 1. `tests/test_readers.py` counts over all of these texts, each at two sizes.
+brackets that nobody closes. The one that takes most steps at `SHORT` characters is doubled. Steps are counted as
+`tests/steps.py` does, what C does over a text among them: they are the same on every machine, and counting takes many
+times as long as reading. So they are counted while a text takes less than SECONDS of CPU, and from there on the CPU of
+a process that does not count is measured, up to the end; so are floods of line ends, of one long line, of brackets and
+of arrows, of which a packed file is one more reader. A reader is linear where neither rises; one that does ends with
+RISES, and the exit code is 1. A reader with a bound is asked to it and beyond. `tests/test_readers.py` counts over all
+of these texts, each at two sizes.
 """
 
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
 SECONDS = 3.0
-"""Of one text: it is not doubled again."""
+"""Of one text whose steps are counted: it is not doubled again."""
+PATIENCE = 1800.0
+"""Seconds of one reader's whole texts."""
 SHORT = 1 << 10
 """Characters of the texts of which the worst is taken."""
 FIRST = 1 << 16
 """Characters of it at first."""
 MOST_RISE = 1.5
-"""Of the steps a character, from the first size to the last."""
+"""Of the steps a character, from the first size to the last; of the CPU too, where it can be told from nothing."""
+FLOODS = ("\n", "a ", "a", "(", "[", "()->", "{")
+"""What a text is flooded with, besides what is worst for its reader."""
 HOLE = "@@"
 """In the beginning of a text, where something comes again and again."""
 NUMBER = "@n"
@@ -42,11 +52,21 @@ AGAIN = (
 
 
 class Reader(NamedTuple):
-    """Something that reads text. read: all of it.  begins: texts with a hole.  again: comes there besides `AGAIN`."""
+    """Something that reads text.
+
+    read: all of it.  begins: texts with a hole.  again: comes there besides `AGAIN`.  bound: the constant that says how
+    long a text may be, "" for a text that is a part of another one.
+    """
 
     read: Callable[[str], object]
     begins: tuple[str, ...]
     again: tuple[str, ...] = ()
+    bound: str = ""
+
+    def most(self) -> int:
+        """Characters that it reads at most; 0 for no bound of its own."""
+        module, _, name = self.bound.rpartition(".")
+        return int(getattr(importlib.import_module(f"layoutproof.{module}"), name)) if module else 0
 
 
 class Text(NamedTuple):
@@ -57,8 +77,8 @@ class Text(NamedTuple):
     again: str
 
     def of(self, length: int) -> str:
-        """The text with about so many characters."""
-        times = length // len(self.again)
+        """The text with about so many characters, and no more."""
+        times = max(0, length - len(self.begin)) // len(self.again)
         return self.begin.replace(HOLE, "".join(self.again.replace(NUMBER, str(n)) for n in range(times)))
 
 
@@ -222,38 +242,74 @@ _MESSAGES = (
 )
 
 READERS = {
-    "XLA": Reader(_layout("xla"), ("@@", "f32[@@", "f32[8]{@@", "f32[8,8]{1,0:T(@@"), ("(8,128)", "T(8)", "8,", "<=")),
+    "XLA": Reader(
+        _layout("xla"),
+        ("@@", "f32[@@", "f32[8]{@@", "f32[8,8]{1,0:T(@@"),
+        ("(8,128)", "T(8)", "8,", "<="),
+        bound="core.bounds.MAX_TEXT",
+    ),
     "sharding": Reader(
         _layout("sharding"),
         ("@@", "{devices=[@@", "{@@", "P(@@", "f32[8] sharding={@@", "[{'x'@@", "@mesh<['x'=@@"),
         ("{replicated}, ", "'x',", "2,1", "<=[", "T(1,0)", "last_tile_dims={", "('x',"),
+        bound="core.bounds.MAX_TEXT",
     ),
     "Axe": Reader(
-        _layout("axe"), ("@@", "S[@@", "S[(@@", "S[(8,8):(@@", "S[8:1] @@"), ("8:1,", "+ R[2:1]", "1@x,", "(8,")
+        _layout("axe"),
+        ("@@", "S[@@", "S[(@@", "S[(8,8):(@@", "S[8:1] @@"),
+        ("8:1,", "+ R[2:1]", "1@x,", "(8,"),
+        bound="layouts.axe.text.LONGEST",
     ),
-    "CuTe": Reader(_layout("cute"), ("@@", "(8,@@", "((8,@@", "(8,4):(@@", "S<@@"), ("8,", "(8,", "):(", "_8,")),
+    "CuTe": Reader(
+        _layout("cute"),
+        ("@@", "(8,@@", "((8,@@", "(8,4):(@@", "S<@@"),
+        ("8,", "(8,", "):(", "_8,"),
+        bound="layouts.cute.text.LONGEST",
+    ),
     "map": Reader(
         _layout("map"),
         ("@@", "(i < 4@@", "(i < 4) -> (@@", "(i < 4) -> (i@@"),
         ("+i", "*2", "i,", "i//2+", "((", "min(", "-", "i<4,"),
+        bound="core.expression.LONGEST",
     ),
-    "strided": Reader(_layout("strided"), ("@@", "f32[4] strides (@@", "f32[@@", "f32[4] @@"), ("1,", "N*", "(1,")),
+    "strided": Reader(
+        _layout("strided"),
+        ("@@", "f32[4] strides (@@", "f32[@@", "f32[4] @@"),
+        ("1,", "N*", "(1,"),
+        bound="layouts.strided.LONGEST",
+    ),
     "kernel": Reader(
         _layout("kernel"),
         ("@@", "grid (2)\nin x: f32[16] block (8) index (i) -> (i)\n@@", "grid (@@", "grid (2)\n@@"),
         ("in x: f32[16] block (8)\n", "N=4;", "; ", "table t: s32[4]\n"),
+        bound="core.bounds.MAX_TEXT",
     ),
-    "layout of any language": Reader(_layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->")),
-    "size": Reader(_expression("parse_size"), ("@@", "N@@", "cdiv(@@"), ("+N", "*N", "N,", "cdiv(", "-", "//2")),
+    "layout of any language": Reader(
+        _layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->"), bound="core.bounds.MAX_TEXT"
+    ),
+    "size": Reader(
+        _expression("parse_size"),
+        ("@@", "N@@", "cdiv(@@"),
+        ("+N", "*N", "N,", "cdiv(", "-", "//2"),
+        bound="core.expression.LONGEST",
+    ),
     "expression": Reader(
-        _expression("parse_expression"), ("@@", "i@@", "min(@@"), ("+i", "*2", "i,", "min(", "-", "//2")
+        _expression("parse_expression"),
+        ("@@", "i@@", "min(@@"),
+        ("+i", "*2", "i,", "min(", "-", "//2"),
+        bound="core.expression.LONGEST",
     ),
     "condition": Reader(
-        _expression("parse_condition"), ("@@", "N % 8 == 0@@", "N@@"), (" and N > 1", " or N", "not ", " < N")
+        _expression("parse_condition"),
+        ("@@", "N % 8 == 0@@", "N@@"),
+        (" and N > 1", " or N", "not ", " < N"),
+        bound="core.expression.LONGEST",
     ),
-    "HLO": Reader(_in_file("a.txt", _hlo), _DUMPS, _BODIES),
-    "HLO, packed": Reader(_in_file("a.txt.gz", _hlo, True), ("@@", f"{_MODULE}@@"), ()),
-    "HLO of two states": Reader(_program, (f"{_MODULE}{_ENTRY}\n@@}}\n", "HloModule m\n@@"), _BODIES),
+    "HLO": Reader(_in_file("a.txt", _hlo), _DUMPS, _BODIES, bound="core.files.MAX_TEXT"),
+    "HLO, packed": Reader(_in_file("a.txt.gz", _hlo, True), ("@@", f"{_MODULE}@@"), (), bound="core.files.MAX_TEXT"),
+    "HLO of two states": Reader(
+        _program, (f"{_MODULE}{_ENTRY}\n@@}}\n", "HloModule m\n@@"), _BODIES, bound="changes.states.MAX_DUMP"
+    ),
     "spec": Reader(
         _spec,
         (
@@ -280,22 +336,31 @@ READERS = {
             "---\n",
             " a: &a [*a]\n",
         ),
+        bound="core.files.MAX_YAML",
     ),
     "search": Reader(
         _search,
         ("@@", "search: @@", "search: a\ntune:\n@@", "search: a\ntarget: v5e\nkernel:\n  grid: [@@", "sizes: {@@"),
         ("  a@n: [8]\n", "'cdiv(M, b)', ", "a@n: 8, ", "- {name: x, "),
+        bound="core.files.MAX_YAML",
     ),
     "lock": Reader(
         _lock,
         ("@@", '{"version": 2, "@@', '{"version": 2, "files": {@@', "[@@"),
         ('"a": {', '{"a":', "[1,", '"a@n": 1,'),
+        bound="changes.lock_head.MAX_LOCK",
     ),
     "records of kernels": Reader(
-        _in_file("a.jsonl", _records), ("@@", "{@@", '{"version": @@'), ("{}\n", '{"a":', "[", '"a@n": 1,')
+        _in_file("a.jsonl", _records),
+        ("@@", "{@@", '{"version": @@'),
+        ("{}\n", '{"a":', "[", '"a@n": 1,'),
+        bound="core.files.MAX_TEXT",
     ),
     "record of a program": Reader(
-        _record, ("@@", '{"version": 2, "@@": 1}', '{"a": [@@0]}', "[@@0]"), ('"a", ', "0,", "{},")
+        _record,
+        ("@@", '{"version": 2, "@@": 1}', '{"a": [@@0]}', "[@@0]"),
+        ('"a", ', "0,", "{},"),
+        bound="core.files.MAX_TEXT",
     ),
     "message": Reader(
         _message,
@@ -313,24 +378,36 @@ READERS = {
             "_",
             "bf16[1]{0}\n",
         ),
+        bound="messages.read.MOST_BYTES",
     ),
     "candidates": Reader(
-        _in_file("a.json", _rows), ("@@", "[@@", '[{"a": @@', '[@@{"a": 1}]'), ('{"a": 1},', "[", '{"a":')
+        _in_file("a.json", _rows),
+        ("@@", "[@@", '[{"a": @@', '[@@{"a": 1}]'),
+        ('{"a": 1},', "[", '{"a":'),
+        bound="tilings.prune.MAX_ROWS",
     ),
     "baseline": Reader(
-        _in_file("a.json", _baseline), ("@@", '{"version": 2, "accepted": {@@', "[@@"), ('"a@n": 1,', "[", '{"a":')
+        _in_file("a.json", _baseline),
+        ("@@", '{"version": 2, "accepted": {@@', "[@@"),
+        ('"a@n": 1,', "[", '{"a":'),
+        bound="pallas.accepted.MOST_BYTES",
     ),
     "settings": Reader(
         _settings,
         ("@@", "[tool.layoutproof]\n@@", "[tool.layoutproof.gate]\n@@"),
         ("a@n = 1\n", "a = [", "[[a]]\n", '"""', "[a@n]\n", "a.", "'a b' . "),
+        bound="core.files.MAX_CONFIG",
     ),
-    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x=")),
-    "partition specs": Reader(_specs, ("@@", "P(@@", "[P('x'), @@"), ("'x',", "P('x'),", "(", "None,")),
-    "product of a mesh": Reader(_product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd")),
-    "operands put together": Reader(_fusion, ("@@",), ("fusion(", "a,")),
-    "groups of devices": Reader(_groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{")),
-    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,")),
+    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x="), bound="core.bounds.MAX_TEXT"),
+    "partition specs": Reader(
+        _specs, ("@@", "P(@@", "[P('x'), @@"), ("'x',", "P('x'),", "(", "None,"), bound="programs.shardings.LONGEST"
+    ),
+    "product of a mesh": Reader(_product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd"), bound="core.bounds.MAX_TEXT"),
+    "operands put together": Reader(_fusion, ("@@",), ("fusion(", "a,"), bound="core.expression.LONGEST"),
+    "groups of devices": Reader(
+        _groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{"), bound="core.bounds.MAX_TEXT"
+    ),
+    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,"), bound="core.bounds.MAX_TEXT"),
 }
 
 
@@ -363,23 +440,88 @@ def _counted(read: Callable[[str], object], text: str) -> tuple[float, float, st
     return (steps.steps - before) / len(text), time.process_time() - start, words
 
 
-def _row(name: str, most: int) -> tuple[str, bool]:
-    """The text of a reader that takes most steps, doubled, and whether its steps a character rise."""
+def _sizes(of: Reader, most: int) -> list[int]:
+    """How long its text is, doubling up to its bound, or to `most`."""
+    last = min(most, of.most() or most)
+    sizes = [last]
+    while sizes[0] > FIRST or (len(sizes) < 4 and sizes[0] > SHORT):
+        sizes.insert(0, sizes[0] // 2)
+    return sizes
+
+
+def count(name: str, most: int) -> dict[str, object]:
+    """The text of a reader that takes most steps, doubled."""
+    from tests import steps
+
+    steps.install()
     of = READERS[name]
     for text in texts(of, name):
         # what is imported, or kept, once
         said(of.read, text.of(100))
-    worst = max(texts(of, name), key=lambda text: _counted(of.read, text.of(SHORT))[0])
-    length, found, seconds, words = FIRST, list[float](), 0.0, ""
-    while length <= most and seconds < SECONDS:
+    taken = {text: _counted(of.read, text.of(SHORT))[0] for text in texts(of, name)}
+    worst = max(taken, key=lambda text: taken[text])
+    floods = [max((t for t in taken if t.again == again), key=lambda text: taken[text]) for again in FLOODS]
+    lengths, found, words = list[int](), list[float](), ""
+    for length in _sizes(of, most):
         some, seconds, words = _counted(of.read, worst.of(length))
+        lengths.append(length)
         found.append(some)
-        length *= 2
-    rises = max(found) > MOST_RISE * found[0] + 1
-    # a text that is refused for its length takes fewer steps a character: the largest that was read counts
-    row = f"| {name} | {length / 2e6:.1f} | {' '.join(f'{some:.1f}' for some in found)} "
-    row += f"| `{_shown(worst.begin)}` with {worst.again!r} | {_shown(words)} |{' RISES' if rises else ''}"
-    return row, rises
+        if seconds > SECONDS:
+            break
+    return {"worst": worst, "floods": floods, "lengths": lengths, "steps": found, "words": words, "bound": of.most()}
+
+
+def take(name: str, asked: list[tuple[str, str, int]]) -> list[dict[str, object]]:
+    """What whole texts take, (begin, again, length) each, one after the other: seconds of CPU, MiB that the process had
+    to get besides the text, words."""
+    of, found = READERS[name], []
+    for begin, again, length in asked:
+        made = Text(name, begin, again)
+        said(of.read, made.of(100))
+        text = made.of(length)
+        held, start = _peak(), time.process_time()
+        words = said(of.read, text)
+        found.append({"seconds": time.process_time() - start, "mib": _peak() - held, "words": words})
+    return found
+
+
+def _peak() -> float:
+    import resource
+
+    kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kib / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def _in_process(*given: object) -> Any:
+    """What `count` or `take` gives, in a process of its own."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--", json.dumps(given)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout)
+
+
+def _row(name: str, most: int) -> tuple[str, bool]:
+    """The steps of a reader's worst text as it doubles, what whole texts take, and whether either rises."""
+    found = _in_process("count", name, most)
+    lengths, steps, bound = found["lengths"], found["steps"], found["bound"]
+    last = min(most, bound or most)
+    begin, again = found["worst"][1:]
+    asked = [(begin, again, last // 2), (begin, again, last)]
+    asked += [(*flood[1:], last) for flood in found["floods"] if flood != found["worst"]]
+    beyond = [(begin, again, bound + len(begin) + 2 * len(again))] if 0 < bound <= most else []
+    half, whole, *others = _in_process("take", name, asked + beyond)
+    words = others.pop()["words"] if beyond else ""
+    slowest = max(zip(asked[1:], [whole, *others], strict=True), key=lambda pair: pair[1]["seconds"])
+    mib = max(one["mib"] for one in (half, whole, *others))
+    rises = max(steps) > MOST_RISE * steps[0] + 1
+    rises = rises or (whole["seconds"] > 1 and whole["seconds"] > 2 * MOST_RISE * half["seconds"])
+    columns = (
+        *(name, f"{last / 1e6:.3g}", f"{lengths[-1] / 1e6:.2g}", f"{steps[0]:.1f} and {steps[-1]:.1f}"),
+        *(f"{half['seconds']:.2f} and {whole['seconds']:.2f}", f"{slowest[1]['seconds']:.2f} of {slowest[0][1]!r}"),
+        *(f"{mib:.0f}", f"`{_shown(begin)}` with {again!r}", _shown(words or whole["words"])),
+    )
+    return f"| {' | '.join(columns)} |{' RISES' if rises else ''}", rises
 
 
 def _shown(text: str) -> str:
@@ -387,14 +529,27 @@ def _shown(text: str) -> str:
     return flat if len(flat) <= 70 else f"{flat[:40]} .. {flat[-25:]}"
 
 
+HEAD = (
+    *("reader", "to, million characters", "counted to", "steps a character, first and last"),
+    *(
+        "CPU s, half and all",
+        "most CPU s of a flood",
+        "MiB",
+        "worst text",
+        "what is said, beyond the bound where it has one",
+    ),
+)
+
+
 def main(given: list[str]) -> int:
     """Prints the table."""
-    from tests import steps
-
-    steps.install()
+    if given[:1] == ["--"]:
+        what, *rest = json.loads(given[1])
+        print(json.dumps({"count": count, "take": take}[what](*rest)))
+        return 0
     most = int(float(given[0]) * 1e6) if given else 50_000_000
-    print("| reader | MB at last | steps a character, from 64 KB on, doubling | worst text | what is said of it |")
-    print("|---|---:|---|---|---|", flush=True)
+    print(f"| {' | '.join(HEAD)} |")
+    print(f"|{'---|' * len(HEAD)}", flush=True)
     rise = False
     for name in given[1:] or READERS:
         row, rises = _row(name, most)

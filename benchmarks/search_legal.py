@@ -10,7 +10,7 @@ cycles that HBM and the matrix unit need at the least, until those are more than
 can be the best. `compare` searches each, without the compiler, and counts: false illegal, called illegal and taken; set
 aside, by headroom, and how many of those are taken; false legal, called legal and refused. With cycles: those of the
 first row that the compiler takes over the least of all, and the same of the best of ten, as `--compile` shows it; all
-at least what their traffic with HBM needs.
+at least what their traffic with HBM and their products need.
 """
 
 from __future__ import annotations
@@ -82,6 +82,16 @@ def call_of(name: str, target: str, values: Mapping[str, int]) -> Any:
     return call
 
 
+def needed(name: str, target: str, row: Mapping[str, Any]) -> int:
+    """The cycles that its traffic and products need at the least."""
+    from layoutproof.mosaic.bounds import pipeline_cycles, product_cycles, traffic_cycles
+
+    kernel = call_of(name, target, row["values"])
+    products = 0 if kernel.work is None else kernel.work.flops * prod(kernel.grid)
+    steps = 0 if row["whole"] else pipeline_cycles(kernel, target, products)
+    return max(traffic_cycles(kernel, target), product_cycles(kernel, target, products), steps)
+
+
 def answers(name: str, target: str, many: Iterable[Mapping[str, int]], cycles: bool) -> Iterator[Any]:
     """What libtpu says of candidates of one kernel, each taken when its turn comes."""
     from layoutproof.mosaic.ask import asked, compiled
@@ -92,16 +102,10 @@ def answers(name: str, target: str, many: Iterable[Mapping[str, int]], cycles: b
 
 def cycles(path: Path, targets: list[str], only: list[str]) -> None:
     """Asks for the cycles of those that may have the fewest."""
-    from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
-
     for name, target in itertools.product(only or SEARCHED, targets):
         known = {key[2]: row for key, row in read(path).items() if key[:2] == (name, target) and row["accepted"]}
         ranked = [v for v in order(name, target) if v in known]
-        least = {}
-        for values, row in known.items():
-            kernel = call_of(name, target, row["values"])
-            products = 0 if kernel.work is None else kernel.work.flops * prod(kernel.grid)
-            least[values] = max(traffic_cycles(kernel, target), product_cycles(kernel, target, products))
+        least = {values: needed(name, target, row) for values, row in known.items()}
         left = list(dict.fromkeys([*ranked[:1], *sorted(known, key=lambda v: least[v])]))
         current: list[tuple[int, ...]] = []
 
@@ -158,7 +162,10 @@ def compare(path: Path) -> None:
             len(set(allowed) & refuses),
         ]  # fmt: skip
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
-        many = {v: row["cycles"] for v, row in said.items() if row["cycles"] is not None}
+        # estimates that were kept before the bound was as high
+        many = {
+            v: max(row["cycles"], needed(name, target, row)) for v, row in said.items() if row["cycles"] is not None
+        }
         best = min(many, key=many.__getitem__) if many else None
         first = next((v for v in allowed if v in takes), None)
         ten = [v for v in order(name, target, headroom="0%") if v in takes][:10]

@@ -142,12 +142,16 @@ def test_what_is_remembered_has_a_bound() -> None:
 def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
     from layoutproof.changes import lock_head, states
-    from layoutproof.core import bounds, files
+    from layoutproof.core import bounds, expression, files
     from layoutproof.hlotext import lines
-    from layoutproof.layouts.sharding import text as sharding
-    from layoutproof.layouts.xla import text as xla
+    from layoutproof.layouts import strided
+    from layoutproof.layouts.axe import text as axe
+    from layoutproof.layouts.cute import text as cute
     from layoutproof.messages import read
+    from layoutproof.pallas import accepted
+    from layoutproof.programs import shardings
     from layoutproof.specs import positions
+    from layoutproof.tilings import prune
 
     page = (PACKAGE.parent / "SECURITY.md").read_text()
     bounds_said = {
@@ -162,11 +166,16 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
             f"{positions.MAX_NODES:,} values with aliases expanded"
         ),
         "`pyproject.toml`": f"{files.MAX_CONFIG >> 20} MiB, keys of {files.MOST_PARTS} parts",
-        "a layout's text (XLA, sharding)": f"{xla.MAX_TEXT:,} characters",
+        "a layout, a mesh, a product, groups of devices, as text": f"{bounds.MAX_TEXT:,} characters",
+        "an Axe layout; the partition specs of one argument": f"{axe.LONGEST:,} characters",
+        "an expression, a condition, a map, a size, a CuTe or a strided layout": f"{expression.LONGEST:,} characters",
+        "candidates (`--prune`); a baseline": f"{prune.MAX_ROWS >> 20} MiB",
         "an HLO operation within operations": f"{bounds.DEEPEST} levels",
         "a number in an HLO dump": f"{lines.MOST_DIGITS:,} digits",
     }
-    assert xla.MAX_TEXT == sharding.MAX_TEXT
+    assert expression.LONGEST == cute.LONGEST == strided.LONGEST
+    assert axe.LONGEST == shardings.LONGEST
+    assert prune.MAX_ROWS == accepted.MOST_BYTES
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     begin = rows.index("| what is read | at most |") + 1
     assert rows[begin : begin + len(bounds_said)] == [f"| {what} | {most} |" for what, most in bounds_said.items()]

@@ -18,14 +18,15 @@ NIGHT = ("entry_of_a_fork", "moved_entry", "no_file_as_entry")
 """Each is many processes; `tests/compiler/test_cache.py` tries the same in one."""
 FALSE = "source: x\nchecks:\n  - injective: f32[3,5] strides (4,1)\n"
 """A claim that does not hold."""
+PROVED = [json.dumps([["1 claim as stated: 1 proved"], "1 claim as stated: 1 proved", ""]), 0]
+"""What `check` would have kept of it if it held."""
 
 
 def edited_entry(room: Path) -> str:
     """An entry is edited to say "1 proved" of what is refuted, with a checksum made anew and with its old code."""
     entry = _kept(room)
     body = json.loads(entry.read_bytes().partition(b"\n")[2])
-    text = json.dumps(["1 claim as stated: 1 proved", "1 claim as stated: 1 proved", ""])
-    forged = json.dumps({**body, "value": [text, 0]}).encode()
+    forged = json.dumps({**body, "value": PROVED}).encode()
     said = ""
     for code in (hashlib.sha256(forged).hexdigest(), entry.read_bytes().partition(b"\n")[0].decode()):
         entry.write_bytes(code.encode() + b"\n" + forged)
@@ -38,7 +39,7 @@ def entry_of_a_fork(room: Path) -> str:
     fork = {"LAYOUTPROOF_CACHE_KEY": "a" * 64, "XDG_STATE_HOME": str(room / "state of the fork")}
     entry = _kept(room, fork)
     body = json.loads(entry.read_bytes().partition(b"\n")[2])
-    forged = json.dumps({**body, "value": [json.dumps(["1 proved", "1 proved", ""]), 0]}).encode()
+    forged = json.dumps({**body, "value": PROVED}).encode()
     secret = hashlib.sha256(b"a" * 64).digest()
     code = hmac.new(secret, b"layoutproof answer\n" + forged, hashlib.sha256).hexdigest()
     entry.write_bytes(code.encode() + b"\n" + forged)

@@ -477,7 +477,7 @@ class _Estimate(_Part):
     cycles: int | None = Field(description="null where there is no estimate, and reason says why")
     reason: str
     unseen: list[str] = Field(description="what the figure leaves out")
-    at_least: int = Field(description="cycles that the traffic with HBM takes by itself; 0 where they are not known")
+    at_least: int = Field(description="cycles that traffic with HBM and products take at the least; 0 = not known")
     cores: int = Field(description="among which the compiler splits a parallel dimension; cycles are of the busiest")
     ranked: int | None = Field(description="the larger of the two")
 

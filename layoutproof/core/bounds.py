@@ -15,6 +15,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import Extent, Size
 from layoutproof.core.term import Term
 
+MAX_TEXT = 1_000_000
+"""Characters of one layout, mesh, size or claim; what is longer is data, which no text holds."""
 MOST_DIGITS = 20
 LARGEST = 10**MOST_DIGITS - 1
 """Largest number, also below zero: XLA, MLIR and NumPy keep an extent, a stride or an offset in 64 bits."""
@@ -40,14 +42,30 @@ EXPRESSION_BITS = 1024
 _MARKS = re.compile(rf"[(\[{{]|[)\]}}]|[0-9]{{{MOST_DIGITS + 1},}}")
 
 
+def check_length(text: str, most: int = MAX_TEXT) -> str:
+    """The text itself. LayoutError for one of more than `most` characters, before anything looks for a mark in it.
+
+    >>> check_length("f32[8]", 4)
+    Traceback (most recent call last):
+    ...
+    layoutproof.core.errors.LayoutError: a text of 6 characters; at most 4 are read
+      f32[8]
+      ^ column 1
+    """
+    if len(text) > most:
+        raise LayoutError(f"a text of {len(text):,} characters; at most {most:,} are read", text=text[:80], column=1)
+    return text
+
+
 def check_text(text: str) -> str:
-    """The text itself. LayoutError, with the column, for a number of too many digits and for brackets too deep.
+    """The text itself. LayoutError, with the column, for a number of too many digits and for brackets too deep; for one
+    that is too long as well.
 
     >>> check_text("S[(8,4):(4,1)]")
     'S[(8,4):(4,1)]'
     """
     depth = 0
-    for found in _MARKS.finditer(text):
+    for found in _MARKS.finditer(check_length(text)):
         mark = found[0]
         if len(mark) > 1:
             if len(mark.lstrip("0")) > MOST_DIGITS:

@@ -11,7 +11,15 @@ import warnings
 from collections.abc import Mapping
 from functools import reduce
 
-from layoutproof.core.bounds import LARGEST, MOST_DIGITS, MOST_EXTENTS, check_size, check_terms, check_text
+from layoutproof.core.bounds import (
+    LARGEST,
+    MOST_DIGITS,
+    MOST_EXTENTS,
+    check_length,
+    check_size,
+    check_terms,
+    check_text,
+)
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.operations import CONDITIONS, OPERATIONS, Op, operation
@@ -30,7 +38,7 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     >>> parse_map("(i, j) -> (i // 8, min(j, 3))")
     (('i', 'j'), (Term(i // 8), Term(min(j, 3))))
     """
-    left, arrow, right = text.partition("->")
+    left, arrow, right = check_length(text, LONGEST).partition("->")
     if not arrow:
         raise LayoutError("an index map is written (i, j) -> (i // 8, j // 128); there is no '->'", text=text)
     parameters = _parse(left, text, 0)
@@ -86,7 +94,7 @@ def parse_size(text: str) -> Extent:
     >>> parse_size("2*N + 1")
     Size(2*N + 1)
     """
-    plain = text.strip()
+    plain = check_length(text, LONGEST).strip()
     if len(plain) < MOST_DIGITS and plain.isascii() and plain.isdigit() and (plain[0] != "0" or plain == "0"):
         return int(plain)
     check_text(text)
@@ -100,9 +108,7 @@ def parse_size(text: str) -> Extent:
 
 
 def _parse(part: str, text: str, start: int) -> ast.expr:
-    if len(text) > LONGEST:
-        raise LayoutError(f"an expression may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
-    check_text(text)
+    check_text(check_length(text, LONGEST))
     lead = len(part) - len(part.lstrip())
     try:
         with warnings.catch_warnings():

@@ -198,6 +198,19 @@ def _leads_out(path: str | Path) -> bool:
     return not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts
 
 
+def named(path: str) -> Path:
+    """A path that a file names, which nobody typed. Where only own links are followed, within the repository of the
+    current folder alone, and not in its `.git`: of what lies elsewhere a report would quote a line.
+    """
+    if _OWN_LINKS.get():
+        root, real = Path(os.path.realpath(repository_of(Path.cwd()))), Path(os.path.realpath(path))
+        # where the command stands at the top of the machine everything would be within
+        inside = real.is_relative_to(root) and root != Path(root.anchor)
+        if not inside or ".git" in real.relative_to(root).parts:
+            raise _refused(path, "it lies outside of the repository; with --no-trace a file names what is in it")
+    return Path(path)
+
+
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
     """What lies in a folder and the folders in it with a name that ends so, sorted; links to folders are not followed.
 

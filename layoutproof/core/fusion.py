@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.expression import parse_expression
+from layoutproof.core.expression import LONGEST, parse_expression
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.space import Space
@@ -31,7 +32,7 @@ def read_fusion(text: str) -> Fusion:
     >>> read_fusion("tx = 32*warpid + laneid")
     Fusion(whole='tx', parts=('warpid', 'laneid'), factors=(32, 1), bounds=(32,))
     """
-    whole, equals, right = text.partition("=") if isinstance(text, str) else ("", "", "")
+    whole, equals, right = check_length(text, LONGEST).partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not whole.strip().isidentifier():
         raise LayoutError(f"a fusion is written 'tx = 32*warpid + laneid', not {text!r}")
     term = parse_expression(right.strip())

@@ -6,23 +6,21 @@ number itself gets into code that nobody sees (`int`, `range`, a hash, a text, a
 that asks nothing but its arguments then does the same for all values of the names that decide alike; of those, what it
 gives is what the terms say. The rule of symbolic execution, on concrete numbers (DART, Godefroid et al., 2005).
 
-A recorded number is no int for C code, which would read its digits unseen, but says that its class is int.
+A recorded number is no int for C code, which would read its digits unseen. For `isinstance` it is one, by
+`__class__`, as of `unittest.mock` and of `weakref.proxy`: code that asks so would go another way than with plain ints.
 """
 
 from __future__ import annotations
 
-import dis
 import operator
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
 from typing import Any, Literal
 
 from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 
 _HERE = __file__
-_ASKS = (dis.opmap["COMPARE_OP"], dis.opmap["CONTAINS_OP"])
 
 
 class Trail:
@@ -32,7 +30,7 @@ class Trail:
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
     inside: whether what the library reads now is for its own use only, and is not recorded.  stopped_inside: whether
     an exception came out of there.  stand_in: where an operation of a library asks for a number as an array, what
-    stands for it, None = its value, which counts as read.  hashed: where a library last asked for a hash.
+    stands for it, None = its value, which counts as read.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
@@ -41,7 +39,6 @@ class Trail:
         self.inside = False
         self.stopped_inside = False
         self.stand_in: Callable[[Recorded], Any] | None = None
-        self.hashed: tuple[CodeType, int] | None = None
         self._known: set[Term] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
@@ -67,37 +64,12 @@ def term_of(value: Any) -> Any:
     return value.term if type(value) is Recorded else value
 
 
-def _frame() -> FrameType:
-    """The innermost frame that is neither here nor made up by the library of dataclasses."""
+def _caller() -> str:
+    """The file of the innermost frame that is neither here nor made up by the library of dataclasses."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename in (_HERE, "<string>"):
         frame = frame.f_back
-    return frame
-
-
-def _caller() -> str:
-    """The file of that frame."""
-    return _frame().f_code.co_filename
-
-
-def _of_cache_keys(number: Recorded, other: Any) -> bool:
-    """Whether a library's cache compares its keys, which have numbers in them; as with hashes, nothing follows from it.
-
-    A cache is C code: it calls the keys' own `__eq__`, and no `==` stands where it was called from. Where a number is a
-    key by itself, as an argument that JAX's `jit` does not trace, its hash was asked for in the same place before.
-    """
-    library = number.trail.library
-    frame = sys._getframe(2)
-    alone = frame.f_code.co_name != "__eq__"
-    while frame.f_back is not None and frame.f_code.co_name == "__eq__":
-        if frame.f_code.co_filename != "<string>" and not library(frame.f_code.co_filename):
-            return False
-        frame = frame.f_back
-    if alone:
-        hashed = (number.trail.hashed, other.trail.hashed) if type(other) is Recorded else ()
-        if (frame.f_code, frame.f_lasti) not in hashed:
-            return False
-    return library(frame.f_code.co_filename) and frame.f_code.co_code[frame.f_lasti] not in _ASKS
+    return frame.f_code.co_filename
 
 
 def _binary(op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
@@ -115,11 +87,12 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
             return apply(self.trail.read(self), other)
         if not isinstance(other, int):
             return NotImplemented
+        if apply in (operator.eq, operator.ne) and getattr(other, "trail", self.trail) is not self.trail:
+            # a cache has kept it from another run, and it may stand for another number
+            return apply(0, 1)
         outcome = apply(self.value, plain(other))
-        if _of_cache_keys(self, other):
-            # the entry of a number that was computed in another way has other terms, whatever the values are
-            return apply(0, 1) if apply in (operator.eq, operator.ne) and self.is_not(other) else outcome
-        self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
+        if _as_term(other) is not self.term:
+            self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
 
     return method
@@ -149,10 +122,6 @@ class Recorded:
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return int
-
-    def is_not(self, other: Any) -> bool:
-        """Whether the other is a number of another run, or was computed in another way, so that they may differ."""
-        return type(other) is Recorded and (self.trail is not other.trail or str(self.term) != str(other.term))
 
     def combined(self, op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
         """The result of an operation with another number, recorded where it is a whole one with a term."""
@@ -225,12 +194,10 @@ class Recorded:
         return self.value != 0
 
     def __hash__(self) -> int:
-        # an entry that a library's cache has for an equal number is what it would make of this one
-        frame = _frame()
-        if self.trail.library(frame.f_code.co_filename):
-            self.trail.hashed = frame.f_code, frame.f_lasti
-        else:
-            self.trail.decide(self.term, self.value)
+        if self.trail.library(_caller()):
+            # a cache compares what has one hash only: it finds no entry but that of a number computed in the same way
+            return hash((id(self.trail), self.term))
+        self.trail.decide(self.term, self.value)
         return hash(self.value)
 
     def __copy__(self) -> Recorded:

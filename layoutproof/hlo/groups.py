@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.sharding.lexer import cursor_at, extents, iota_parts
 from layoutproof.layouts.sharding.mesh_text import read_axes, read_mesh
@@ -52,7 +53,7 @@ def read_groups(text: str, whole: int) -> Groups:
 
     Raises LayoutError for a text of another form, and for more than `MOST_DEVICES` devices.
     """
-    if text.startswith("{"):
+    if check_length(text).startswith("{"):
         inner = re.findall(r"\{([\d,\s]*)\}", text[1:-1])
         found = tuple([tuple([int(n) for n in re.findall(r"\d+", group)]) for group in inner])
         found = found or (tuple(range(_bounded(whole))),)

@@ -3,8 +3,9 @@
 One pass, one line at a time; what is kept is the names of one computation. What is wrong comes as a LayoutError with
 its line, in the stream; reading goes on with the next module, and what came before it stays good.
 Source: `hlo_module.cc`, `hlo_computation.cc`, `hlo_instruction.cc` (Print), `buffer_assignment.cc` (ToString) of
-openxla/xla at 183fa00cb5 (2026-08-22). What XLA prints has an instruction per line; what it reads besides, as people
-write it, is put on such lines by `statements`.
+openxla/xla at 183fa00cb5 (2026-08-22). What XLA prints has an instruction per line; what stands on several, or with
+others on one, is put on such lines by `statements`. What XLA's parser adds to a text written by hand (shapes, names of
+operands, ENTRY, ROOT) is not added here: the text has to say it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from layoutproof.hlotext.statements import (
     Gathered,
     Statement,
     header_of,
-    inferred,
     nested,
     statements,
 )
@@ -148,13 +148,13 @@ class _Lines(Iterator[str]):
 class _Reader:
     """Where the text is: `line` with its `number`; an empty line is the end."""
 
-    __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number", "printed", "roots")
+    __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number", "printed")
 
     def __init__(self, lines: Iterator[str], file: str) -> None:
         self.lines, self.file = _Lines(self._until_broken(lines)), file
         self.broken: LayoutError | None = None
         self.line, self.number, self.found, self.cut = "", 0, False, False
-        self.printed, self.roots = False, dict[str, str]()
+        self.printed = False
         self.step()
 
     def _until_broken(self, lines: Iterator[str]) -> Iterator[str]:
@@ -199,14 +199,9 @@ class _Reader:
         header = self._header()
         if isinstance(header, Header):
             yield header
-            # XLA never prints a module without it: where it is missing, somebody wrote the text, and it is small
+            # XLA never prints a module without it: where it is missing, somebody wrote the text
             self.printed = "entry_computation_layout=" in header.attributes
-            if self.printed:
-                whole = yield from self._computations(header)
-            else:
-                inside = _completed([*self._computations(header)])
-                whole = not any(isinstance(event, LayoutError) for event in inside)
-                yield from inside
+            whole = yield from self._computations(header)
         else:
             whole = False
             yield header.at(self.file, header.line or number)
@@ -234,8 +229,10 @@ class _Reader:
         try:
             written, rest = header_of(text.text)
             if rest:
-                self.lines.back([self.line])
-                self.line, self.number = rest, self.number - 1
+                if self.line:
+                    self.lines.back([self.line])
+                    self.number -= 1
+                self.line = rest
             header = module_line(written, number, self.file)
             self._tables(header)
         except LayoutError as error:
@@ -245,7 +242,6 @@ class _Reader:
     def _computations(self, header: Header) -> Generator[Event, None, bool]:
         """The computations of a module; returns whether nothing is wrong with them."""
         seen: dict[str, int] = {}
-        self.roots = {}
         entry = 0
         while self.line and not _starts(self.line):
             if _is_nothing(self.line):
@@ -274,7 +270,7 @@ class _Reader:
             yield Begin(name, is_entry, number)
             if not (yield from self._computation(name, said)):
                 return False
-        if not entry and (self.printed or not seen):
+        if not entry:
             yield self.cut_short(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
             return False
         return True
@@ -346,8 +342,6 @@ class _Reader:
                 problem = "" if not attributes else _wrong_attributes(attributes)
                 if attributes.endswith((",", "=")):
                     problem = f"the attributes of {shorten(own, 60)} end in the middle: cut short?"
-                if "(" in inside and opcode != "constant" and nested(inside):
-                    problem = f"an operand of {shorten(own, 60)} is an instruction itself"
                 if end < start:
                     problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
                 if not problem and (self.printed or not self._goes_on()):
@@ -380,12 +374,8 @@ class _Reader:
                     plain(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
                 ):
                     problem = demands.wrong(own, opcode, len(operands), inside, attributes)
-                if not shape and not problem:
-                    shape = inferred(Statement(*piece), operands, shapes, self.roots)
-                    if not shape:
-                        problem = (
-                            f"the text has no shape for {shorten(own, 60)}, and that of a {opcode} is not inferred"
-                        )
+                if not problem and (not shape or ("(" in inside and opcode != "constant")):
+                    problem = _left_out(own, shape, opcode, inside)
                 if operands and ("#" in inside or ("[" in inside and not self.printed)):
                     problem = problem or _wrong_operand(own, inside, operands, shapes)
                 if problem:
@@ -398,8 +388,8 @@ class _Reader:
                 for operand in operands:
                     if operand not in defined and (whole := element_of(operand)[0]) not in defined:
                         missing.setdefault(whole, where)
-                rooted = rooted or root_
-                if root_ or not rooted:
+                if root_:
+                    rooted = True
                     # XLA's parser takes no notice of what is written of this one
                     result = "" if opcode == "add-dependency" else shape
                 yield Instruction(own, shape, opcode, inside, attributes[2:], where, root_, operands)
@@ -419,14 +409,13 @@ class _Reader:
                 why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
             yield LayoutError(f"{shown} {why}", file=file, line=where)
             return False
-        if not defined or not (rooted or not self.printed):
+        if not rooted:
             yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
             return False
         if said and result and not compatible(said, result):
             problem = f"the computation {shorten(name, 60)} is said to give {shorten(said, 60)}"
             yield LayoutError(f"{problem}, and its ROOT is {shorten(result, 60)}", file=file, line=first)
             return False
-        self.roots[name] = result
         yield End(number)
         text = Gathered(self.line).text
         after = _AFTER.match(text)
@@ -595,22 +584,19 @@ def _starts(line: str, words: str | tuple[str, ...] = STARTS) -> bool:
     return line.startswith(words) or (line[:1].isspace() and line.lstrip().startswith(words))
 
 
-def _completed(events: list[Event]) -> list[Event]:
-    """What XLA's parser takes for granted: the last computation is the entry, the last instruction the result."""
-    begins = [(k, event) for k, event in enumerate(events) if isinstance(event, Begin)]
-    if begins and not any(event.entry for _, event in begins):
-        k, last = begins[-1]
-        events[k] = last._replace(entry=True)
-    inside: list[tuple[int, Instruction]] = []
-    for k, event in enumerate(events):
-        if isinstance(event, Begin):
-            inside = []
-        elif isinstance(event, Instruction):
-            inside.append((k, event))
-        elif isinstance(event, End) and not any(of.root for _, of in inside):
-            at, of = inside[-1]
-            events[at] = of._replace(root=True)
-    return events
+def _left_out(name: str, shape: str, opcode: str, inside: str) -> str:
+    """What XLA prints of an instruction and a text written by hand leaves to its parser; "" for nothing."""
+    if not shape:
+        return (
+            f"the text has no shape for {shorten(name, 60)}: write it before the opcode, as XLA prints it, "
+            f"{shorten(name, 60)} = f32[8,128]{{1,0}} {opcode}(..); compiled.as_text() has every shape"
+        )
+    if opcode != "constant" and nested(inside):
+        return (
+            f"an operand of {shorten(name, 60)} is an instruction itself: write it on a line of its own before this "
+            "one, and its name here"
+        )
+    return ""
 
 
 def _wrong_operand(name: str, inside: str, operands: Sequence[str], shapes: Mapping[str, str]) -> str:

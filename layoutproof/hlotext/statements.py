@@ -1,19 +1,16 @@
-"""Instructions that are not on one line each, as people write them and as XLA's parser reads them.
+"""Instructions that are not on one line each.
 
-XLA's lexer takes line ends as any other space. What its printer writes is read line by line in `lines`; what is
-otherwise comes here: an instruction over several lines, several on one line, comments in between, no shape.
+XLA's lexer takes line ends as any other space, and strings that it prints hold them. What stands on one line is read in
+`lines`; what does not comes here: an instruction over several lines, several on one line, comments in between.
 Source: `hlo_lexer.cc` and `ParseInstruction`, `ParseInstructionRhs` of `hlo_parser.cc` of openxla/xla (2026-08).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from layoutproof.core.bounds import DEEPEST
 from layoutproof.core.brackets import QUOTED, closing, without_remarks
-from layoutproof.hlotext.texts import element_of, element_text, parts
 
 _MARK = re.compile(r'"|/[*/]')
 _TO_QUOTE = re.compile(QUOTED.removeprefix('"'), re.DOTALL)
@@ -27,39 +24,13 @@ _NESTED = re.compile(r"[\w\-]\s*\(")
 _KEY = re.compile(r"([A-Za-z_][\w\-]*)\s*=\s*")
 _WORD = re.compile(r'[^\s,(){}\[\]"]+')
 _LAYOUT = re.compile(r"\{[^{}]*+\}")
-_DIMENSIONS = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _BEGINS = re.compile(r"(?:ENTRY\s+)?%?[\w.\-]+\s*[({]")
 MOST_LINES = 100_000
 """Lines of one instruction; a constant that is written out has a line for each of its rows."""
 
-_AS_OPERAND = frozenset(
-    (
-        *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "copy", "cosine", "divide", "erf", "exponential"),
-        *("exponential-minus-one", "floor", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply"),
-        *("negate", "not", "or", "power", "remainder", "reverse", "round-nearest-afz", "round-nearest-even", "rsqrt"),
-        *("select-and-scatter", "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine", "sqrt"),
-        *("subtract", "tan", "tanh", "xor", "while", "all-reduce", "all-reduce-start", "all-reduce-done"),
-        *("collective-permute", "opt-barrier", "optimization-barrier", "reduce-precision", "add-dependency"),
-        *(
-            "dynamic-update-slice",
-            "scatter",
-            "cholesky",
-            "select",
-            "is-finite",
-            "count-leading-zeros",
-            "popcnt",
-            "sort",
-        ),
-    )
-)
-"""Opcodes whose result has the shape of an operand: `select` of its second, `clamp` of its second, others of the first.
-
-`is-finite` gives pred; it is looked after in `inferred`.
-"""
-
 
 class Statement(NamedTuple):
-    """One instruction as it is written. shape: "" where the text leaves it to be inferred.  attributes: with `, `."""
+    """One instruction as it is written. shape: "" where the text has none.  attributes: with `, `."""
 
     root: bool
     name: str
@@ -172,23 +143,9 @@ def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
         one, end = _statement(text, at, line)
         if one is None:
             return found, "", f"not an instruction: {text[at : at + 80].strip()!r}"
-        if _depth(one.inside) > DEEPEST:
-            return found, "", f"operations within operations, more than {DEEPEST} deep: {text[at : at + 80].strip()!r}"
-        found += _unnested(one)
+        found.append(one)
         at = _skipped(text, end)
     return found, "", ""
-
-
-def _depth(text: str) -> int:
-    """How deep brackets stand within brackets, at most; what strings hold counts as well."""
-    deepest = depth = 0
-    for mark in _ROUND.findall(text):
-        depth += 1 if mark == "(" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-_ROUND = re.compile(r"[()]")
 
 
 def _statement(text: str, at: int, line: int) -> tuple[Statement | None, int]:
@@ -228,29 +185,13 @@ def _statement(text: str, at: int, line: int) -> tuple[Statement | None, int]:
 
 
 def nested(inside: str) -> bool:
-    """Whether there is an instruction among the operands, as XLA's parser allows it.
+    """Whether there is an instruction among the operands, as people write it; XLA prints their names.
 
     >>> nested("f32[2]{0:T(8)} convert(%x), %y"), nested("(f32[2]{0:T(8)}, s32[]) %x, /*index=1*/%y")
     (True, False)
     """
     bare = _LAYOUT.sub("", without_remarks(inside))
     return "(" in bare and _NESTED.search(bare) is not None
-
-
-def _unnested(of: Statement) -> list[Statement]:
-    """An instruction after those that stand among its operands, which get names of their own."""
-    if of.opcode == "constant" or not nested(of.inside):
-        return [of]
-    found, names = list[Statement](), list[str]()
-    for k, part in enumerate(parts(of.inside)):
-        if nested(part):
-            one, _ = _statement(f"{of.name}.operand{k} = {part}", 0, of.line)
-            if one is not None:
-                found += _unnested(one)
-                names.append(one.name)
-                continue
-        names.append(part)
-    return [*found, of._replace(inside=", ".join(names))]
 
 
 def _value(text: str, at: int) -> int:
@@ -280,80 +221,6 @@ def _value(text: str, at: int) -> int:
                 break
             at = word.end()
     return at if at > begin else -1
-
-
-def inferred(of: Statement, operands: Sequence[str], shapes: dict[str, str], roots: dict[str, str]) -> str:
-    """The shape that XLA infers where the text leaves it out; "" where that takes more than the operands' shapes.
-
-    operands: their names.  shapes: of what is defined so far, by name.  roots: results of computations, by name.
-
-    >>> shape = {"x": "f32[2]{0}", "t": "(f32[2]{0}, s32[])"}
-    >>> inferred(Statement(True, "r", "", "tuple", "x, t", "", 1), ("x", "t"), shape, {})
-    '(f32[2]{0}, (f32[2]{0}, s32[]))'
-    """
-    given = []
-    for operand in operands:
-        name, indices = element_of(operand)
-        given.append(element_text(shapes.get(name, ""), indices))
-    if of.opcode == "after-all":
-        return "token[]"
-    if of.opcode == "tuple" and all(given):
-        return f"({', '.join(given)})"
-    if of.opcode in ("call", "fusion", "conditional"):
-        called = re.search(r"(?:to_apply|calls|true_computation|branch_computations)=\{?%?([\w.\-]+)", of.attributes)
-        return roots.get(called[1], "") if called else ""
-    if not given or not given[0]:
-        return ""
-    index = re.search(r"\bindex=(\d+)", of.attributes)
-    if of.opcode == "get-tuple-element" and index is not None:
-        return element_text(given[0], (int(index[1]),))
-    if of.opcode in ("compare", "is-finite"):
-        return "pred" + given[0][given[0].index("[") :] if "[" in given[0] else ""
-    if of.opcode in ("select", "clamp"):
-        return given[1] if len(given) > 1 else ""
-    if of.opcode == "sort" and len(given) > 1:
-        return f"({', '.join(given)})"
-    return given[0] if of.opcode in _AS_OPERAND else _computed(of, given)
-
-
-def _computed(of: Statement, given: Sequence[str]) -> str:
-    """Shapes that XLA computes from dimensions; "" where that takes more than these."""
-    arrays = [_DIMENSIONS.match(each.replace(" ", "")) for each in given]
-    if None in arrays:
-        return ""
-    types = [found[1] for found in arrays if found is not None]
-    sizes = [[int(size) for size in found[2].split(",") if size] for found in arrays if found is not None]
-    first, along = sizes[0], _numbers(of.attributes, "dimensions")
-    if of.opcode in ("real", "imag"):
-        types[0], result = {"c64": "f32", "c128": "f64"}.get(types[0], ""), first
-    elif of.opcode == "transpose" and along is not None and sorted(along) == [*range(len(first))]:
-        result = [first[k] for k in along]
-    elif of.opcode == "concatenate" and along is not None and len(along) == 1 and along[0] < min(map(len, sizes)):
-        (k,) = along
-        result = [*first[:k], sum(each[k] for each in sizes), *first[k + 1 :]]
-    elif of.opcode == "reduce" and along is not None and len(given) == 2:
-        result = [size for k, size in enumerate(first) if k not in along]
-    elif of.opcode == "dot" and len(sizes) == 2:
-        sides = [
-            [_numbers(of.attributes, f"{side}_{kind}_dims") or [] for kind in ("batch", "contracting")]
-            for side in ("lhs", "rhs")
-        ]
-        free = [[x for k, x in enumerate(e) if k not in {*b, *c}] for e, (b, c) in zip(sizes, sides, strict=True)]
-        result = [*(first[k] for k in sides[0][0] if k < len(first)), *free[0], *free[1]]
-    elif of.opcode == "pad" and (padding := re.search(r"\bpadding=([\dx_\-]+)", of.attributes)):
-        edges = [[int(edge) for edge in each.split("_")] for each in padding[1].split("x")]
-        if len(edges) != len(first):
-            return ""
-        inner = [max(size - 1, 0) * (edge[2] if len(edge) > 2 else 0) for size, edge in zip(first, edges, strict=True)]
-        result = [size + edge[0] + edge[1] + more for size, edge, more in zip(first, edges, inner, strict=True)]
-    else:
-        return ""
-    return f"{types[0]}[{','.join(map(str, result))}]" if types[0] else ""
-
-
-def _numbers(attributes: str, name: str) -> list[int] | None:
-    found = re.search(rf"\b{name}=\{{([\d,\s]*)\}}", attributes)
-    return None if found is None else [int(each) for each in found[1].split(",") if each.strip()]
 
 
 def header_of(text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.bounds import check_box
+from layoutproof.core.bounds import check_box, check_length
 from layoutproof.core.element_types import ELEMENT_BITS, near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
@@ -28,6 +28,8 @@ from layoutproof.core.space import Space, dimension_names
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)(?P<rest>.*)", re.DOTALL
 )
+LONGEST = 4096
+"""Longest text in characters."""
 _OFFSET = re.compile(r"\s*offset\s")
 _IN = re.compile(r"(?<=\s)in(?=\s)")
 _NUMPY = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bfloat16|complex(?:64|128))")
@@ -122,7 +124,7 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
         return _checked(str(kind), value["shape"], value["strides"], value.get("offset"), value.get("size"), str(value))
     if not isinstance(value, str):
         raise LayoutError(f"a strided layout is a text such as f32[3,5] strides (4,1), not {value!r}")
-    found = _FORM.match(value) if len(value) < 4096 else None
+    found = _FORM.match(check_length(value, LONGEST))
     rest = found["rest"].rstrip() if found is not None else ""
     offset, size, begin = None, None, _OFFSET.match(rest)
     if (inside := _IN.search(rest)) is not None:

@@ -23,7 +23,7 @@ from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_chips import CHIPS, generation
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.messages.read import read as explained
-from layoutproof.mosaic.bounds import product_cycles, share, traffic_cycles
+from layoutproof.mosaic.bounds import pipeline_cycles, product_cycles, share, traffic_cycles
 from layoutproof.mosaic.compiling import flags
 from layoutproof.mosaic.vectors import free
 from layoutproof.pallas.compiled import MIB, Compiled, Estimate, Explained, Line, Part, Relayout, Vmem
@@ -282,6 +282,9 @@ def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) 
     beyond = ["how long a cycle is", "that copies share the bandwidth of HBM"]
     try:
         bound = traffic_cycles(one.kernel, one.target)
+        if bound and not said.get("whole"):
+            # what is in VMEM as a whole was fetched before the kernel begins
+            bound = max(bound, pipeline_cycles(one.kernel, one.target, said["flops"]))
     except Undecided:
         bound = 0
     if not bound:

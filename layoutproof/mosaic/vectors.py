@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -107,7 +108,7 @@ def read_vector(text: str, vector: str) -> VectorLayout:
     >>> str(read_vector("16,{0,*},(16,128)", "512x128xbf16"))
     '16,{0,*},(16,128)'
     """
-    found, shape = _TEXT.fullmatch(text), _VECTOR.fullmatch(vector)
+    found, shape = _TEXT.fullmatch(check_length(text)), _VECTOR.fullmatch(check_length(vector))
     if found is None or shape is None:
         raise LayoutError(f"no layout of a vector in registers: {text[:60]!r} of {vector[:60]!r}")
     dims = tuple(int(n) for n in shape[1].split("x") if n)

@@ -25,7 +25,8 @@ from layoutproof.registry.catalogue import kernel_properties
 _COMMENT = re.compile(r"#\s*layoutproof:\s*accept\[")
 _LINE = re.compile(r"(?<=\.py):\d+|(?<=\bline )\d+")
 """Where a reason says at which line something stands."""
-_MOST = 16 << 20
+MOST_BYTES = 16 << 20
+"""Of a baseline, and of a source file whose line is quoted."""
 WHOLE = "kernel"
 """The question of a call that could not be modelled at all."""
 
@@ -76,7 +77,7 @@ def _whole(call: Judged) -> tuple[Finding, ...]:
 def read_baseline(path: Path) -> dict[str, str]:
     """Fingerprint -> why it is accepted. Raises LayoutError for a file that is none."""
     try:
-        data = read_json(path, _MOST)
+        data = read_json(path, MOST_BYTES)
     except LayoutError as error:
         raise LayoutError(f"{path} is no baseline: {error.problem}") from None
     entries = data.get("accepted") if isinstance(data, dict) else None
@@ -112,7 +113,7 @@ def _lines_at(file: str, line: int) -> Sequence[tuple[int, str]]:
         return ()
     try:
         # the lines of bytes are those that Python counts; a text also ends them at form feeds and other characters
-        text = [line.decode(errors="replace") for line in read(file, _MOST).splitlines()]
+        text = [line.decode(errors="replace") for line in read(file, MOST_BYTES).splitlines()]
     except LayoutError:
         return ()
     if line > len(text):

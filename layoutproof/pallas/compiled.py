@@ -128,8 +128,8 @@ class Estimate:
     """The compiler's own estimate of the kernel's cycles on the core that runs most of its programs.
 
     cycles: None where there is none, and `reason` says why.  unseen: what the figure leaves out, in words.
-    at_least: cycles that the kernel's traffic with HBM needs by itself, 0 where they are not known.  cores: among which
-    the compiler splits a parallel dimension of the grid.
+    at_least: cycles that its traffic with HBM and its products need at the least, 0 where they are not known.
+    cores: among which the compiler splits a parallel dimension of the grid.
     """
 
     cycles: int | None = None
@@ -140,7 +140,7 @@ class Estimate:
 
     @property
     def ranked(self) -> int | None:
-        """What candidates are compared by: the estimate, or the traffic where that alone takes longer."""
+        """What candidates are compared by: the larger of the two."""
         return None if self.cycles is None else max(self.cycles, self.at_least)
 
 
@@ -233,7 +233,7 @@ class Compiled:
         if made.cycles is None:
             yield f"    cycles   no estimate: {made.reason}"
             return
-        more = f"; its traffic with HBM alone takes {made.at_least:,}" if made.at_least > made.cycles else ""
+        more = f"; traffic with HBM and products take at least {made.at_least:,}" if made.at_least > made.cycles else ""
         core = f" for the busiest of {made.cores} cores" if made.cores > 1 else ""
         yield f"    cycles   {made.cycles:,} by the compiler's estimate{core}{more}"
         if made.unseen:

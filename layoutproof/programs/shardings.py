@@ -7,9 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from layoutproof.core.bounds import check_length, check_text
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.layouts.sharding.jax_text import spec_of
 
+LONGEST = 100_000
+"""Characters of the partition specs of one argument."""
 Spec = tuple[str | tuple[str, ...] | None, ...]
 """What each dimension is split over: an axis, several, or none."""
 
@@ -25,7 +28,7 @@ def read_mesh(text: str) -> dict[str, int]:
     Raises LayoutError for what is no mesh, and for an axis named twice.
     """
     found: dict[str, int] = {}
-    for part in text.split(",") if text.strip() else ():
+    for part in check_length(text).split(",") if text.strip() else ():
         axis = _AXIS.fullmatch(part)
         if axis is None:
             raise LayoutError(f"a mesh is written data=2,model=4; {shorten(part, 40)!r} is no axis", text=text[:200])
@@ -45,7 +48,7 @@ def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
 
     Raises LayoutError for anything else, and for an axis that the mesh does not have, or that is used twice.
     """
-    text = text.strip()
+    text = check_text(check_length(text, LONGEST)).strip()
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import layoutproof.layouts
 from layoutproof.core import plugins
-from layoutproof.core.bounds import check_data, check_text
+from layoutproof.core.bounds import check_data, check_length, check_text
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 from layoutproof.registry.expressions import evaluate, operators
@@ -97,6 +97,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
 
 def _of_text(text: str, mode: str) -> Any:
     """A layout from its text: of the language that claims it, else XLA's, else of another package's language."""
+    check_length(text)
     # most texts are of a form that is XLA's alone: then no other language is asked, nor imported
     layout = language(UNMARKED).usual(text)
     if layout is not None:

@@ -8,12 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import NOT_TRACED, Tracing, permit, run_now, running
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
-from layoutproof.core.files import MAX_TEXT, lines, read_json
+from layoutproof.core.files import MAX_TEXT, lines, named, read_json
 from layoutproof.core.finding import Finding
 from layoutproof.programs.claims import judge
 from layoutproof.programs.compile import Asked, Made, made
@@ -116,9 +115,9 @@ def _read(text: str) -> tuple[Record, str]:
     given = json.loads(text)
     if given.get("record"):
         file = given["record"]
-        return read_record(read_json(file, MAX_TEXT), file), ""
+        return read_record(read_json(named(file), MAX_TEXT), file), ""
     file = given["dump"]
-    with lines(Path(file)) as found:
+    with lines(named(file)) as found:
         kept = list(found)
     target = given.get("target", "")
     about = Compiled(mesh=given.get("mesh", {}), target="" if target == "cpu" else target)

@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import ceil_div
 from layoutproof.hlo.collectives import moved
@@ -182,7 +183,7 @@ def read_product(text: str) -> Product:
     >>> str(read_product("x,up->h"))
     'x, up -> h'
     """
-    left, arrow, output = text.partition("->")
+    left, arrow, output = check_length(text).partition("->")
     inputs = tuple(name.strip() for name in left.split(","))
     if not arrow or not all(name.isidentifier() for name in (*inputs, output.strip())):
         raise LayoutError(f"a product is written x, up -> h with names of shardings, not {shorten(repr(text), 60)}")

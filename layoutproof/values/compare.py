@@ -88,10 +88,10 @@ class Comparison:
     """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
 
     exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
-    the element on one side alone, in words.  inside, ordered: whether that was seen of all its places and copies, as
-    of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes without a witness.
-    operands: of a difference of relations, which products, in words.  differs: where: (output, element).
-    second: what JAX says of a witness, in words.
+    the element on one side alone, in words.  inside, ordered, defined: whether that was seen of all its places, copies
+    and integers, as of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes
+    without a witness.  operands: of a difference of relations, which products, in words.  differs: where, as
+    (output, element).  second: what JAX says of a witness, in words.
     """
 
     verdict: Verdict
@@ -108,6 +108,7 @@ class Comparison:
     hint: str = ""
     inside: bool = False
     ordered: bool = False
+    defined: bool = False
     decided_by: str = ""
     operands: str = ""
     differs: tuple[int, tuple[int, ...]] | None = None
@@ -136,6 +137,7 @@ class _Field:
     audit: Audit = field(default_factory=Audit)
     inside: bool = True
     ordered: bool = True
+    defined: bool = True
 
 
 Sides = tuple[Any, Any]
@@ -291,6 +293,7 @@ def _compare(
         return Comparison(
             Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes, exponents=exponents,
             sums=sums, inside=said.inside, ordered=said.inside and said.ordered,
+            defined=said.defined,
         )  # fmt: skip
     if said.state == "differs":
         if shown.first is not None:
@@ -358,6 +361,7 @@ def _run(
         found = [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
     if said is not None:
         said.inside, said.ordered = said.inside and walk.inside, said.ordered and walk.ordered
+        said.defined = said.defined and walk.defined
     return found
 
 

@@ -101,6 +101,7 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
 def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
     """What is in memory that nobody wrote: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
+        on.defined = on.defined and not prod(shape)
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
 

@@ -97,7 +97,8 @@ class Walk:
     inside: whether so far every block had an element in its array, no masked access left its memory, and no place
     rested on how data compare. An access without a mask that leaves its memory ends the walk.  flying: the copies that
     are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
-    bytes of whole copies.
+    bytes of whole copies.  defined: whether so far no integer was drawn that nobody wrote: of floats it is seen what
+    rests on them.
     """
 
     def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
@@ -110,6 +111,7 @@ class Walk:
         self.inside = True
         self.flying: list[references.Copy] = []
         self.ordered = True
+        self.defined = True
         self._around: list[Any] = []
 
     def place(self) -> str:

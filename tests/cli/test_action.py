@@ -208,3 +208,14 @@ def test_a_module_in_the_checkout_is_not_imported(checkout: Path) -> None:
     done = run(checkout, REAL, FORK="true")
     assert (done.returncode, done.stderr) == (0, "")
     assert not (checkout / "ran").exists()
+
+
+def test_a_file_that_is_called_as_an_option(checkout: Path) -> None:
+    """`*` in the lists of paths finds it, and it is a path: it neither sets anything nor is written over."""
+    (checkout / "--output=b.yaml").write_text("checks: [{injective: {strided: 'f32[3,5] strides (4,1)'}}]\n")
+    (checkout / "b.yaml").write_text("checks: [{injective: {strided: 'f32[3,5] strides (5,1)'}}]\n")
+    before = (checkout / "b.yaml").read_text()
+    done = run(checkout, REAL, PATHS_TO_CHECK="*.yaml", PATHS_TO_GATE="*.yaml")
+    assert (checkout / "b.yaml").read_text() == before
+    assert done.returncode == 1, done.stderr
+    assert "are both stored at offset 4" in done.stdout

@@ -79,3 +79,37 @@ def test_a_link_that_stays(marked: bool, work: Path, monkeypatch: pytest.MonkeyP
     if marked:
         monkeypatch.chdir("/")
         assert cli.run(["check", str(work.parent / "by a link" / "specs"), "--no-trace"]) == 0
+
+
+RECORD = {"dump": "HloModule {}, entry_computation_layout=\nENTRY e {{ {} }}\n", "record": '["{}"]\n'}
+"""What a report says of a file that is none: its first words."""
+
+
+@pytest.mark.parametrize("key", RECORD)
+@pytest.mark.parametrize("to", ["absolute", "up", "by a link"])
+def test_a_file_that_a_file_names(to: str, key: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`dump:` and `record:` of a spec file name what lies in the repository; without --no-trace they are one's own."""
+    secret = work.parent / "secret.txt"
+    secret.write_text(RECORD[key].format(SECRET, SECRET))
+    (work / "link").symlink_to("..", target_is_directory=True)
+    given = {"absolute": secret.as_posix(), "up": "../secret.txt", "by a link": "link/secret.txt"}[to]
+    spec = f'programs: {{p: {{{key}: "{given}"}}}}\nchecks: [{{peak_memory: p, at_most: 1GiB}}]\n'
+    (work / "specs" / "a.yaml").write_text(spec)
+    assert cli.run(["check", "specs", "--no-trace"]) == 2
+    said = "".join(capsys.readouterr())
+    assert "outside of the repository" in said
+    assert SECRET not in said
+    assert cli.run(["check", "specs"]) == 2
+    assert "outside of the repository" not in "".join(capsys.readouterr())
+
+
+def test_a_file_of_the_repository_that_a_file_names(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is read; what git keeps is not."""
+    spec = "programs: {p: {record: %s}}\nchecks: [{peak_memory: p, at_most: 1GiB}]\n"
+    (work / "specs" / "a.yaml").write_text(spec % "specs/p.json")
+    (work / "specs" / "p.json").write_text("[]")
+    assert cli.run(["check", "specs", "--no-trace"]) == 2
+    assert "not the record of a program" in "".join(capsys.readouterr())
+    (work / "specs" / "a.yaml").write_text(spec % ".git/config")
+    assert cli.run(["check", "specs", "--no-trace"]) == 2
+    assert "outside of the repository" in "".join(capsys.readouterr())

@@ -238,7 +238,7 @@ def test_long_text_is_refused(text: str) -> None:
     whole = f"(i) -> {text}"
     with pytest.raises(LayoutError) as caught:
         parse_map(whole)
-    assert caught.value.problem == f"an expression may have {LONGEST} characters; this one has {len(whole)}"
+    assert caught.value.problem == f"a text of {len(whole):,} characters; at most {LONGEST:,} are read"
     assert len(str(caught.value)) < 300
 
 

@@ -124,7 +124,7 @@ def test_spellings(text: str, printed: str) -> None:
         ("float 8:1", "unknown element type 'float'; write for instance f32, bf16, s8 or pred"),
         ("(4,1.5):(1,4)", "only + - * // % ^ min max select xor"),
         ("(" * 40 + "4" + ")" * 40 + ":1", "a shape nested more than 32 deep"),
-        ("(" + "4," * 3000 + "4):1", "a cute layout may have 4096 characters; this one has 6005"),
+        ("(" + "4," * 3000 + "4):1", "a text of 6,005 characters; at most 4,096 are read"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

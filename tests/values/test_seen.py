@@ -184,3 +184,69 @@ def test_kernels_of_the_wheel_with_tables(name: str) -> None:
     found = lp.same(kernel, reference, *args, target="v5e")
     assert found.verdict.value == "sampled", found.reason
     assert any(f.reason.startswith("every program was walked") for f in found.premises)
+
+
+def chosen(late: int) -> Any:
+    """The element of each row that a label names, in blocks of columns of which the last one is ragged."""
+
+    def call(labels: Any, x: Any) -> Any:
+        def body(labels: Any, x: Any, o: Any, held: Any) -> None:
+            @pl.when(pl.program_id(1) == 0)
+            def _() -> None:
+                held[...] = jnp.zeros_like(held)
+
+            at = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 1) + pl.program_id(1) * 128
+            held[...] += jnp.where(at == labels[...] + late, x[...], 0).sum(1, keepdims=True)
+            o[...] = held[...]
+
+        return pl.pallas_call(
+            body, grid=(2, 2),
+            in_specs=[pl.BlockSpec((8, 1), lambda i, j: (i, 0)), pl.BlockSpec((8, 128), lambda i, j: (i, j))],
+            out_specs=pl.BlockSpec((8, 1), lambda i, j: (i, 0)), out_shape=jax.ShapeDtypeStruct((16, 1), jnp.float32),
+            scratch_shapes=[pltpu.VMEM((8, 1), jnp.float32)],
+        )(labels, x)  # fmt: skip
+
+    return call
+
+
+LABELS = np.array([[k] for k in (0, 199, 3, 128, 127, 5, 198, 60, 9, 130, 131, 199, 1, 77, 150, 2)], np.int32)
+
+
+def test_labels_that_lie_inside_choose_nothing_undefined() -> None:
+    """Only the labels say that no padding is chosen: sampled where they are given, else it stays open."""
+    theirs = lambda labels, x: jnp.take_along_axis(x, labels, 1)  # noqa: E731
+    right = lp.same(chosen(0), theirs, LABELS, "f32[16,200]")
+    assert right.verdict.value == "sampled", right.reason
+    (undefined,) = (f for f in right.premises if f.question == "undefined_values")
+    assert (undefined.verdict.value, undefined.decided_by) == ("sampled", "points")
+    assert "undefined_values: sampled" in str(right)
+    # label 199 + 1 is the first of the padding
+    assert lp.same(chosen(1), lambda labels, x: x[:, :1], LABELS, "f32[16,200]").verdict.value == "refuted"
+    assert lp.same(chosen(0), theirs, "s32[16,1]", "f32[16,200]").verdict.value == "unknown"
+
+
+def test_integers_that_nobody_wrote_settle_nothing() -> None:
+    """A flag that is read before it is written: no walk draws the one number that changes the result."""
+
+    def body(x: Any, o: Any, flag: Any) -> None:
+        o[...] = jnp.where(flag[0] == 12345, 0.0, x[...])
+
+    call = pl.pallas_call(
+        body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32), scratch_shapes=[pltpu.SMEM((1,), jnp.int32)]
+    )
+    found = lp.same(call, lambda x: x, "f32[8,128]")
+    assert found.verdict.value == "refuted"
+    assert "it rests on initialised" in found.reason
+
+
+def test_floats_that_nobody_wrote_and_nobody_uses() -> None:
+    """They are undefined, which is seen; that they are read is no difference."""
+
+    def body(x: Any, o: Any, held: Any) -> None:
+        row = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0)
+        o[...] = jnp.where(row < 8, x[...], held[...])
+
+    call = pl.pallas_call(
+        body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32), scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)]
+    )
+    assert lp.same(call, lambda x: 2 * x / 2, "f32[8,128]").verdict.value in ("proved", "sampled")

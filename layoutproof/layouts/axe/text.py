@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from layoutproof.core.bounds import check_box
+from layoutproof.core.bounds import check_box, check_length
 from layoutproof.core.cursor import Span
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
@@ -36,8 +35,7 @@ def parse(text: str) -> AxeLayout:
       S[(8,4):(1)]
        ^ column 2
     """
-    if len(text) > LONGEST:
-        raise LayoutError(f"an Axe layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
+    check_length(text, LONGEST)
     body, clauses = _clauses(Span.whole(text))
     shard: list[Iter] = []
     copies: list[Iter] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.cursor import Cursor, Span, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
@@ -38,8 +39,7 @@ def parse(text: str) -> CuteLayout:
     >>> found.shape, found.stride, found.swizzle, found.element_type
     ((8, 64), (64, 1), Swizzle(bits=3, base=3, shift=3), 'bf16')
     """
-    if len(text) > LONGEST:
-        raise LayoutError(f"a cute layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
+    check_length(text, LONGEST)
     cursor = Cursor(text, _TOKEN)
     found = cursor.matched(_PREFIX)
     element_type = found[1] if found is not None else ""

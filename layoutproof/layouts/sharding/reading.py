@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, surely_less
@@ -16,7 +17,7 @@ from layoutproof.layouts.sharding.lexer import cursor_at, integers
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_mesh_text
 from layoutproof.layouts.sharding.model import Mesh, NamedSharding, Sharding, ShardingTuple, TileSharding
 from layoutproof.layouts.sharding.partition_spec import SBP, from_jax, from_sbp, from_spec, is_jax, padded, read_mesh
-from layoutproof.layouts.sharding.text import MAX_TEXT, parse, read_sharding
+from layoutproof.layouts.sharding.text import parse, read_sharding
 from layoutproof.layouts.xla.lexer import XlaCursor
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.layouts.xla.text import parse as parse_shape
@@ -30,9 +31,7 @@ Devices = int | tuple[int, ...] | None
 
 def read_text(text: str, mode: str) -> Sharding | ShardedArray:
     """A sharding alone, or `SHAPE sharded SHARDING`, perhaps with `on 8 devices` or `on devices 4,5,6,7`."""
-    sharded = SHARDED.search(text)
-    if len(text) > MAX_TEXT:
-        raise LayoutError(f"{len(text)} characters are no sharding: at most {MAX_TEXT}", text=text[:200], column=1)
+    sharded = SHARDED.search(check_length(text))
     if sharded is None:
         if SBP.match(text):
             return _sbp_text(text, 0, mode, None)[0]

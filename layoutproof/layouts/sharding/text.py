@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.bounds import check_length
 from layoutproof.core.size import product
 from layoutproof.layouts.sharding.lexer import cursor_at, extents, integers, iota_parts, metadata
 from layoutproof.layouts.sharding.mesh_text import read_named
@@ -23,8 +23,6 @@ from layoutproof.layouts.sharding.model import (
 from layoutproof.layouts.sharding.normal import ORDER, subgrouped
 from layoutproof.layouts.sharding.tiles import MOST_LISTED, Tiles, iota
 from layoutproof.layouts.xla.lexer import XlaCursor
-
-MAX_TEXT = 1_000_000
 
 _OF_TILES = ("devices=", "last_tile_dim_replicate", "last_tile_dims=")
 
@@ -59,8 +57,7 @@ def parse(text: str, mode: str = "strict") -> Sharding:
     """
     if mode not in ("strict", "xla"):
         raise ValueError(f"mode {mode!r} is neither 'strict' nor 'xla'")
-    if len(text) > MAX_TEXT:
-        raise LayoutError(f"{len(text)} characters are no sharding: at most {MAX_TEXT}", text=text[:200], column=1)
+    check_length(text)
     cursor = cursor_at(text, mode == "strict")
     found = read_sharding(cursor)
     if cursor.kind != "end":

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from layoutproof.core.bounds import check_length
 from layoutproof.core.element_types import near_type
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import shorten
 from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor, read_extents
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text_rules import wrong_in_tuple
 
-MAX_TEXT = 1_000_000
 MAX_DEPTH = 100
 _INTS = r"[0-9]{1,18}+(?:,[0-9]{1,18}+)*+"
 _COMMON = re.compile(
@@ -49,8 +49,7 @@ def _parse(text: str, mode: str, fast: bool) -> XlaShape:
     found = usual(text) if fast else None
     if found is not None:
         return found
-    if len(text) > MAX_TEXT:
-        raise LayoutError(f"{len(text)} characters are no shape: at most {MAX_TEXT}", text=text[:200], column=1)
+    check_length(text)
     cursor = XlaCursor(text, mode == "strict", fast)
     shape = _shape(cursor, 0)
     if cursor.kind == "{":

@@ -1,0 +1,240 @@
+"""What `lp.same` answers, and how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layoutproof.core.document import document
+from layoutproof.core.finding import Answer, Finding, split_place
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.report import place as shown_place
+from layoutproof.values.compare import Comparison
+from layoutproof.values.relations.calls import LARGEST
+
+QUESTION = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Same(Answer):
+    """What came of comparing a function with its reference.
+
+    Attributes:
+        function: Its name.
+        reference: The reference's name.
+        comparison: What the points and float64 say of the values.
+        premises: The findings about the function's kernels, at the given sizes, on which that rests.
+        reduced: Of each argument that was compared at a smaller size (name, the given shape, the smaller one).
+        sizes: Names of sizes, where it is about all of them.
+        where: What holds of these.
+        smallest: Of a difference, the smallest sizes at which there is one.
+    """
+
+    function: str
+    reference: str
+    comparison: Comparison
+    premises: tuple[Finding, ...] = ()
+    reduced: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    sizes: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    smallest: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Refuted where the values are, or a premise is; unknown where one of them is; else proved or sampled."""
+        return min([self.comparison.verdict, *(f.verdict for f in self.premises)])
+
+    @property
+    def reason(self) -> str:
+        """Why it is refuted or unknown, in one sentence; "" where it is proved or sampled."""
+        if self.comparison.verdict is self.verdict:
+            return self.comparison.reason
+        first = min(self.premises, key=lambda f: f.verdict)
+        values = ""
+        if self.comparison.verdict is Verdict.SAMPLED:
+            values = f"; where it holds, no difference at {self.comparison.points} random points"
+        if self.comparison.verdict is Verdict.PROVED:
+            values = "; where it holds, the values are proved to be the same"
+        return f"it rests on {first.question}, which is {first.verdict.value}: {first.reason}{values}"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One."""
+        place = self.comparison.place
+        if self.comparison.verdict is not self.verdict:
+            first = min(self.premises, key=lambda f: f.verdict)
+            place = f"{first.file}:{first.line}" if first.file else ""
+        file, line, column = split_place(place)
+        witness = self.comparison.witness
+        figures: dict[str, Any] = {"points": self.comparison.points}
+        figures |= {"sizes": dict(self.smallest)} if self.smallest else {}
+        if witness is not None:
+            figures |= {
+                "different": witness.different, "elements": witness.of, "rows": witness.rows,
+                "value": _shown(witness.ours), "reference_value": _shown(witness.theirs), "seed": witness.seed,
+                "scale": witness.scale,
+            }  # fmt: skip
+        point = None
+        if witness is not None and self.verdict is Verdict.REFUTED:
+            point = {"output": (witness.output,), "element": witness.index}
+        elif self.comparison.differs is not None and self.verdict is Verdict.REFUTED:
+            output, element = self.comparison.differs
+            point = {"output": (output,), "element": element}
+        finding = Finding(
+            QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
+            verdict=self.verdict, counterexample=point, figures=figures,
+            decided_by=self.decided_by, scope=self.scope,
+            assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
+        )  # fmt: skip
+        return (finding,)
+
+    @property
+    def decided_by(self) -> str:
+        """The engine: points or relations, float64 of a difference that it shows; "" where none decides."""
+        if self.verdict is Verdict.SAMPLED:
+            return "points"
+        return "float64" if self.comparison.witness is not None else self.comparison.decided_by
+
+    @property
+    def scope(self) -> str:
+        """What the answer is about, in words."""
+        at = "at the smaller sizes of `--reduced`" if self.reduced else "at these sizes"
+        if self.sizes:
+            held = f" where {' and '.join(self.where)}" if self.where else ""
+            at = f"for all {', '.join(self.sizes)} from 1 to {LARGEST:,}{held}"
+        return f"over the reals, {at}: rounding is not asked"
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved or sampled, 1 refuted, 3 unknown."""
+        return self.verdict.exit_code
+
+    def __str__(self) -> str:
+        found = self.comparison
+        lines = []
+        at = ", ".join(f"{name} {list(shape)}" for name, _, shape in self.reduced)
+        pair = f"{self.function} = {self.reference}" + (f" at {at}" if at else "")
+        if self.verdict is Verdict.SAMPLED:
+            axioms = f" (axioms: {', '.join(found.axioms)})" if found.axioms else ""
+            lines.append(f"sampled   {pair}   no difference at {found.points} random points{axioms}")
+            lines.append(f"  scope         {self.scope}")
+            lines.append(f"  chance        {self.chance}")
+            lines += self._stability()
+        elif self.verdict is Verdict.PROVED:
+            lines.append(f"proved    {pair}   every element is the same sum of products")
+            lines.append(f"  scope         {self.scope}")
+            lines.append(f"  by            {self.decided_by}")
+            lines += self._stability()
+        else:
+            place = self.findings[0]
+            where = shown_place(f"{place.file}:{place.line}") if place.file else ""
+            lines.append(f"{self.verdict.value:<9} {pair}   {where}".rstrip())
+            lines.append(f"  because       {self.reason}")
+            if self.smallest:
+                lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
+            if found.witness is not None:
+                how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
+                lines.append(f"  replayed on   float64, {how}")
+            elif found.decided_by and self.verdict is Verdict.REFUTED:
+                lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
+            if found.second:
+                lines.append(f"  second        JAX's interpreter: {found.second}")
+            if found.operands and found.operands != self.reason:
+                lines.append(f"  operands      {found.operands}")
+            if found.hint:
+                lines.append(f"  hint          {found.hint}")
+        lines += [f"  drawn         {said}" for said in found.drawn]
+        lines += [f"  note          {said}" for said in found.notes]
+        by_verdict = {v: [f.question for f in self.premises if f.verdict is v] for v in Verdict}
+        rests = "; ".join(f"{', '.join(dict.fromkeys(names))}: {v.value}" for v, names in by_verdict.items() if names)
+        if rests:
+            lines.append(f"  rests on      {rests}")
+        counts = ", ".join(
+            f"{int(v is self.verdict)} {v.value}"
+            for v in (Verdict.PROVED, Verdict.SAMPLED, Verdict.REFUTED, Verdict.UNKNOWN)
+        )
+        return "\n".join([*lines, f"1 pair: {counts}"])
+
+    def _stability(self) -> list[str]:
+        """The lines about exponents and sums."""
+        found, lines = self.comparison, []
+        high = [e.place for e in found.exponents if not e.bounded]
+        beside = [e.place for e in found.exponents if e.bounded and e.beside]
+        if found.exponents and not high and not beside:
+            lines.append("  stable        every exponent is at most 0")
+        if high:
+            at = ", ".join(shown_place(p) for p in high)
+            lines.append(
+                f"  not bounded   {at}: nothing shows that the exponent is at most 0; e^x overflows float32 at 89"
+            )
+        if beside:
+            at = ", ".join(shown_place(p) for p in beside)
+            lines.append(
+                f"  not scaled    {at}: the maximum also holds a number of the code, such as one that it starts at; "
+                "where all others are far below that, every exponential is 0"
+            )
+        if found.sums:
+            worst = max(found.sums, key=lambda s: s.roundoff)
+            alike = [s for s in found.sums if s.dtype == worst.dtype]
+            most = max(alike, key=lambda s: s.terms)
+            terms = (
+                f", {most.terms:,} terms at once: relative error of up to {most.bound:.2g} of the sum of magnitudes"
+                if most.terms else ""
+            )  # fmt: skip
+            carried = ", ".join(shown_place(s.place) for s in alike if not s.terms)
+            terms += f"; carried from step to step at {carried}" if carried else ""
+            lines.append(f"  sums kept in  {worst.dtype} at {shown_place(most.place)}{terms}")
+        return lines
+
+    @property
+    def chance(self) -> str:
+        """What is proved of the chance that a difference is missed, in words; "" where nothing is drawn."""
+        if self.verdict is Verdict.PROVED:
+            return ""
+        if not self.comparison.axioms:
+            return (
+                f"a difference of degree d is missed with a chance of at most (d / 2^{self.comparison.bits})"
+                f"^{self.comparison.points} for each element (Schwartz and Zippel)"
+            )
+        return "no proved bound: " + ", ".join(self.comparison.axioms) + " are taken as functions with few laws"
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof same --json` prints."""
+        (finding,) = self.findings
+        body = {
+            "subject": finding.subject, "verdict": self.verdict.value, "reason": self.reason,
+            "file": finding.file, "line": finding.line, "counterexample": _plain(finding.counterexample),
+            "figures": dict(finding.figures), "points": self.comparison.points,
+            "axioms": list(self.comparison.axioms), "chance": self.chance,
+            "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "hint": self.comparison.hint, "second_witness": self.comparison.second,
+            "decided_by": self.decided_by, "operands": self.comparison.operands,
+            "exponents": [
+                {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
+                for e in self.comparison.exponents
+            ],
+            "sums": [
+                {"place": s.place, "dtype": s.dtype, "terms": s.terms, "unit_roundoff": s.roundoff}
+                for s in self.comparison.sums
+            ],
+            "scope": finding.scope,
+            "reduced": [
+                {"argument": name, "given": list(given), "shape": list(shape)} for name, given, shape in self.reduced
+            ],
+            "sizes": list(self.sizes),
+            "smallest": dict(self.smallest),
+            "premises": [
+                {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
+                for f in self.premises
+            ],
+        }  # fmt: skip
+        return document(self.exit_code, body)
+
+
+def _plain(point: Any) -> Any:
+    return None if point is None else {name: list(at) for name, at in point.items()}
+
+
+def _shown(x: float) -> float | str:
+    return x if x == x and abs(x) != float("inf") else str(x)

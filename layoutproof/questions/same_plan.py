@@ -1,0 +1,296 @@
+"""What `lp.same` compares, as a plan: frozen data, whole before anything is asked; and the same, traced.
+
+A plan says which two functions, of which arrays, given or drawn, at which sizes, and under which assumptions. A pair is
+what JAX makes of it at some sizes: two jaxprs of one list of arrays. For gradients these are other functions, and have
+the cotangents as further arrays; from there on nobody knows the difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+from layoutproof.core.dimensions import dimension
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import symbols_of
+from layoutproof.values.compare import Input
+from layoutproof.values.elementwise import kind_of
+
+Call = Callable[..., list[Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared, with which inputs, at which sizes.
+
+    names: of the function and of its reference.  calls: both, of the arrays alone, giving their outputs as a list.
+    arrays: those among the arguments; sizes that are names mean all of them.  the rest: as of `lp.same`, `assume`
+    without what it says of arrays that are drawn.
+    """
+
+    names: tuple[str, str]
+    calls: tuple[Call, Call]
+    arrays: tuple[Input, ...]
+    assume: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    outputs: tuple[int, ...] | None = None
+    points: int = 3
+    target: str | None = None
+    gradient: bool = False
+    relations: bool = True
+    reduced: bool = False
+
+    @property
+    def shapes(self) -> list[tuple[Any, ...]]:
+        """Of the arrays."""
+        return [i.shape for i in self.arrays]
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes that are names."""
+        return tuple(dict.fromkeys(symbols_of(dimension(n) for shape in self.shapes for n in shape)))
+
+    def at(self, shapes: Sequence[tuple[Any, ...]]) -> Plan:
+        """The same of arrays of other shapes."""
+        return replace(
+            self, arrays=tuple(replace(i, shape=shape) for i, shape in zip(self.arrays, shapes, strict=True))
+        )
+
+    def sized(self, sizes: Mapping[str, int]) -> Plan:
+        """The same with numbers for the sizes that are names; no condition speaks of them any more."""
+        on = Numbers(sizes)
+        return replace(self.at([tuple(int(on.size(dimension(n))) for n in s) for s in self.shapes]), where=())
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
+
+    outputs: positions of those that are compared, None for all.
+    """
+
+    arrays: tuple[Input, ...]
+    call: Call
+    jaxprs: tuple[Any, Any]
+    outputs: tuple[int, ...] | None
+
+    def structs(self) -> list[Any]:
+        """The arrays as shapes."""
+        return _structs(self.arrays)
+
+    def with_tables(self) -> tuple[Call, list[Any]]:
+        """(The function of the arrays that nobody gave, their shapes): what is given is a constant."""
+        drawn = [k for k, i in enumerate(self.arrays) if i.value is None]
+
+        def call(*values: Any) -> list[Any]:
+            filled: list[Any] = [i.value for i in self.arrays]
+            for k, value in zip(drawn, values, strict=True):
+                filled[k] = value
+            return self.call(*filled)
+
+        return call, _structs([self.arrays[k] for k in drawn])
+
+
+@contextlib.contextmanager
+def planned(
+    kernel: Callable[..., Any] | str,
+    reference: Callable[..., Any] | str,
+    args: Sequence[Any],
+    inputs: Callable[[], Any] | str | None,
+    assume: Sequence[str],
+    **rest: Any,
+) -> Iterator[Plan]:
+    """The plan of what a user asks, while the modules of functions that are given as places can be found.
+
+    Arguments as of `lp.same`; rest: the fields of `Plan` that are as there. Raises LayoutError for what nobody can ask.
+    """
+    from layoutproof.pallas.from_jax.adapter import need_jax
+    from layoutproof.pallas.from_jax.user import argument, named_function
+
+    points = rest.get("points")
+    if not isinstance(points, int) or not 1 <= points <= 100:
+        raise LayoutError(f"points are a whole number from 1 to 100, not {shorten(repr(points), 40)}")
+    jax = need_jax()
+    with contextlib.ExitStack() as stack:
+
+        def function(given: Callable[..., Any] | str) -> Callable[..., Any]:
+            return given if callable(given) else stack.enter_context(named_function(str(given)))
+
+        functions = [function(f) for f in (kernel, reference)]
+        if inputs is not None:
+            if args:
+                raise LayoutError("arguments are given, or made by inputs, not both")
+            args = _made(function(inputs), inputs)
+        scope = jax.export.SymbolicScope()
+        given = tuple(argument(a, scope) if isinstance(a, str) else a for a in args)
+        paths, tree = jax.tree_util.tree_flatten_with_path(given)
+        leaves = [leaf for _, leaf in paths]
+        at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+        arrays = [
+            Input(f"args{jax.tree_util.keystr(paths[k][0])}", tuple(leaf.shape), leaf.dtype, _known(leaf))
+            for k, leaf in enumerate(leaves) if k in at
+        ]  # fmt: skip
+        bounded, others = _bounded(arrays, assume)
+
+        def flat(function: Callable[..., Any]) -> Call:
+            def call(*values: Any) -> list[Any]:
+                filled = list(leaves)
+                for k, value in zip(at, values, strict=True):
+                    filled[k] = value
+                return list(jax.tree_util.tree_leaves(function(*jax.tree_util.tree_unflatten(tree, filled))))
+
+            return call
+
+        plan = Plan(
+            (_name(kernel), _name(reference)), (flat(functions[0]), flat(functions[1])), bounded, others, **rest
+        )  # fmt: skip
+        if plan.sizes and (plan.gradient or plan.reduced):
+            what = "a gradient is compared" if plan.gradient else "smaller sizes are those of arrays"
+            raise LayoutError(f"{what} at given sizes, and {', '.join(plan.sizes)} are names")
+        yield plan
+
+
+def traced(plan: Plan) -> Pair:
+    """The two functions of a plan as jaxprs. LayoutError where they cannot be traced, or their outputs do not fit."""
+    jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
+    _alike(jaxprs, plan.names, plan.outputs)
+    if not plan.gradient:
+        return Pair(plan.arrays, plan.calls[0], jaxprs, plan.outputs)
+    arrays, calls = _gradients(plan, jaxprs[1])
+    return Pair(arrays, calls[0], _jaxprs(plan, calls, arrays), None)
+
+
+def _structs(arrays: Sequence[Input]) -> list[Any]:
+    import jax
+
+    return [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
+
+
+def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
+    from layoutproof.pallas.from_jax.trace import traced
+    from layoutproof.pallas.from_jax.user import device
+
+    found, chip = [], device(plan.target or "")
+    for call, name in zip(calls, plan.names, strict=True):
+        try:
+            found.append(traced(call, _structs(arrays), None, **chip)[0])
+        except LayoutError as error:
+            raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
+    return found[0], found[1]
+
+
+def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+    """Raises LayoutError where the outputs cannot be compared."""
+    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in jaxprs)
+    kinds = [[a.dtype for a in t.out_avals] for t in jaxprs]
+    if outputs is not None:
+        most = min(len(ours), len(theirs))
+        odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]
+        if odd or not outputs:
+            raise LayoutError(f"outputs are positions from 0 to {most - 1}; {odd[0] if odd else 'none'} is given")
+        ours, theirs = ([side[k] for k in outputs] for side in (ours, theirs))
+        kinds = [[side[k] for k in outputs] for side in kinds]
+    if len(ours) != len(theirs):
+        raise LayoutError(f"{names[0]} gives {len(ours)} outputs and {names[1]} gives {len(theirs)}")
+    if not ours:
+        raise LayoutError(f"{names[0]} gives no output, so there is nothing to compare")
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if a != b:
+            raise LayoutError(f"output {k} of {names[0]} is {list(a)}, and of {names[1]} {list(b)}")
+    for k, (one, other) in enumerate(zip(*kinds, strict=True)):
+        if kind_of(one) != kind_of(other):
+            raise LayoutError(f"output {k} of {names[0]} is {one}, and of {names[1]} {other}")
+
+
+def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call]]:
+    """(The arrays and the cotangents of the outputs of floats that are compared, the gradients as functions of these).
+
+    reference: its jaxpr, which says what its outputs are.
+    """
+    import jax
+
+    wanted = [k for k, i in enumerate(plan.arrays) if kind_of(i.dtype) == "f"]
+    compared = range(len(reference.out_avals)) if plan.outputs is None else plan.outputs
+    floats = [k for k in compared if kind_of(reference.out_avals[k].dtype) == "f"]
+    if not wanted or not floats:
+        raise LayoutError("a gradient needs an argument and an output of floats")
+    many = len(plan.arrays)
+
+    def of(call: Call) -> Call:
+        def gradient(*values: Any) -> list[Any]:
+            fixed, cotangents = list(values[:many]), values[many:]
+
+            def inner(*moving: Any) -> list[Any]:
+                for k, value in zip(wanted, moving, strict=True):
+                    fixed[k] = value
+                found = call(*fixed)
+                return [found[k] for k in floats]
+
+            outs, back = jax.vjp(inner, *(values[k] for k in wanted))
+            return list(back([c.astype(o.dtype) for c, o in zip(cotangents, outs, strict=True)]))
+
+        return gradient
+
+    of_outputs = [reference.out_avals[k] for k in floats]
+    more = [Input(f"cotangent[{k}]", tuple(a.shape), a.dtype) for k, a in zip(floats, of_outputs, strict=True)]
+    return (*plan.arrays, *more), [of(call) for call in plan.calls]
+
+
+def _name(function: Callable[..., Any] | str) -> str:
+    if callable(function):
+        inner = getattr(function, "func", function)
+        return str(getattr(inner, "__name__", type(function).__name__))
+    return str(function).rpartition(":")[2]
+
+
+def _made(inputs: Callable[[], Any], place: object) -> tuple[Any, ...]:
+    """The arguments that the author's own function makes."""
+    said = place if isinstance(place, str) else getattr(inputs, "__name__", "inputs")
+    try:
+        signature(inputs).bind()
+    except TypeError as error:
+        raise LayoutError(f"{said} is called without arguments to make the inputs: {error}") from None
+    except ValueError:
+        # a function of C that says no parameters
+        pass
+    made = inputs()
+    if made is None:
+        raise LayoutError(f"{said} makes the inputs, and gives None")
+    return tuple(made) if isinstance(made, list | tuple) else (made,)
+
+
+def _known(leaf: Any) -> Any:
+    """The numbers of an array that is given, if they are integers or truth values."""
+    import numpy as np
+
+    if not hasattr(leaf, "__array__") or kind_of(leaf.dtype) not in "ib":
+        return None
+    return np.asarray(leaf)
+
+
+def _bounded(arrays: Sequence[Input], assume: Sequence[str]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
+    """The arguments with the bounds that are assumed of them, and the conditions that speak of other tables."""
+    from layoutproof.kernel.table_assumptions import conditions, tables_said
+
+    named = {i.name: k for k, i in enumerate(arrays)}
+    others, found = [], list(arrays)
+    for text in conditions(assume):
+        tables = tables_said([text])
+        (name,) = tables or ("",)
+        if name not in named:
+            others.append(text)
+            continue
+        table, k = tables[name], named[name]
+        low, high = table.low, table.high
+        if kind_of(arrays[k].dtype) != "i" or arrays[k].value is not None:
+            kind = "given" if arrays[k].value is not None else f"{arrays[k].dtype}"
+            raise LayoutError(f"bounds are assumed of integers that are drawn, and {name} is {kind}", text=text)
+        if not isinstance(low, int) or not isinstance(high, int):
+            raise LayoutError(f"of {name}, which is drawn, numbers as bounds are assumed, and no more", text=text)
+        span = found[k].span or (low, high - 1)
+        found[k] = replace(found[k], span=(max(span[0], low), min(span[1], high - 1)))
+    return tuple(found), tuple(others)

@@ -1,0 +1,91 @@
+"""What an answer of `lp.same` rests on: findings about the function's kernels, as `lp.kernels` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.findings import Judged, judged
+from layoutproof.questions.same_plan import Pair, Plan
+from layoutproof.values.compare import Comparison
+from layoutproof.values.relations.calls import LARGEST
+
+PREMISES = (
+    "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
+    "table_reads", "alias_hazard", "initialised",
+)  # fmt: skip
+"""What the walk takes to hold: it runs programs in one order, copies land when they are waited for, and integers that
+nobody wrote, which it draws, are not read."""
+UNDEFINED, WRITTEN = "undefined_values", "initialised"
+PLACES, ORDER = ("body_in_bounds", "blocks_in_bounds", "table_reads"), ("dma_order",)
+"""What the walk sees by itself: it computes every place of every program, from the integers that are given, and which
+copies are in flight when a place is touched."""
+
+
+def premises(plan: Plan, pair: Pair) -> tuple[Finding, ...]:
+    """What is found of the kernels of a function, of what the walk takes to hold."""
+    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.judge import conditions_of
+
+    call, shapes = pair.with_tables()
+    found = calls_in(call, shapes, {}, target=plan.target, assume=plan.assume)
+    for text in () if found else (*plan.where, *plan.assume):
+        raise LayoutError(f"{shorten(text, 80)!r} is about a kernel, and the function has none")
+    held = conditions_of(found, plan.where) if found else ()
+    return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said)))
+
+
+def for_all_sizes(plan: Plan, pair: Pair, grids: Sequence[Sequence[Term]]) -> tuple[Finding, ...] | str:
+    """Likewise for all sizes that are names, or why not. grids: of each kernel, as relations read it."""
+    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.judge import conditions_on
+
+    found = calls_in(pair.call, pair.structs(), {}, target=plan.target, assume=plan.assume)
+    if len(found) != len(grids):
+        return f"{len(found)} kernels are found where relations read {len(grids)}"
+    bounds = [*plan.where, *(f"{name} <= {LARGEST}" for name in plan.sizes)]
+    every: list[Finding] = []
+    for call, grid in zip(found, grids, strict=True):
+        texts = [*bounds, *(f"grid{k} == {n}" for k, n in enumerate(grid) if n.op != "int")]
+        every += _of(judged(call, where=conditions_on(call, texts) if isinstance(call, Kernel) else None))
+    # that nothing undefined is in an output is what relations decide, for all sizes
+    return tuple(f for f in every if f.question not in (UNDEFINED, WRITTEN))
+
+
+def rests_on(found: Comparison, premises: Sequence[Finding], given: bool = True) -> tuple[Finding, ...]:
+    """The premises that an answer rests on, with what the comparison itself shows of them.
+
+    given: whether it was made at the given sizes.
+    """
+    # what rests on floats that nobody wrote is seen, and relations leave no integer open
+    needless = (WRITTEN,) if found.defined or found.verdict is Verdict.PROVED else ()
+    return tuple(_seen(f, found) if given else f for f in premises if f.question not in needless)
+
+
+def _seen(premise: Finding, found: Comparison) -> Finding:
+    """A premise that nobody could decide for all tables, as far as the comparison shows it for those that are given."""
+    if premise.verdict is not Verdict.UNKNOWN:
+        return premise
+    if premise.question in (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ())):
+        words = "every program was walked over with the integers that are given"
+        return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
+    if premise.question == UNDEFINED and found.verdict is Verdict.PROVED:
+        # undefined times 0 is undefined there
+        words = "relations show that nothing undefined is in an element"
+        return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by=found.decided_by)
+    if premise.question == UNDEFINED and found.verdict is Verdict.SAMPLED and found.inside and found.defined:
+        # a float that nobody wrote is a value of its own there, which no product removes
+        words = f"no element rests on it at {found.points} random points, with the integers that are given"
+        return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
+    return premise
+
+
+def _of(call: Judged) -> list[Finding]:
+    whole = call.whole()
+    asked = [f for f in call.findings if f.question in PREMISES and f.severity == "error"]
+    return [*asked, *([replace(whole, severity="error")] if whole is not None else [])]
