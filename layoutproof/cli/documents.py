@@ -810,6 +810,7 @@ class Same(Document):
     notes: list[str]
     reduced: list[_Reduced] = Field(description="with --reduced: what was compared at smaller sizes")
     hint: str = Field(description="of a difference: a part of an input that reaches the element on one side alone")
+    second_witness: str = Field(description="of a difference: what JAX computes of it, kernels in its interpreter")
     exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
     sums: list[_Sum] = Field(description="of the function, where no difference was found")
     decided_by: str = Field(description="points, relations, or float64, which shows a difference; empty of unknown")

@@ -15,6 +15,7 @@ from layoutproof.questions.reduced import equations_in, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
 from layoutproof.questions.same_premises import for_all_sizes, premises, rests_on
+from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, Comparison, TooLarge, compare
 from layoutproof.values.refusals import OFFER
 
@@ -89,7 +90,7 @@ def _answered(plan: Plan, tick: Tick) -> Same:
     whole = replace(whole, premises=premises(plan, pair))
     if plan.reduced:
         return _at_smaller_sizes(whole, plan, tick)
-    found = _compared(plan, pair, tick)
+    found = witnessed(pair.jaxprs, _compared(plan, pair, tick), whole.premises, pair.outputs)
     return replace(whole, comparison=found, premises=rests_on(found, whole.premises))
 
 
@@ -142,7 +143,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, tick: Tick) -> Same:
     if why:
         found = Comparison(Verdict.UNKNOWN, f"{plan.names[0]} is not compared at smaller sizes: {why}")
     else:
-        found = _compared(plan, pair, tick)
+        found = witnessed(pair.jaxprs, _compared(plan, pair, tick), whole.premises, pair.outputs)
     return replace(whole, comparison=found, reduced=changed, premises=rests_on(found, whole.premises, given=False))
 
 

@@ -138,6 +138,8 @@ class Same(Answer):
                 lines.append(f"  replayed on   float64, {how}")
             elif found.decided_by and self.verdict is Verdict.REFUTED:
                 lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
+            if found.second:
+                lines.append(f"  second        JAX's interpreter: {found.second}")
             if found.operands and found.operands != self.reason:
                 lines.append(f"  operands      {found.operands}")
             if found.hint:
@@ -206,7 +208,8 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
-            "hint": self.comparison.hint, "decided_by": self.decided_by, "operands": self.comparison.operands,
+            "hint": self.comparison.hint, "second_witness": self.comparison.second,
+            "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
                 {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
                 for e in self.comparison.exponents

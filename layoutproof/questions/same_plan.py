@@ -69,13 +69,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pair:
-    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  programs: its, the reference's.
+    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
 
-    outputs: positions of those that are compared, None for all.
+    programs: these, as they are read.  outputs: positions of those that are compared, None for all.
     """
 
     arrays: tuple[Input, ...]
     call: Call
+    jaxprs: tuple[Any, Any]
     programs: tuple[Program, Program]
     outputs: tuple[int, ...] | None
 
@@ -157,12 +158,18 @@ def planned(
 
 def traced(plan: Plan) -> Pair:
     """The two functions of a plan as programs. LayoutError where they cannot be traced, or their outputs do not fit."""
-    programs = _programs(plan, plan.calls, plan.arrays)
-    _alike(programs, plan.names, plan.outputs)
+    jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
+    _alike(jaxprs, plan.names, plan.outputs)
     if not plan.gradient:
-        return Pair(plan.arrays, plan.calls[0], programs, plan.outputs)
-    arrays, calls = _gradients(plan, programs[1])
-    return Pair(arrays, calls[0], _programs(plan, calls, arrays), None)
+        return _pair(plan.arrays, plan.calls[0], jaxprs, plan.outputs)
+    arrays, calls = _gradients(plan, jaxprs[1])
+    return _pair(arrays, calls[0], _jaxprs(plan, calls, arrays), None)
+
+
+def _pair(arrays: tuple[Input, ...], call: Call, jaxprs: tuple[Any, Any], outputs: tuple[int, ...] | None) -> Pair:
+    from layoutproof.pallas.from_jax.programs import program_of
+
+    return Pair(arrays, call, jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs)
 
 
 def _structs(arrays: Sequence[Input]) -> list[Any]:
@@ -171,24 +178,23 @@ def _structs(arrays: Sequence[Input]) -> list[Any]:
     return [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
 
 
-def _programs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Program, Program]:
-    from layoutproof.pallas.from_jax.programs import program_of
+def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
     found, chip = [], device(plan.target or "")
     for call, name in zip(calls, plan.names, strict=True):
         try:
-            found.append(program_of(traced(call, _structs(arrays), None, **chip)[0]))
+            found.append(traced(call, _structs(arrays), None, **chip)[0])
         except LayoutError as error:
             raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
     return found[0], found[1]
 
 
-def _alike(programs: Sequence[Program], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
     """Raises LayoutError where the outputs cannot be compared."""
-    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in programs)
-    kinds = [[a.dtype for a in t.out_avals] for t in programs]
+    ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in jaxprs)
+    kinds = [[a.dtype for a in t.out_avals] for t in jaxprs]
     if outputs is not None:
         most = min(len(ours), len(theirs))
         odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]

@@ -69,6 +69,7 @@ class Witness:
     """Where two differ on float64. output: its position.  index: the first element in row-major order.
 
     different: how many elements.  rows: how many rows of the last dimension have one.  of: elements in all.
+    inputs: on which they do.
     """
 
     output: int
@@ -80,6 +81,7 @@ class Witness:
     rows: int
     seed: int
     scale: float
+    inputs: tuple[Array, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Comparison:
     the element on one side alone, in words.  inside, ordered, defined: whether that was seen of all its places, copies
     and integers, as of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes
     without a witness.  operands: of a difference of relations, which products, in words.  differs: where, as
-    (output, element).
+    (output, element).  second: what JAX says of a witness, in words.
     """
 
     verdict: Verdict
@@ -111,6 +113,7 @@ class Comparison:
     decided_by: str = ""
     operands: str = ""
     differs: tuple[int, tuple[int, ...]] | None = None
+    second: str = ""
 
 
 @dataclass
@@ -277,7 +280,7 @@ def _compare(
     shown = _on_floats(sides, inputs, prepared, outputs)
     axioms = tuple(sorted(said.axioms))
     if shown.outside:
-        return Comparison(Verdict.REFUTED, shown.outside, shown.place)
+        return Comparison(Verdict.REFUTED, f"an access out of bounds: {shown.outside}", shown.place)
     if said.state == "same":
         if shown.clear is not None:
             return Comparison(
@@ -453,7 +456,14 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
             if found.clear is None and scale == 1.0:
                 found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
+        held = tuple(v.array for v in values)
+        found.first, found.clear = (_on(w, held) for w in (found.first, found.clear))
     return found
+
+
+def _on(witness: Witness | None, inputs: tuple[Array, ...]) -> Witness | None:
+    """A witness that was just found with the inputs on which it is one."""
+    return witness if witness is None or witness.inputs else replace(witness, inputs=inputs)
 
 
 def _hint(

@@ -44,10 +44,11 @@ def test_rewrites_and_families_are_drawn_by_their_seed() -> None:
 
 @pytest.mark.parametrize(
     ("seed", "rewrites", "differs", "answer"),
-    [("1.3", False, True, "refuted"), ("1.25", False, False, "sampled"), ("3.114", True, False, "sampled")],
-)
+    [("1.3", False, True, "refuted"), ("1.25", False, False, "sampled"), ("3.114", True, False, "sampled"),
+     ("31.222", False, False, "refuted")],
+)  # fmt: skip
 def test_a_row(seed: str, rewrites: bool, differs: bool, answer: str) -> None:
-    """What float64 says, and what `same` says without being told."""
+    """What float64 says, and what `same` says without being told; copies started twice are refuted by their places."""
     row = answered({"seed": seed, "rewrites": rewrites}, lambda value: None)
     assert (row["differs"], row["answer"]) == (differs, answer)
 
