@@ -280,7 +280,7 @@ def _compare(
     shown = _on_floats(sides, inputs, prepared, outputs)
     axioms = tuple(sorted(said.axioms))
     if shown.outside:
-        return Comparison(Verdict.REFUTED, f"an access out of bounds: {shown.outside}", shown.place)
+        return Comparison(Verdict.REFUTED, shown.outside, shown.place)
     if said.state == "same":
         if shown.clear is not None:
             return Comparison(
@@ -378,9 +378,11 @@ def _at_points(
             return _Field("unknown", "sets of maxima meet by chance at every point", "")
         tick(f"point {done + 1}")
         try:
+            whose = ""
             numbers = Points(seed, levels)
             values = _values(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
+            whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
         except Levels:
@@ -391,9 +393,9 @@ def _at_points(
         except Collision:
             continue
         except NotModelled as refusal:
-            return _Field("unknown", refusal.what, refusal.place)
+            return _Field("unknown", whose + refusal.what, refusal.place)
         except OutOfBounds as refusal:
-            return _Field("unknown", f"an access out of bounds: {refusal.what}", refusal.place)
+            return _Field("unknown", whose + refusal.said, refusal.place)
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
         if any(numbers.lost(v) for v in (*ours, *theirs)):
@@ -436,12 +438,20 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
         numbers = Floats(1, scale, sign)
         try:
             values = _values(numbers, inputs)
-            ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
+            ours = _run(numbers, sides[0], values, prepared, outputs)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
             return found
         except OutOfBounds as refusal:
-            found.outside, found.place = refusal.what, refusal.place
+            found.outside, found.place = refusal.said, refusal.place
+            return found
+        try:
+            theirs = _run(numbers, sides[1], values, prepared, outputs)
+        except NotModelled as refusal:
+            found.reason, found.place = f"the reference: {refusal.what}", refusal.place
+            return found
+        except OutOfBounds as refusal:
+            found.reason, found.place = f"the reference: {refusal.said}", refusal.place
             return found
         for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             position = k if outputs is None else outputs[k]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from layoutproof.ir.program import scan_parts
-from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.devices import each
+from layoutproof.values.known import Held, Known, combined, moved
 
 
 def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -20,14 +21,24 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def decided(on: Any, value: Any, what: str) -> int:
-    """A single number that follows from the code, and not from how data compare."""
+    """A single number that follows from the code, and not from how data compare; on all devices the same."""
     if not isinstance(value, Known) or (value.sampled and on.numbers.exact):
         raise on.refuse(f"{what} that data decide")
     return int(value.array)
 
 
+def _alike(on: Any, value: Any, what: str) -> Any:
+    """A value of which devices decide alike as one of them has it; else None."""
+    if not isinstance(value, Held):
+        return value
+    return value.parts[0] if len({decided(on, part, what) for part in value.parts}) == 1 else None
+
+
 def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     which, *rest = operands
+    which = _alike(on, which, "a branch")
+    if which is None:
+        return each(on, lambda given: _cond(on, equation, given), operands)
     branches = equation.params["branches"]
     chosen = min(max(decided(on, which, "a branch"), 0), len(branches) - 1)
     return list(on.run(branches[chosen], rest))
@@ -38,7 +49,12 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
     of_condition, of_body = operands[:first], operands[first : first + second]
     carried = operands[first + second :]
-    while decided(on, on.run(p["cond_jaxpr"], [*of_condition, *carried])[0], "a loop's end"):
+    while True:
+        goes_on = _alike(on, on.run(p["cond_jaxpr"], [*of_condition, *carried])[0], "a loop's end")
+        if goes_on is None:
+            return each(on, lambda given: _while(on, equation, given), [*operands[: first + second], *carried])
+        if not decided(on, goes_on, "a loop's end"):
+            break
         on.seen += 1
         carried = on.run(p["body_jaxpr"], [*of_body, *carried])
     return list(carried)

@@ -28,6 +28,18 @@ class Known:
         return tuple(self.array.shape)
 
 
+@dataclass(frozen=True)
+class Held:
+    """What the devices of a mesh hold, where that is not the same. parts: of each, in row-major order of the mesh."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements, of what one device holds."""
+        return tuple(self.parts[0].shape)
+
+
 def known_of(value: Any, sampled: bool = False) -> Known:
     """A number or an array of the code."""
     if isinstance(value, Known):
@@ -53,6 +65,8 @@ def data_of(numbers: Any, value: Any) -> Any:
 
 def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
     """A value whose elements are moved and nothing is computed."""
+    if isinstance(value, Held):
+        return Held(tuple(moved(numbers, part, move) for part in value.parts))
     if isinstance(value, Known):
         return Known(move(value.array), value.sampled)
     return numbers.map(value, move)
@@ -60,6 +74,10 @@ def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
 
 def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array]], Array]) -> Any:
     """One value made of several, nothing being computed."""
+    many = next((len(v.parts) for v in values if isinstance(v, Held)), 0)
+    if many:
+        rows = zip(*(v.parts if isinstance(v, Held) else (v,) * many for v in values), strict=True)
+        return Held(tuple(combined(numbers, row, move) for row in rows))
     if all(isinstance(v, Known) for v in values):
         return Known(move([v.array for v in values]), any(v.sampled for v in values))
     return numbers.combine([data_of(numbers, v) for v in values], move)

@@ -18,6 +18,20 @@ class OutOfBounds(Exception):
         super().__init__(what)
         self.what, self.place = what, place
 
+    @property
+    def said(self) -> str:
+        """The whole of it, in words."""
+        return f"an access out of bounds: {self.what}"
+
+
+class Apart(OutOfBounds):
+    """An output that is declared the same on several devices, and is not."""
+
+    @property
+    def said(self) -> str:
+        """The whole of it, in words."""
+        return self.what
+
 
 class Levels(Exception):
     """The chain of fields is too short for what is nested."""

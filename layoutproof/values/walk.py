@@ -12,8 +12,8 @@ from typing import Any
 
 from layoutproof.core.errors import failure
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
-from layoutproof.values import contractions, control, elementwise, kernels, movement, references
-from layoutproof.values.known import Known, data_of, known_of
+from layoutproof.values import contractions, control, devices, elementwise, kernels, movement, references
+from layoutproof.values.known import Held, Known, data_of, known_of
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 
 MOST_EQUATIONS = 20_000_000
@@ -28,12 +28,15 @@ PRIMITIVES: Mapping[str, Rule] = {
     **references.PRIMITIVES,
     **control.PRIMITIVES,
     **kernels.PRIMITIVES,
+    **devices.PRIMITIVES,
 }
 """Primitive -> (walk, equation, operands) -> results."""
 
+TOGETHER = frozenset({*control.PRIMITIVES, *devices.PRIMITIVES})
+"""Primitives that take what all devices hold; every other one is computed for each device."""
+
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("sort", "top_k", "approx_top_k"), "an order of data"),
-    **dict.fromkeys(("psum", "all_gather", "ppermute", "all_to_all", "shard_map", "psum_invariant"), "several devices"),
     **dict.fromkeys(
         ("random_bits", "threefry2x32", "prng_random_bits", "prng_seed"), "random numbers of a key that is data"
     ),
@@ -94,6 +97,8 @@ class Walk:
     are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
     bytes of whole copies.  defined: whether so far no integer was drawn that nobody wrote: of floats it is seen what
     rests on them.
+    mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
+    alone now, None where all go together.
     """
 
     def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None) -> None:
@@ -108,6 +113,8 @@ class Walk:
         self.flying: list[references.Copy] = []
         self.ordered = True
         self.defined = True
+        self.mesh: tuple[tuple[str, int], ...] = ()
+        self.device: int | None = None
         self._around: list[Equation | None] = []
 
     def place(self) -> str:
@@ -159,6 +166,12 @@ class Walk:
         name = equation.primitive.name
         rule = PRIMITIVES.get(name)
         try:
+            # a kernel may ask on which device it runs
+            if self.device is None and (
+                (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
+                or (self.mesh and name == "pallas_call")
+            ):
+                return devices.each(self, lambda given: self._results(equation, given), operands)
             if rule is not None:
                 return rule(self, equation, operands)
             if equation.compute is not None and operands and all(isinstance(o, Known) for o in operands):

@@ -1,0 +1,328 @@
+"""What runs on the devices of a mesh: `shard_map` walked for all devices in lockstep, with what each of them holds.
+
+A value that every device holds alike is one value, and computed once; else it is `Held`, with a part for each device.
+An equation without communication is computed for each device; a collective takes what the devices of a group hold
+(jax/_src/lax/parallel.py and jax/_src/shard_map.py, jax 0.10.2 and 0.12.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.elementwise import within
+from layoutproof.values.known import Held, Known, combined, moved
+from layoutproof.values.refusals import Apart
+
+Array = np.ndarray[Any, Any]
+Axes = tuple[tuple[str, int], ...]
+
+CLOSE = 1e-6
+"""Relative difference up to which two devices hold the same on float64."""
+MOST_DEVICES = 4096
+"""Devices of one mesh, since each is walked."""
+
+
+def parts_of(on: Any, value: Any) -> tuple[Any, ...]:
+    """What each device holds, in row-major order of the mesh."""
+    return value.parts if isinstance(value, Held) else (value,) * count(on.mesh)
+
+
+def count(axes: Axes) -> int:
+    """Devices of a mesh."""
+    return prod(n for _, n in axes)
+
+
+def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
+    """What a computation without communication gives on each device. compute: its operands on one -> its results."""
+    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, Held)):
+        raise on.refuse("memory outside of a kernel, which each device has for itself")
+    held = [parts_of(on, o) for o in operands]
+    rows = []
+    try:
+        for device in range(count(on.mesh)):
+            on.device = device
+            rows.append(compute([parts[device] for parts in held]))
+    finally:
+        on.device = None
+    return [Held(tuple(column)) for column in zip(*rows, strict=True)]
+
+
+def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
+    """The devices that communicate, each group in the order of its axes, the first one outermost."""
+    names = [a for a in (axes if isinstance(axes, tuple | list) else (axes,)) if isinstance(a, str)]
+    mesh: Axes = on.mesh
+    known = [name for name, _ in mesh]
+    for name in names:
+        if name not in known:
+            raise on.refuse(f"a collective over {name}, which is no axis of the mesh here")
+    if on.device is not None:
+        raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
+    numbers = np.arange(count(mesh)).reshape([n for _, n in mesh])
+    at = [known.index(name) for name in names]
+    rows = np.moveaxis(numbers, at, range(numbers.ndim - len(at), numbers.ndim))
+    rows = rows.reshape(-1, prod(mesh[k][1] for k in at))
+    if given is None:
+        return [list(map(int, row)) for row in rows]
+    return [[int(row[k]) for k in group] for row in rows for group in given]
+
+
+def _together(on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Callable[[list[Any]], list[Any]]) -> Held:
+    """compute: what the members of a group hold -> what each of them gets."""
+    parts = parts_of(on, value)
+    found: list[Any] = [None] * len(parts)
+    for group in groups:
+        for device, part in zip(group, compute([parts[d] for d in group]), strict=True):
+            found[device] = part
+    if any(f is None for f in found):
+        raise on.refuse("a collective whose groups leave a device out")
+    return Held(tuple(found))
+
+
+def _reduced(on: Any, equation: Any, parts: list[Any], kind: str) -> Any:
+    """The sum, the maximum or the minimum of what several devices hold."""
+    rows = combined(on.numbers, parts, lambda each: np.stack(each, -1))
+    if isinstance(rows, Known):
+        array = getattr(np, kind)(rows.array, -1)
+        return Known(array.astype(rows.array.dtype), rows.sampled)
+    n = on.numbers
+    if kind == "sum":
+        return within(on, n.sum(rows), equation)
+    return n.largest(rows) if kind == "max" else n.neg(n.largest(n.neg(rows)))
+
+
+def _same_everywhere(held: Held) -> Any:
+    """One value where each device has the same object."""
+    return held.parts[0] if all(p is held.parts[0] for p in held.parts) else held
+
+
+def _all_reduce(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        p = equation.params
+        axes = p.get("axes", p.get("axis_name"))
+        axes = axes if isinstance(axes, tuple | list) else (axes,)
+        if any(isinstance(a, int) for a in axes):
+            raise on.refuse("a collective over a dimension that vmap made")
+        groups = _groups(on, axes, p.get("axis_index_groups"))
+        results = []
+        for value in operands:
+            held = _together(on, value, groups, lambda parts: [_reduced(on, equation, parts, kind)] * len(parts))
+            results.append(_same_everywhere(held))
+        return results
+
+    return rule
+
+
+def _all_gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    dim = int(p["all_gather_dimension"])
+    join = np.concatenate if p["tiled"] else np.stack
+    groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
+
+    def gathered(parts: list[Any]) -> list[Any]:
+        return [combined(on.numbers, parts, lambda each: join(each, dim))] * len(parts)
+
+    return [_same_everywhere(_together(on, value, groups, gathered)) for value in operands]
+
+
+def _cut(on: Any, value: Any, dim: int, many: int, k: int, tiled: bool) -> Any:
+    """The k-th of many equal parts along a dimension; without `tiled` that dimension is as long as there are parts."""
+    if not tiled:
+        return moved(on.numbers, value, lambda r: np.take(r, k, dim))
+    size = value.shape[dim] // many
+    at = (slice(None),) * dim + (slice(k * size, (k + 1) * size),)
+    return moved(on.numbers, value, lambda r: r[at])
+
+
+def _reduce_scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    dim, tiled = int(p["scatter_dimension"]), bool(p["tiled"])
+    groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
+
+    def scattered(parts: list[Any]) -> list[Any]:
+        whole = _reduced(on, equation, parts, "sum")
+        return [_cut(on, whole, dim, len(parts), k, tiled) for k in range(len(parts))]
+
+    return [_together(on, value, groups, scattered) for value in operands]
+
+
+def _all_to_all(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    split, concat, tiled = int(p["split_axis"]), int(p["concat_axis"]), bool(p["tiled"])
+    groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
+    join = np.concatenate if tiled else np.stack
+
+    def exchanged(parts: list[Any]) -> list[Any]:
+        many = len(parts)
+        return [
+            combined(
+                on.numbers, [_cut(on, part, split, many, k, tiled) for part in parts], lambda each: join(each, concat)
+            )
+            for k in range(many)
+        ]  # fmt: skip
+
+    return [_together(on, value, groups, exchanged) for value in operands]
+
+
+def _permute(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    sources = {int(target): int(source) for source, target in p["perm"]}
+    groups = _groups(on, p["axis_name"])
+
+    def permuted(parts: list[Any]) -> list[Any]:
+        # who is sent nothing has zeros
+        dtype = equation.outvars[0].aval.dtype
+        zero = Known(np.zeros(parts[0].shape, dtype if dtype.kind in "iub" else np.float64))
+        return [parts[sources[k]] if k in sources else zero for k in range(len(parts))]
+
+    return [_together(on, value, groups, permuted) for value in operands]
+
+
+def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    source = int(equation.params["source"])
+    groups = _groups(on, equation.params["axis_name"], equation.params.get("axis_index_groups"))
+    return [_together(on, value, groups, lambda parts: [parts[source]] * len(parts)) for value in operands]
+
+
+def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axes = equation.params["axis_name"]
+    device, on.device = on.device, None
+    groups = _groups(on, axes)
+    on.device = device
+    places = {d: k for group in groups for k, d in enumerate(group)}
+    if device is not None:
+        return [Known(np.asarray(places[device], np.int32))]
+    return [Held(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
+
+
+def _names(spec: Any, dim: int) -> tuple[str, ...]:
+    """The axes over which a dimension is split, the first one outermost."""
+    entry = spec[dim] if dim < len(spec) else None
+    return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
+
+
+def _shard(on: Any, value: Any, spec: Any, mesh: Axes, at: Sequence[int]) -> Any:
+    """What the device at some coordinates holds of an array."""
+    sizes, where = dict(mesh), dict(zip((name for name, _ in mesh), at, strict=True))
+    cut = []
+    for dim, extent in enumerate(value.shape):
+        names = _names(spec, dim)
+        many, k = 1, 0
+        for name in names:
+            many, k = many * sizes[name], k * sizes[name] + where[name]
+        size = extent // many
+        cut.append(slice(k * size, (k + 1) * size))
+    return moved(on.numbers, value, lambda r: r[tuple(cut)])
+
+
+def _apart(on: Any, a: Any, b: Any) -> tuple[int, ...] | None:
+    """The first element in which two devices differ."""
+    if a is b or not prod(a.shape):
+        return None
+    if isinstance(a, Known) and isinstance(b, Known) and a.array.dtype.kind in "iub":
+        different = np.asarray(a.array != b.array)
+    elif on.numbers.exact:
+        found, says = on.numbers.differs(on.data(a), on.data(b))
+        different = found & says
+    else:
+        x, y = on.data(a).array, on.data(b).array
+        size = np.maximum(np.abs(x), np.abs(y))
+        with np.errstate(all="ignore"):
+            different = ~((np.abs(x - y) <= CLOSE * np.maximum(size, np.nanmax(size) * 1e-3)) | (x == y))
+            different &= ~(np.isnan(x) & np.isnan(y))
+    if not different.any():
+        return None
+    return tuple(int(k) for k in np.unravel_index(int(np.flatnonzero(different.reshape(-1))[0]), different.shape))
+
+
+def _whole(on: Any, value: Any, spec: Any, mesh: Axes, output: int) -> Any:
+    """The array of which each device holds a part."""
+    if not isinstance(value, Held):
+        value = Held((value,) * count(mesh))
+    split = {name for dim in range(len(spec)) for name in _names(spec, dim)}
+    devices = list(product(*(range(n) for _, n in mesh)))
+    parts = dict(zip(devices, value.parts, strict=True))
+    # devices that differ in no axis that splits the array hold the same
+    kept: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for at in devices:
+        key = tuple(k if name in split else 0 for k, (name, _) in zip(at, mesh, strict=True))
+        first = kept.setdefault(key, at)
+        element = _apart(on, parts[first], parts[at])
+        if element is not None:
+            at_element = f"[{', '.join(map(str, element))}]" if element else "its number"
+            raise Apart(
+                f"output {output} of the shard_map is declared the same on {_said(mesh, first)} and {_said(mesh, at)}, "
+                f"and {at_element} differs between them",
+                on.place(),
+            )
+    sizes, order = dict(mesh), [name for name, _ in mesh]
+
+    def joined(dim: int, where: dict[str, int]) -> Any:
+        if dim == len(parts[devices[0]].shape):
+            return parts[tuple(where.get(name, 0) for name in order)]
+        names = _names(spec, dim)
+        found = [
+            joined(dim + 1, where | dict(zip(names, at, strict=True)))
+            for at in product(*(range(sizes[name]) for name in names))
+        ]
+        return found[0] if len(found) == 1 else combined(on.numbers, found, lambda each: np.concatenate(each, dim))
+
+    return joined(0, {})
+
+
+def _said(mesh: Axes, at: Sequence[int]) -> str:
+    return "device (" + ", ".join(f"{name}={k}" for (name, _), k in zip(mesh, at, strict=True)) + ")"
+
+
+def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    sizes = {str(k): int(n) for k, n in dict(p["mesh"].shape).items()}
+    manual = p.get("newly_manual_axes", p.get("manual_axes"))
+    added: Axes = tuple((name, n) for name, n in sizes.items() if manual is None or name in manual)
+    outer: Axes = on.mesh
+    if count((*outer, *added)) > MOST_DEVICES:
+        raise on.refuse(f"a mesh of {count((*outer, *added)):,} devices, more than {MOST_DEVICES:,}")
+    for spec in (*p["in_specs"], *p["out_specs"]):
+        if getattr(spec, "unreduced", None) or getattr(spec, "reduced", None):
+            raise on.refuse("a sharding with axes that are not reduced yet")
+    if on.device is not None:
+        raise on.refuse("a shard_map in a branch or loop that devices take otherwise than one another")
+    places = list(product(*(range(n) for _, n in added)))
+
+    def entered(value: Any, spec: Any) -> Any:
+        if not any(_names(spec, dim) for dim in range(len(spec))) and not isinstance(value, Held):
+            return value
+        return Held(tuple(_shard(on, part, spec, added, at) for part in parts_of(on, value) for at in places))
+
+    given = [entered(value, spec) for value, spec in zip(operands, p["in_specs"], strict=True)]
+    on.mesh = (*outer, *added)
+    try:
+        found = on.run(p["jaxpr"], given)
+        results: list[Any] = []
+        for k, (value, spec) in enumerate(zip(found, p["out_specs"], strict=True)):
+            rows = parts_of(on, value)
+            per = len(places)
+            whole = [_whole(on, Held(rows[d * per : (d + 1) * per]), spec, added, k) for d in range(count(outer))]
+            results.append(Held(tuple(whole)) if outer else whole[0])
+    finally:
+        on.mesh = outer
+    return results
+
+
+PRIMITIVES = {
+    **dict.fromkeys(("psum", "psum2", "psum_invariant"), _all_reduce("sum")),
+    "pmax": _all_reduce("max"),
+    "pmin": _all_reduce("min"),
+    **dict.fromkeys(("all_gather", "all_gather_invariant", "all_gather_reduced"), _all_gather),
+    **dict.fromkeys(("reduce_scatter", "unreduced_reduce_scatter"), _reduce_scatter),
+    "all_to_all": _all_to_all,
+    "ppermute": _permute,
+    "axis_index": _axis_index,
+    "shard_map": _shard_map,
+    "pbroadcast": _broadcast,
+}
+"""Primitive -> rule, of what takes values of all devices at once."""
