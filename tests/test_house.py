@@ -156,7 +156,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     page = (PACKAGE.parent / "SECURITY.md").read_text()
     bounds_said = {
         "HLO dumps, records of programs and of kernels, unpacked": (
-            f"{files.MAX_TEXT >> 20} MiB, a line {files.MAX_LINE >> 20} MiB"
+            f"{files.MAX_TEXT >> 20} MiB, {files.MAX_LINES:,} lines, a line {files.MAX_LINE >> 20} MiB"
         ),
         "each dump of a folder that `gate` compares": f"{states.MAX_DUMP >> 20} MiB",
         "a pasted message (`why`)": f"{read.MOST_BYTES >> 20} MiB",

@@ -33,6 +33,9 @@ MAX_TEXT = 512 * MIB
 MAX_LINE = 32 * MIB
 """Characters of one line of it; constants of real programs reach some MiB."""
 
+MAX_LINES = 1 << 24
+"""Of it; a line of a program has more than a letter, and line ends are what packs best."""
+
 YAML_ENDS = (".yaml", ".yml")
 """How the names of spec and search files end."""
 MAX_YAML = 4 * MIB
@@ -237,7 +240,7 @@ def lines(path: str | Path) -> Iterator[Iterator[str]]:
 
     What gzip packed is unpacked on the way; marks of UTF-8 and UTF-16 at the start are understood, other bytes that are
     no UTF-8 become replacement characters. Raises LayoutError as `read` does, and in the middle of the lines where a
-    line is longer than `MAX_LINE`, the whole than `MAX_TEXT`, or a packed file broken.
+    line is longer than `MAX_LINE`, the whole than `MAX_TEXT` or `MAX_LINES`, or a packed file broken.
     """
     with _stdin() if str(path) == STDIN else _opened(path, MAX_TEXT) as stream, _text(stream, path) as text:
         yield _bounded(text, path)
@@ -246,7 +249,7 @@ def lines(path: str | Path) -> Iterator[Iterator[str]]:
 def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
     """The bytes of a program's text as UTF-8 without a mark, unpacked where gzip packed it; equal texts, equal bytes.
 
-    LayoutError for a broken packed file, and for one that unpacks to more than `most` bytes.
+    LayoutError for a broken packed file, for one that unpacks to more than `most` bytes, and for too many lines.
 
     >>> unpacked(gzip.compress(b"HloModule m")), unpacked("\\ufeffHloModule m".encode("utf-16"))
     (b'HloModule m', b'HloModule m')
@@ -259,6 +262,8 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
             raise LayoutError(f"not a whole gzip file: {error}") from None
         if len(data) > most:
             raise LayoutError(f"unpacked, it is {_too_large(most)}")
+    if data.count(b"\n") > MAX_LINES:
+        raise LayoutError(_too_many_lines())
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace").removeprefix("\ufeff").encode()
@@ -337,7 +342,13 @@ def _bounded(text: io.TextIOWrapper, path: str | Path) -> Iterator[str]:
             raise _refused(path, f"a line of more than {MAX_LINE // MIB} MiB", number)
         if total > MAX_TEXT:
             raise _refused(path, _too_large(MAX_TEXT), number)
+        if number > MAX_LINES:
+            raise _refused(path, _too_many_lines())
         yield line
+
+
+def _too_many_lines() -> str:
+    return f"more than {MAX_LINES:,} lines"
 
 
 def _too_large(most: int) -> str:
@@ -353,9 +364,17 @@ def _refused(path: str | Path, why: str, line: int | None = None) -> LayoutError
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
+    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder.
+
+    A device or a pipe, /dev/stdout among them, is written into: a file in its place would take it from everybody. A
+    link is replaced and not followed, since a stranger may have put it there.
+    """
     if not path.parent.is_dir():
         raise LayoutError(f"{path}: there is no folder {path.parent}")
+    if _is_device(path):
+        with open(path, "wb") as stream:
+            stream.write(data)
+        return
     import tempfile
 
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -372,3 +391,12 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path names what no file can stand in for. The links in /dev are the system's."""
+    try:
+        found = os.stat(path) if path.absolute().parts[1:2] == ("dev",) else os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return not any(kind(found.st_mode) for kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK))
