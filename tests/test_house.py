@@ -156,7 +156,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     page = (PACKAGE.parent / "SECURITY.md").read_text()
     bounds_said = {
         "HLO dumps, records of programs and of kernels, unpacked": (
-            f"{files.MAX_TEXT >> 20} MiB, a line {files.MAX_LINE >> 20} MiB, {files.MAX_LINES:,} lines"
+            f"{files.MAX_TEXT >> 20} MiB, {files.MAX_LINES:,} lines, a line {files.MAX_LINE >> 20} MiB"
         ),
         "each dump of a folder that `gate` compares": f"{states.MAX_DUMP >> 20} MiB",
         "a pasted message (`why`)": f"{read.MOST_BYTES >> 20} MiB",
@@ -168,7 +168,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
         "`pyproject.toml`": f"{files.MAX_CONFIG >> 20} MiB, keys of {files.MOST_PARTS} parts",
         "a layout, a mesh, a product, groups of devices, as text": f"{bounds.MAX_TEXT:,} characters",
         "an Axe layout; the partition specs of one argument": f"{axe.LONGEST:,} characters",
-        "an expression, a condition, a map, a size, a CuTe or a strided layout": f"{expression.LONGEST:,} characters",
+        "an expression, a condition, a size, a CuTe or a strided layout": f"{expression.LONGEST:,} characters",
         "candidates (`--prune`); a baseline": f"{prune.MAX_ROWS >> 20} MiB",
         "an HLO operation within operations": f"{bounds.DEEPEST} levels",
         "a number in an HLO dump": f"{lines.MOST_DIGITS:,} digits",

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.readers import AGAIN, HOLE, READERS, said
+from layoutproof.core.bounds import MAX_TEXT
 from tests.hangs import HANGS
 
 PROGRAM = """
@@ -46,6 +47,18 @@ def found(program: str, *given: str) -> dict[str, list[int]]:
 def test_a_text_that_is_twice_as_long_is_twice_the_work() -> None:
     """Line ends, brackets and quotes that nobody closes, digits, computations on one line: no reader goes back."""
     assert found(PROGRAM, "[]") == {}
+
+
+@pytest.mark.parametrize("name", [name for name, of in READERS.items() if 0 < of.most() <= MAX_TEXT])
+def test_a_text_beyond_the_bound_is_refused_in_one_line(name: str) -> None:
+    """With line ends, and as one long line. At the bound it is not its length that is wrong."""
+    of = READERS[name]
+    words = f"at most {of.most():,} are read"
+    for again in ("\n", "a"):
+        text = again * of.most()
+        assert words in said(of.read, f"{text}a")
+        assert "\n" not in said(of.read, f"{text}a")
+        assert words not in said(of.read, text)
 
 
 FAULTS = {

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import random
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
-from benchmarks.attacks.room import claims, command, descendants, environment, left_after
+from benchmarks.attacks.room import Untried, claims, command, descendants, environment, left_after
 
+MOMENTS = 100
+"""At which commands are interrupted."""
+START = 300.0
+"""Seconds after which a command has to have started what it starts."""
 PATIENCE = 20.0
 """Seconds that a process may take to end; far more than it needs, on a machine that is busy."""
 
@@ -18,17 +27,31 @@ PATIENCE = 20.0
 def killed_with_workers(room: Path) -> str:
     """`check --jobs 2` is killed by SIGKILL in the middle of its work: no process may stay."""
     claims(room, 4000)
+    return _killed(room, "check", "specs", "--jobs", "2")
+
+
+def killed_while_it_compiles(room: Path) -> str:
+    """`compile`, and `check` of a program, are killed by SIGKILL while the child compiles: no process may stay."""
+    if importlib.util.find_spec("jax") is None:
+        raise Untried("no JAX, so nothing is compiled")
+    slow = "import time\nimport jax.numpy as jnp\ndef fine(x):\n    time.sleep(600)\n    return jnp.sum(x)\n"
+    (room / "pkg.py").write_text(slow)
+    (room / "specs").mkdir()
+    spec = "programs: {p: {function: 'pkg:fine', args: ['f32[8]']}}\nchecks: [{peak_memory: p, at_most: 1GiB}]\n"
+    (room / "specs" / "a.yaml").write_text(spec)
+    said = _killed(room, "compile", "pkg:fine", "--arg", "f32[8]", "--target", "cpu", least=1)
+    return said + _killed(room, "check", "specs", least=1)
+
+
+def _killed(room: Path, *arguments: str, least: int = 2) -> str:
+    """What is left of a command's processes when it is killed. least: how many it has to have started by then."""
     process = subprocess.Popen(
-        command("check", "specs", "--jobs", "2"),
-        cwd=room,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        command(*arguments), cwd=room, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         started: list[int] = []
-        until = time.monotonic() + 120
-        while len(started) < 2 and process.poll() is None and time.monotonic() < until:
+        until = time.monotonic() + START
+        while len(started) < least and process.poll() is None and time.monotonic() < until:
             time.sleep(0.1)
             started = descendants(process.pid)
         time.sleep(0.5)
@@ -40,40 +63,120 @@ def killed_with_workers(room: Path) -> str:
     for one in left:
         with contextlib.suppress(OSError):
             os.kill(one, signal.SIGKILL)
-    if len(started) < 2:
-        return f"no workers were seen before it ended with {process.returncode}"
-    return f"{len(left)} of {len(started)} processes are alive {PATIENCE:g} s later" if left else ""
+    name = arguments[0]
+    if len(started) < least:
+        return f"{name}: no workers were seen before it ended with {process.returncode}\n"
+    return f"{name}: {len(left)} of {len(started)} processes are alive {PATIENCE:g} s later\n" if left else ""
 
 
 def interrupted_at_any_time(room: Path) -> str:
     """Ctrl-C comes at fifteen times of `check --jobs 2`, from its start on: one line and 130, or its answer."""
     claims(room, 4000)
+    wrong = [_interrupted(room, 0.02 + 0.1 * k, "check", "specs", "--jobs", "2") for k in range(15)]
+    return "\n".join(filter(None, wrong))
+
+
+def interrupted_at_random(room: Path) -> str:
+    """Ctrl-C comes at a hundred random moments of several commands: one line and 130, or the whole answer."""
+    claims(room, 400)
+    (room / "m.txt").write_text("Ran out of memory in memory space hbm. Used 17.0G of 16.0G hbm.\n" * 2000)
+    commands = (
+        ("ask", "injective", "f32[3,5]"),
+        ("check", "specs"),
+        ("check", "specs", "--jobs", "2", "--json"),
+        ("why", "m.txt"),
+        ("search", "matmul", "4096", "4096", "4096", "--target", "v5e"),
+        ("explain",),
+    )
+    drawn = random.Random(29)
     wrong = []
-    for k in range(15):
-        process = subprocess.Popen(
-            command("check", "specs", "--jobs", "2"),
-            cwd=room,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.02 + 0.1 * k)
-        started = descendants(process.pid)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGINT)
-        out, said = process.communicate(timeout=120)
-        left = left_after(started, PATIENCE)
-        # the checks that were done by then are reported, which ends with that line
-        ends = said == "interrupted\n" or (not said and "interrupted" in out)
-        # before a line of ours runs, Python itself says what it says
-        early = process.returncode != 130 and "layoutproof" not in said.replace("-m layoutproof", "")
-        fine = (process.returncode == 130 and ends) or early or (process.returncode == 0 and not said)
-        if not fine or left:
-            wrong.append(f"after {0.02 + 0.1 * k:.2f} s: exit {process.returncode}, {len(left)} left, {said[-600:]!r}")
+    for k in range(MOMENTS):
+        words = commands[k % len(commands)]
+        said = _interrupted(room, drawn.uniform(0.0, 3.0), *words)
+        wrong += [f"{' '.join(words)}: {said}"] if said else []
     return "\n".join(wrong)
 
 
-NIGHT = ("killed_with_workers", "interrupted_at_any_time")
+def _interrupted(room: Path, after: float, *arguments: str) -> str:
+    """What is wrong with how a command ends that is interrupted so many seconds after its start."""
+    process = subprocess.Popen(
+        command(*arguments),
+        cwd=room,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after)
+    started = descendants(process.pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    out, said = process.communicate(timeout=240)
+    left = left_after(started, PATIENCE)
+    ends = said == "interrupted\n" or (not said and "interrupted" in out)
+    # before a line of ours runs, Python itself says what it says
+    early = process.returncode != 130 and "layoutproof" not in said.replace("-m layoutproof", "")
+    fine = (process.returncode == 130 and ends) or early or (process.returncode == 0 and not said)
+    if fine and not left:
+        return ""
+    return f"after {after:.2f} s: exit {process.returncode}, {len(left)} left, {said[-600:]!r}"
+
+
+def nowhere_to_write(room: Path) -> str:
+    """The disk is full, the reader of a pipe is gone, the folder is read-only or deleted: a line, and no traceback."""
+    claims(room, 50)
+    dump = "HloModule m\nENTRY e {\n  ROOT x = f32[8]{0} parameter(0)\n}\n"
+    (room / "a.txt").write_text(dump)
+    commands = (
+        *(("check", "specs", "--verbose"), ("check", "specs", "--json"), ("explain",), ("--help",), ("schema", "spec")),
+        *(("hlo", "a.txt"), ("why", "f32[1000,5]"), ("show", "f32[3,5]"), ("ask", "injective", "f32[3,5]", "--json")),
+    )
+    said = ""
+    for words in commands:
+        with open("/dev/full", "w") as full:
+            said += _told(room, words, stdout=full)
+        pipe = subprocess.Popen(
+            command(*words), cwd=room, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert pipe.stdout is not None
+        assert pipe.stderr is not None
+        pipe.stdout.close()
+        told = pipe.stderr.read()
+        pipe.wait(timeout=240)
+        if told.strip() and (len(told.splitlines()) > 1 or "Error" in told or "Traceback" in told):
+            said += f"{words} | head: exit {pipe.returncode}: {told[-400:]}\n"
+    for option, where in (("--output", "/proc/x"), ("--svg", "/nowhere/x"), ("--output", "specs")):
+        said += _told(room, ("check", "specs", option, where))
+    gone = room / "gone"
+    gone.mkdir()
+    for words in commands:
+        code = "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.argv[1], sys.argv[1:])"
+        done_ = subprocess.run(
+            [sys.executable, "-c", code, *command(*words)],
+            cwd=gone,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        gone.mkdir()
+        if "Traceback" in done_.stderr or "a bug in" in done_.stderr or len(done_.stderr.splitlines()) > 1:
+            said += f"{words} in a deleted folder: exit {done_.returncode}: {done_.stderr[-400:]}\n"
+    return said
+
+
+def _told(room: Path, words: Sequence[str], stdout: IO[str] | int = subprocess.PIPE) -> str:
+    """What is wrong with what a command says that cannot write."""
+    done = subprocess.run(
+        command(*words), cwd=room, env=environment(), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=240
+    )
+    one = len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr and "a bug in" not in done.stderr
+    return "" if one and done.returncode == 2 else f"exit {done.returncode} of {words}: {done.stderr[-400:]}\n"
+
+
+NIGHT = (
+    *("killed_with_workers", "interrupted_at_any_time", "killed_while_it_compiles"),
+    *("interrupted_at_random", "nowhere_to_write"),
+)

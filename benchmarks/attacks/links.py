@@ -50,6 +50,20 @@ def what_git_keeps(room: Path) -> str:
     return _quoted(work)
 
 
+def files_that_a_file_names(room: Path) -> str:
+    """`dump:` and `record:` of a spec file name files of the machine: by an absolute path, by `..`, through a link."""
+    work, outside = _work(room)
+    (work / "link").symlink_to(outside, target_is_directory=True)
+    said = {"dump": "secret.txt", "record": "secret.json"}
+    paths = [(key, f"{way}/{name}") for key, name in said.items() for way in (outside, "../outside", "link")]
+    programs = {f"p{k}": {key: path} for k, (key, path) in enumerate(paths)}
+    checks = [{"peak_memory": name, "at_most": "1GiB"} for name in programs]
+    (work / "specs" / "a.yaml").write_text(json.dumps({"programs": programs, "checks": checks}))
+    done = layoutproof(work, "check", "specs", "--no-trace")
+    told = done.stdout + done.stderr
+    return told if SECRET in told or told.count("outside of the repository") < len(paths) else ""
+
+
 def _work(room: Path) -> tuple[Path, Path]:
     work, outside = room / "work", room / "outside"
     (work / "specs").mkdir(parents=True)

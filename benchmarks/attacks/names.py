@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.attacks.room import RAN, Untried, layoutproof
 
+NIGHT = ("what_stands_for_a_function", "functions_that_make_inputs")
 MODULE = """
 import os
 import subprocess
@@ -28,6 +29,9 @@ class Helper(subprocess.Popen):
 
 def fine(x):
     return x + 1
+
+def twice(x):
+    return x + x
 """
 NAMES = (
     *("jax._src.xla_bridge.os.system", "os.system", "system", "getoutput", "shell", "Kernels.os.system"),
@@ -38,6 +42,71 @@ NAMES = (
 def traced_functions(room: Path) -> str:
     """`trace:` of a spec file names, in an allowed module, what that module imported and attributes of it."""
     return _checked(room, {"kernels": {f"k{k}": _entry("trace", room, name) for k, name in enumerate(NAMES)}}, "kernel")
+
+
+STAND_INS = """
+import functools
+import operator
+import os
+import subprocess
+import types
+
+from pkg.kernels import fine
+
+part = functools.partial(os.system)
+part_of_python = functools.partial(subprocess.getoutput)
+kept = functools.lru_cache(os.system)
+called = operator.methodcaller("system")
+method = types.MethodType(subprocess.getoutput, "id")
+chosen = functools.singledispatch(subprocess.getoutput)
+
+class Meta(type):
+    run = property(lambda cls: os.system)
+    def __getattr__(cls, name):
+        return subprocess.getoutput
+
+class Kernels(metaclass=Meta):
+    quiet = staticmethod(os.system)
+    whole = classmethod(subprocess.getoutput)
+
+class Popen(subprocess.Popen):
+    pass
+
+def __getattr__(name):
+    return {"late": os.system, "later": subprocess.getoutput, "module": os}[name]
+"""
+"""Of a module that the list has: what is called in the end is Python's."""
+OF_THEM = (
+    *("part", "part_of_python", "kept", "called", "method", "chosen", "Kernels.run", "Kernels.other"),
+    *("Kernels.quiet", "Kernels.whole", "Popen", "Popen.communicate", "late", "later", "module.system"),
+)
+
+
+def what_stands_for_a_function(room: Path) -> str:
+    """`trace:` names what is no function and calls one of Python's: partial, cached, bound, made late."""
+    work = _work(room)
+    (work / "pkg" / "others.py").write_text(STAND_INS)
+    (work / "pyproject.toml").write_text('[tool.layoutproof]\ntrace = ["pkg"]\n')
+    shell = [repr(f"echo ran >> {room / RAN}")]
+    entries = {f"k{k}": {"trace": f"pkg.others:{name}", "args": shell} for k, name in enumerate(OF_THEM)}
+    return _checked(room, {"kernels": entries}, "kernel", work)
+
+
+def functions_that_make_inputs(room: Path) -> str:
+    """`inputs:` of a claim about values names what the list has not, and with --no-trace it names anything."""
+    work = _work(room)
+    entries = {name: {"trace": f"pkg.kernels:{name}", "args": ["f32[8]"]} for name in ("fine", "twice")}
+    (work / "pkg" / "evil.py").write_text(f"open({str(room / RAN)!r}, 'w').write('imported')\ndef inputs(r): ...\n")
+    names = ("pkg.evil:inputs", "os:system", "pkg.kernels:shell", "pkg/evil.py:inputs", "../evil.py:inputs")
+    checks = [{"same": "fine", "as": "twice", "inputs": name} for name in names]
+    spec = {"source": "x", "kernels": entries, "checks": checks}
+    (work / "specs" / "a.yaml").write_text(json.dumps(spec))
+    said = ""
+    for more in ((), ("--no-trace",), ("--no-trace", "--jobs", "2")):
+        done = layoutproof(work, "check", "specs", *more)
+        if done.returncode in (0, 1) or _ran(room):
+            said += f"{more}: exit {done.returncode}: {done.stdout}{done.stderr}\n"
+    return said + _ran(room)
 
 
 def compiled_functions(room: Path) -> str:
@@ -87,9 +156,9 @@ def _work(room: Path) -> Path:
     return work
 
 
-def _checked(room: Path, said: dict[str, dict[str, object]], claim: str) -> str:
+def _checked(room: Path, said: dict[str, dict[str, object]], claim: str, work: Path | None = None) -> str:
     """What `check` of a file ran, or which of its claims it did not refuse."""
-    work = _work(room)
+    work = work or _work(room)
     (names,) = said.values()
     bound = {"at_most": "1GiB"} if claim == "peak_memory" else {}
     checks = [{claim: name, **bound} for name in names]

@@ -186,6 +186,18 @@ def a_reference_that_is_an_option(room: Path) -> str:
     return written or _gate(work, 2, "gate", "specs", "--against", f"--upload-pack={program}")
 
 
+def references_that_are_called_as_options(room: Path) -> str:
+    """Branches and tags of the repository are called as options of git are, and HEAD leads to one of them."""
+    work = _repository(room)
+    head = git(work, "rev-parse", "HEAD").strip()
+    for name in (f"--output={room / RAN}", f"--upload-pack={_program(work)}", "-x"):
+        for kind in ("heads", "tags"):
+            path = work / ".git" / "refs" / kind / name.replace("/", "_")
+            path.write_text(f"{head}\n")
+    (work / ".git" / "HEAD").write_text("ref: refs/heads/-x\n")
+    return _gate(work, 0, "gate", "specs", "--against", "HEAD") or _gate(work, 2, "gate", "specs", "--against=-x")
+
+
 def _repository(room: Path) -> Path:
     work = room / "work"
     (work / "specs").mkdir(parents=True)

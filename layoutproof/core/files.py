@@ -32,8 +32,8 @@ MAX_TEXT = 512 * MIB
 """Bytes of a program's text, unpacked."""
 MAX_LINE = 32 * MIB
 """Characters of one line of it; constants of real programs reach some MiB."""
-MAX_LINES = 16 * MIB
-"""Lines of it: a larger text has lines shorter than 32 bytes, and is no program; each costs as much to look at."""
+MAX_LINES = 1 << 24
+"""Of it; a line of a program has more than a letter, and line ends are what packs best."""
 
 YAML_ENDS = (".yaml", ".yml")
 """How the names of spec and search files end."""
@@ -257,7 +257,7 @@ def lines_of(text: str, name: str) -> Iterator[str]:
 def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
     """The bytes of a program's text as UTF-8 without a mark, unpacked where gzip packed it; equal texts, equal bytes.
 
-    LayoutError for a broken packed file, and for one that unpacks to more than `most` bytes.
+    LayoutError for a broken packed file, for one that unpacks to more than `most` bytes, and for too many lines.
 
     >>> unpacked(gzip.compress(b"HloModule m")), unpacked("\\ufeffHloModule m".encode("utf-16"))
     (b'HloModule m', b'HloModule m')
@@ -270,6 +270,8 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
             raise LayoutError(f"not a whole gzip file: {error}") from None
         if len(data) > most:
             raise LayoutError(f"unpacked, it is {_too_large(most)}")
+    if data.count(b"\n") > MAX_LINES:
+        raise LayoutError(_too_many_lines())
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace").removeprefix("\ufeff").encode()
@@ -349,8 +351,12 @@ def _bounded(text: TextIO, path: str | Path) -> Iterator[str]:
         if total > MAX_TEXT:
             raise _refused(path, _too_large(MAX_TEXT), number)
         if number > MAX_LINES:
-            raise _refused(path, f"more than {MAX_LINES:,} lines", number)
+            raise _refused(path, _too_many_lines(), number)
         yield line
+
+
+def _too_many_lines() -> str:
+    return f"more than {MAX_LINES:,} lines"
 
 
 def _too_large(most: int) -> str:
@@ -366,9 +372,17 @@ def _refused(path: str | Path, why: str, line: int | None = None) -> LayoutError
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
+    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder.
+
+    A device or a pipe, /dev/stdout among them, is written into: a file in its place would take it from everybody. A
+    link is replaced and not followed, since a stranger may have put it there.
+    """
     if not path.parent.is_dir():
         raise LayoutError(f"{path}: there is no folder {path.parent}")
+    if _is_device(path):
+        with open(path, "wb") as stream:
+            stream.write(data)
+        return
     import tempfile
 
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -385,3 +399,12 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path names what no file can stand in for. The links in /dev are the system's."""
+    try:
+        found = os.stat(path) if path.absolute().parts[1:2] == ("dev",) else os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return not any(kind(found.st_mode) for kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK))

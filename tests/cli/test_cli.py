@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -527,3 +528,25 @@ def test_a_warning_that_is_asked_by_its_name_decides(run: Any) -> None:
     spec = "f32[1000,128] blockspec (256, 128) (i) -> (i, 0) grid (4) out"
     code, out, _ = run("ask", "partial_blocks", spec)
     assert (code, out.split()[0]) == (1, "refuted")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders here")
+def test_what_is_no_file_is_written_into(tmp_path: Path) -> None:
+    """A pipe stays a pipe, by its name and in /dev; who runs as root would else take /dev/stdout from everybody. A link
+    to one is replaced as any other link is: a stranger may have put it there.
+    """
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", b"one")
+    assert os.read(reading, 10) == b"one"
+    assert (tmp_path / "pipe").is_fifo()
+    write_whole(tmp_path / "link", b"two")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "link").read_bytes() == b"two"
+    os.close(reading)
+    out, into = os.pipe()
+    write_whole(Path(f"/dev/fd/{into}"), b"three")
+    assert os.read(out, 10) == b"three"
+    for each in (out, into):
+        os.close(each)

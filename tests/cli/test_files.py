@@ -181,6 +181,24 @@ def test_an_endless_text_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "more than" not in str(lp.audit(SMALL + "\n" * 900))
 
 
+@pytest.mark.parametrize("pack", [False, True])
+def test_a_flood_of_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: bool) -> None:
+    """What packs best, line ends alone, has a bound of its own, packed or not; as many as that are read."""
+    monkeypatch.setattr(files, "MAX_LINES", 1000)
+    path = tmp_path / "a.txt.gz"
+    for count in (1000, 1001):
+        path.write_bytes(gzip.compress(b"\n" * count) if pack else b"\n" * count)
+        if count == 1000:
+            assert len(files.unpacked(path.read_bytes())) == count
+            with files.lines(path) as text:
+                assert len(list(text)) == count
+            continue
+        with pytest.raises(LayoutError, match="more than 1,000 lines"):
+            files.unpacked(path.read_bytes())
+        with pytest.raises(LayoutError, match="more than 1,000 lines"), files.lines(path) as text:
+            list(text)
+
+
 def test_a_file_for_another_command_is_told_which(tmp_path: Path) -> None:
     """A search file given to check, and a spec file given to search: one line, with the command that takes it."""
     (tmp_path / "good.yaml").write_text(GOOD)
