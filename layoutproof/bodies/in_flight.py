@@ -29,6 +29,7 @@ from layoutproof.bodies.effects import (
     Freed,
     Handed,
     Loop,
+    Reference,
     Signal,
     Spot,
     View,
@@ -41,7 +42,7 @@ from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
-from layoutproof.core.term import ZERO, Term
+from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
 
@@ -205,8 +206,7 @@ class Walk:
         self._copied |= {region.name for flight in flights for region in (flight.source, flight.target)}
         before: tuple[int, ...] | None = None
         self._kept = kept_by(self.body)
-        targets = (e.target.reference for e in self.body.effects if isinstance(e, Copy))
-        self._scratch = frozenset(r.name for r in targets if r.role == "scratch" and not r.pipeline)
+        self._scratch = frozenset(r.name for r in filled(self.body) if r.role == "scratch" and not r.pipeline)
         try:
             for program in _in_order(self.kernel.grid):
                 if before is not None and any(before[k] != program[k] for k in parallel):
@@ -713,6 +713,17 @@ def walked(kernel: Kernel) -> tuple[Walk, bool]:
     """
     walk = Walk(kernel, kernel.body)
     return walk, walk.one_by_one()
+
+
+def filled(body: Body) -> list[Reference]:
+    """What a copy fills, or a store that what the body loads decides: what a walk knows more of than terms do."""
+    copies = [e.target.reference for e in body.effects if isinstance(e, Copy)]
+    stores = [e for e in body.effects if isinstance(e, Access) and e.kind == "write"]
+    return copies + [e.view.reference for e in stores if any(_loads(body, r) for r in reads(e.spot.path))]
+
+
+def _loads(body: Body, read: Term) -> bool:
+    return read.args[0].args[0] in body.loads
 
 
 def _slot(name: str, at: Sequence[Number]) -> str:

@@ -28,6 +28,7 @@ from layoutproof.pallas.from_jax.adapter import (
     is_literal,
     is_view,
     memory_word,
+    need_jax,
     opened,
     pipelined,
     place_of_function,
@@ -123,8 +124,7 @@ def kernel_of(
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,
         work=work_of(opened(params["jaxpr"])[0]),
-        # jax.export counts dimensions in int32
-        dims_below=1 << 31 if any(type(n) is not int for o in operands for n in o.dims) else None,
+        dims_below=_dims_below([n for o in operands for n in o.dims]),
     )
     kernel = _with_known_inputs(kernel, given_inputs, known)
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
@@ -150,6 +150,12 @@ def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: S
         return _extent(made.invars[0], known, beside)
     entries = known(atom)
     return entries[0] if entries is not None and len(entries) == 1 and entries[0] > 0 else None
+
+
+def _dims_below(dims: Sequence[Any]) -> int | None:
+    """What dimensions are below: those of jax.export, whose sizes are names, are counted in int32."""
+    named = any(type(n) is not int for n in dims)
+    return 1 << 31 if named and not need_jax().config.jax_enable_x64 else None
 
 
 def _stored_to(jaxpr: Any) -> set[str]:

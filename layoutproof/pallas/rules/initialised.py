@@ -29,7 +29,7 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, loads_of, places
-from layoutproof.bodies.in_flight import walked
+from layoutproof.bodies.in_flight import filled, walked
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
@@ -101,8 +101,8 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 def _writes_before(kernel: Kernel, body: Body, load: Access | Copy) -> bool:
     """Whether every program has, or those before it have, written all of the scratch that it loads, as a walk shows."""
     reference = _read(load).reference
-    filled = any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects)
-    if reference.role != "scratch" or not filled or any(type(extent) is not int for extent in kernel.grid):
+    known = any(one is reference for one in filled(body))
+    if reference.role != "scratch" or not known or any(type(extent) is not int for extent in kernel.grid):
         return False
     with suppress(Undecided, ArithmeticError):
         walk, _ = walked(kernel)
