@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from layoutproof.core.budget import budget
+from layoutproof.core.budget import Budget, budget
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
@@ -97,9 +97,164 @@ def judge(
     if only == GRID:
         # what is not asked about is not read either
         kernel = replace(kernel, body_reader=None, unread="")
+    call = _call(kernel, chip, where, (ENGINES if engine is None else (engine,), confirm, effort))
+    kernel = call.kernel
+    made: _Made = {}
+    found: list[Finding] = []
+    asked_for: list[Obligation] = []
+    open_: list[Open] = []
+    over: set[str] = set()
+    for name in by_default(kernel) if names is None else names:
+        module = kernel_property(name)
+        if _asked_around(name, kernel):
+            continue
+        if module.TARGET and not call.on_its_platform:
+            if names is not None:
+                found.append(call.foreign(name))
+                asked_for.append(Obligation(kernel.name, undecided("")))
+            continue
+        here = call.subject(name, module)
+        with budget(STEPS, effort) as steps:
+            obligations = call.obligations(name, module, here, steps)
+            answers_ = [call.finding(name, kernel, obligation) for obligation in obligations]
+        if steps.left < 0:
+            over.add(name)
+        for position, (obligation, (finding, _)) in enumerate(zip(obligations, answers_, strict=True)):
+            about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
+            if about_it or sized or whole:
+                again = _Question(call, name, module, position, obligation.subject, here is call.reading, made)
+                open_.append(Open(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole))
+            found.append(finding)
+        asked_for += [obligation for _, obligation in answers_]
+    for position, finding in _settled(kernel, found, open_, strict_tables, effort).items():
+        found[position] = finding
+    if not strict_tables or any(table.contents is not None for table in every_table(kernel)):
+        pairs = zip(found, asked_for, strict=True)
+        found = [refuted_if(kernel, finding, asked, call.how) for finding, asked in pairs]
+    if call.symbols and not call.nothing and not kernel.runtime:
+        pairs = zip(found, asked_for, strict=True)
+        found = [_of_small_sizes(kernel, finding, asked, call.condition, chip, call.how) for finding, asked in pairs]
+    if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
+        again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
+        again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]
+        found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, call.answers)
+    return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
+
+
+_Made = dict[tuple[str, Kernel], tuple[Due, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with all that its questions have in common.
+
+    kernel: with the entries of its tables written out.  reading: as its index maps read them.  bound: under the
+    condition on sizes, on which rests what a body does in a program.  where: that condition, as text and as a term.
+    nothing: why nothing can be said of it, "" = something can.  open_tables: likewise of what reads tables.
+    """
+
+    kernel: Kernel
+    reading: Kernel
+    bound: Kernel
+    chip: KernelTarget | None
+    where: str | None
+    condition: Term | None
+    symbols: tuple[str, ...]
+    how: How
+    nothing: str
+    open_tables: str
+
+    @property
+    def on_its_platform(self) -> bool:
+        """Whether there is a target, and it knows kernels for this platform."""
+        return self.chip is not None and self.chip.platform == self.kernel.platform
+
+    def subject(self, name: str, module: ModuleType) -> Kernel:
+        """The call as a property sees it."""
+        return self.bound if about_body(name) else self.reading if getattr(module, "READS", False) else self.kernel
+
+    def foreign(self, name: str) -> Finding:
+        """The answer about a target of another platform. LayoutError where none is given."""
+        if self.chip is None:
+            raise LayoutError(f"{name} is about a hardware target; give one: {', '.join(kernel_targets())}")
+        return Finding(name, self.kernel.name, foreign(self.kernel, self.chip), verdict=Verdict.UNKNOWN)
+
+    def obligations(self, name: str, module: ModuleType, here: Kernel, steps: Budget) -> list[Obligation]:
+        """All that a property asks, open where nothing can be said; for many of them the budget has more steps."""
+        dues = _obligations(module, here, self.chip)
+        if len(dues) > MANY:
+            steps.more(STEPS * self.how[2])
+        asked = [_made(due, here) for due in dues]
+        if self.nothing:
+            return [replace(one, claim=undecided(self.nothing)) for one in asked]
+        if not self.open_tables:
+            return asked
+        # what reads no table holds whatever tables hold
+        unknown = undecided(self.open_tables)
+        return [replace(one, claim=unknown) if _may_read(here, name, one) else one for one in asked]
+
+    def finding(self, name: str, kernel: Kernel, asked: Obligation, sizes: str = "") -> tuple[Finding, Obligation]:
+        """The answer to one obligation, and whose it is. sizes: a condition on them in place of the call's."""
+        return _finding(name, kernel, asked, self.within(sizes), self.symbols, self.how)
+
+    def within(self, sizes: str) -> Term | None:
+        """The condition on sizes under which is asked. sizes: another one than the call's, "" = that."""
+        return where_term(sizes, self.symbols) if sizes else self.condition
+
+    def answers(self, changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
+        """What a property says of the call as a fix has changed it."""
+        changed = _within(changed, self.where, self.condition) if about_body(name) else changed
+        with budget(STEPS, self.how[2]):
+            made_of = [_made(due, changed) for due in _obligations(kernel_property(name), changed, self.chip)]
+            return [self.finding(name, changed, obligation) for obligation in made_of]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One question about a call, to be asked again of the call with more assumed.
+
+    position, subject: of its obligation among those of the property.  as_read: whether it is about maps as they read
+    tables.  made: the obligations of the kernel that was last asked about, of each property.
+    """
+
+    call: _Call
+    name: str
+    module: ModuleType
+    position: int
+    subject: str
+    as_read: bool
+    made: _Made
+
+    def posed(self, assumed: Kernel) -> Obligation | None:
+        """The obligation of another kernel; None where that has no such one."""
+        # what asks about reads asks it of the maps that read
+        asked_of = replace(assumed, operands=self.call.reading.operands) if self.as_read else assumed
+        if (self.name, assumed) not in self.made:
+            # one kernel is asked many questions before the next
+            self.made.clear()
+            self.made[self.name, assumed] = _obligations(self.module, asked_of, self.call.chip)
+        more = self.made[self.name, assumed]
+        if self.position >= len(more):
+            return None
+        new = _made(more[self.position], asked_of)
+        return new if new.subject == self.subject else None
+
+    def finding(self, assumed: Kernel, sizes: str) -> Finding | None:
+        """The answer of another kernel, under a condition on sizes; None where it has no such question."""
+        asked = self.posed(assumed)
+        return None if asked is None else self.call.finding(self.name, assumed, asked, sizes)[0]
+
+    def holds(self, assumed: Kernel, sizes: str) -> bool:
+        """Whether it is proved of another kernel, under a condition on sizes."""
+        asked = self.posed(assumed)
+        return asked is not None and _proved(asked, self.call.within(sizes), self.call.symbols, self.call.how)
+
+
+def _call(kernel: Kernel, chip: KernelTarget | None, where: str | None, how: How) -> _Call:
+    """What the questions about a call have in common."""
     reading = stored_tables.seen_by_maps(kernel)
     kernel = with_entries_written_out(reading)
-    symbols = sizes_of(kernel)
+    symbols, effort = sizes_of(kernel), how[2]
     condition = None if where is None else where_term(where, symbols)
     most = [Term("<=", Term("name", name), Term("int", n)) for name, n in kernel.largest().items()]
     condition = all_of([*most, *([] if condition is None else [condition])]) if most else condition
@@ -109,117 +264,20 @@ def judge(
     open_tables = "" if nothing else unfounded(kernel, where, symbols, effort)
     if open_tables.startswith("vacuous"):
         nothing = open_tables
-    how = (ENGINES if engine is None else (engine,), confirm, effort)
-    made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
-    found: list[Finding] = []
-    asked_for: list[Obligation] = []
-    open_: list[Open] = []
-    over: set[str] = set()
-    # what a body does in a program rests on the sizes for which it is asked
     bound = _within(kernel, where, condition)
-    for name in by_default(kernel) if names is None else names:
-        module = kernel_property(name)
-        if _asked_around(name, kernel):
-            continue
-        if module.TARGET and (chip is None or chip.platform != kernel.platform):
-            if names is None:
-                continue
-            if chip is None:
-                known = ", ".join(kernel_targets())
-                raise LayoutError(f"{name} is about a hardware target; give one: {known}")
-            found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
-            asked_for.append(Obligation(kernel.name, undecided("")))
-            continue
-        here = bound if about_body(name) else reading if getattr(module, "READS", False) else kernel
-        with budget(STEPS, effort) as steps:
-            dues = _obligations(module, here, chip)
-            if len(dues) > MANY:
-                steps.more(STEPS * effort)
-            obligations = [_made(due, here) for due in dues]
-            if nothing:
-                obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
-            elif open_tables:
-                # what reads no table holds whatever tables hold
-                obligations = [
-                    replace(asked, claim=undecided(open_tables)) if _may_read(here, name, asked) else asked
-                    for asked in obligations
-                ]
-            answers_ = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
-        told = [finding for finding, _ in answers_]
-        if steps.left < 0:
-            over.add(name)
-        for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
-            about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
-            if about_it or sized or whole:
+    return _Call(kernel, reading, bound, chip, where, condition, symbols, how, nothing, open_tables)
 
-                def posed(
-                    assumed: Kernel,
-                    module: ModuleType = module,
-                    name: str = name,
-                    k: int = position,
-                    of: str = obligation.subject,
-                    as_read: bool = here is reading,
-                ) -> Obligation | None:
-                    # what asks about reads asks it of the maps that read
-                    asked_of = replace(assumed, operands=reading.operands) if as_read else assumed
-                    if (name, assumed) not in made:
-                        # one kernel is asked many questions before the next
-                        made.clear()
-                        made[name, assumed] = _obligations(module, asked_of, chip)
-                    more = made[name, assumed]
-                    if k >= len(more):
-                        return None
-                    new = _made(more[k], asked_of)
-                    return new if new.subject == of else None
 
-                def within(sizes: str) -> Term | None:
-                    return where_term(sizes, symbols) if sizes else condition
-
-                def again(
-                    assumed: Kernel,
-                    sizes: str,
-                    name: str = name,
-                    posed: Callable[[Kernel], Obligation | None] = posed,
-                ) -> Finding | None:
-                    asked = posed(assumed)
-                    return None if asked is None else _finding(name, assumed, asked, within(sizes), symbols, how)[0]
-
-                def holds(assumed: Kernel, sizes: str, posed: Callable[[Kernel], Obligation | None] = posed) -> bool:
-                    asked = posed(assumed)
-                    return asked is not None and _proved(asked, within(sizes), symbols, how)
-
-                open_.append(Open(len(found), again, holds, about_it, about_body(name), sized, whole))
-            found.append(finding)
-        asked_for += [obligation for _, obligation in answers_]
+def _settled(
+    kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open], strict_tables: bool, effort: int
+) -> dict[int, Finding]:
+    """`settled`; a failure of ours in it leaves open what it was asked about."""
     try:
         with budget(STEPS, effort):
-            answers = settled(kernel, found, open_, strict_tables)
+            return settled(kernel, found, open_, strict_tables)
     except Exception as error:
-        answers = {
-            o.position: depends(found[o.position], [t.name for t in every_table(kernel)], failure(error)) for o in open_
-        }
-    for position, finding in answers.items():
-        found[position] = finding
-    if not strict_tables or any(table.contents is not None for table in every_table(kernel)):
-        pairs = zip(found, asked_for, strict=True)
-        found = [refuted_if(kernel, finding, asked, how) for finding, asked in pairs]
-    if symbols and not nothing and not kernel.runtime:
-        pairs = zip(found, asked_for, strict=True)
-        found = [_of_small_sizes(kernel, finding, asked, condition, chip, how) for finding, asked in pairs]
-    if fixes and not nothing and any(f.verdict is Verdict.REFUTED for f in found):
-
-        def ask(changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
-            module = kernel_property(name)
-            changed = _within(changed, where, condition) if about_body(name) else changed
-            with budget(STEPS, effort):
-                made_of = [_made(due, changed) for due in _obligations(module, changed, chip)]
-                return [_finding(name, changed, obligation, condition, symbols, how) for obligation in made_of]
-
-        again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
-        platform = chip is not None and chip.platform == kernel.platform
-        again_ = [name for name in again_ if platform or not kernel_property(name).TARGET]
-        found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, ask)
-    return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
+        names = [table.name for table in every_table(kernel)]
+        return {o.position: depends(found[o.position], names, failure(error)) for o in open_}
 
 
 def by_default(kernel: Kernel) -> Sequence[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -250,14 +251,16 @@ def _judged(
     counted: bool,
 ) -> tuple[Traced, str, bool]:
     """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
-    if not problem.confirmed and set_aside(problem, one, target) and not _fits_nowhere(one, target):
+    known = _known(one)
+    if not problem.confirmed and set_aside(problem, one, target, known) and not _fits_nowhere(one, target, known):
         result.aside.append(one)
         return one, ASIDE, False
     if one.traced:
         why, sure = illegal(problem, one, target, result.because)
     else:
-        one, why, sure = _of_terms(problem, one, target, candidates, result.because, counted)
-    if not why and not problem.confirmed and set_aside(problem, one, target):
+        one, why, sure = _of_terms(problem, one, known, target, candidates, result.because, counted)
+        known = one.kernels
+    if not why and not problem.confirmed and set_aside(problem, one, target, known):
         # what its body holds is known once it was traced
         result.aside.append(one)
         return one, ASIDE, False
@@ -279,8 +282,9 @@ def _count_the_rest(
     rest = result.ranked[first:]
     if problem.confirmed or len(rest) > LEFT:
         for one in () if problem.confirmed else rest:
-            if set_aside(problem, one, target):
-                full = _fits_nowhere(one, target)
+            known = _known(one)
+            if set_aside(problem, one, target, known):
+                full = _fits_nowhere(one, target, known)
                 result.refused.update([full] if full else [])
                 result.aside += [] if full else [one]
                 result.unjudged -= 1
@@ -299,16 +303,28 @@ def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
     return of_body(None if kernel.work is None else kernel.work.kind)
 
 
-def _fits_nowhere(one: Traced, target: KernelTarget) -> str:
-    """The memory in which a candidate cannot fit, "" = none; of one that was not traced no scratch is counted."""
+def _known(one: Traced) -> Sequence[Kernel | None]:
+    """The kernels of a candidate with its numbers in them; None in the place of one that does not take them."""
     from layoutproof.pallas.from_jax.recorded_calls import bound
 
+    if one.traced:
+        return one.kernels
+    found: list[Kernel | None] = []
     for kernel in one.kernels:
-        known = kernel
         try:
-            if not one.traced:
-                known = replace(bound(kernel, one.values), scratch=(), scoped=())
-            full = _full(known, target)
+            found.append(bound(kernel, one.values))
+        except (LayoutError, Undecided):
+            found.append(None)
+    return found
+
+
+def _fits_nowhere(one: Traced, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
+    """The memory in which a candidate cannot fit, "" = none; of one that was not traced no scratch is counted."""
+    for kernel in known:
+        if kernel is None:
+            continue
+        try:
+            full = _full(kernel if one.traced else replace(kernel, scratch=(), scoped=()), target)
         except (LayoutError, Undecided):
             continue
         if full:
@@ -316,15 +332,14 @@ def _fits_nowhere(one: Traced, target: KernelTarget) -> str:
     return ""
 
 
-def set_aside(problem: TracedProblem, one: Traced, target: KernelTarget) -> str:
+def set_aside(problem: TracedProblem, one: Traced, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
     """Why nobody says of a candidate that it fits, "" = by the model it does, with room for what its body holds."""
-    from layoutproof.pallas.from_jax.recorded_calls import bound
-
-    for kernel in one.kernels:
+    for kernel, numbered in zip(one.kernels, known, strict=True):
+        if numbered is None:
+            continue
         try:
-            known = kernel if one.traced else bound(kernel, one.values)
             # the call around a pipeline counts its buffers
-            memories = () if kernel.pipeline == "emit_pipeline" else target.memory(known)
+            memories = () if kernel.pipeline == "emit_pipeline" else target.memory(numbered)
         except (LayoutError, Undecided):
             continue
         kept = kept_free(problem, kernel)
@@ -350,6 +365,7 @@ def _uncounted(work: Sequence[Work], counted: bool) -> str:
 def _of_terms(
     problem: TracedProblem,
     one: Traced,
+    known: Sequence[Kernel | None],
     target: KernelTarget,
     candidates: Candidates,
     because: dict[str, Finding],
@@ -357,16 +373,14 @@ def _of_terms(
 ) -> tuple[Traced, str, bool]:
     """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
 
-    Contradicted where tracing gives something else.
+    known: its kernels with numbers. Contradicted where tracing gives something else.
     """
-    from layoutproof.pallas.from_jax.recorded_calls import bound
-
-    kernels = one.kernels
-    try:
-        kernels = tuple(bound(kernel, one.values) for kernel in kernels)
-        why, sure = illegal(problem, replace(one, kernels=kernels), target, because)
-    except LayoutError:
-        why, sure = "", False
+    numbered = tuple(kernel for kernel in known if kernel is not None)
+    kernels = numbered if len(numbered) == len(known) else one.kernels
+    why, sure = "", False
+    if kernels is numbered:
+        with suppress(LayoutError):
+            why, sure = illegal(problem, replace(one, kernels=kernels), target, because)
     if why and sure:
         return one, why, sure
     try:
