@@ -1,19 +1,13 @@
 """Traced calls kept as files: all that is read of a call, and nothing of the code that it came from.
 
-A record is a line of JSON: a `Kernel` field by field, and the jaxpr of its body as data: equations with their
-parameters, variables with shape, element type and memory, source lines. So a kernel is judged where JAX is not
-installed, whatever its version, and a mistake of ours is reported without the source. `from_jax/record.py` writes
-them, and this file, which needs no JAX, reads them.
+A record is a line of JSON: a `Kernel` field by field, and its body as `ir.codec` writes a program. So a kernel is
+judged where JAX is not installed, whatever its version, and a mistake of ours is reported without the source.
+`from_jax/record.py` writes them, and this file, which needs no JAX, reads them.
 
-    {"record": 1, "jax": "0.10.2", "origin": {..}, "kernel": {..}, "body": {"types": [..], "avals": [..], "jaxprs": ..}}
+    {"record": 1, "jax": "0.10.2", "origin": {..}, "kernel": {..}, "body": {"types": [..], ..}}
 
-Of the body: `types` are [name, kind as NumPy says it, bytes]; `avals` are [shape, type, memory]; each of `jaxprs` has
-"in", "const", "eqns", "out", and "own" where JAX itself wrote it. An atom is the number of a variable, or
-[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, k in `SCOPES`].
-Variables are numbered as they are made: the arguments, the constants, then the results. Among parameters,
-{"jaxpr": k} is a nested jaxpr, {"type": k} an element type, {"tree": ..} what JAX's tree of operands makes, with
-{"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list. Of a pipeline's body,
-"around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for one that cannot be traced.
+Of a pipeline's body, "around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for one
+that cannot be traced.
 Of the kernel, {"term": ..} is an expression: a number, a name, [operation, ..], or of a long one {"parts": [..]}, of
 which the last is the whole and {"part": k} stands for the k-th.
 """
@@ -31,27 +25,13 @@ from typing import Any
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
-from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
 from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
-from layoutproof.ir.program import (
-    Array,
-    Atom,
-    Equation,
-    Kind,
-    Leaf,
-    Literal,
-    Memory,
-    Number,
-    Program,
-    Variable,
-    primitive,
-    view,
-)
+from layoutproof.ir.codec import read, unplaced
 from layoutproof.kernel.kernel import (
     MEMORIES,
     SEMANTICS,
@@ -70,9 +50,6 @@ from layoutproof.kernel.scalar_memory import every_table
 
 FORM = 1
 """The version of the form; a record of another one is refused."""
-
-SCOPES = ("", "pipeline", "body")
-"""What an equation belongs to, as `effects.Spot.scope` says it."""
 
 _NESTED = {
     "operands": Operand,
@@ -116,18 +93,8 @@ def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
 
 def _record(file: str, number: int, line: str) -> Recorded:
     call = _call(file, number, line)
-    digest = hashlib.sha256(json.dumps(_unplaced(json.loads(line).get("body")), sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(unplaced(json.loads(line).get("body")), sort_keys=True).encode())
     return Recorded(call, number, digest.hexdigest()[:16])
-
-
-def _unplaced(body: Any) -> Any:
-    """A body without the lines of the user's program, which say nothing of what it does."""
-    try:
-        jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in body["jaxprs"]]
-    except (TypeError, KeyError):
-        # no body, or a broken one: whoever reads it says what is wrong
-        return body
-    return {**body, "jaxprs": jaxprs}
 
 
 def plain(value: Any) -> Any:
@@ -256,67 +223,4 @@ def _body(data: Any, version: str, kernel: Kernel, begin: Begin) -> Body:
     if "refused" in data:
         return refused_body(str(data["refused"]), kernel)
     around = [_made(Around, one) for one in data.get("around", ())]
-    return read_body(lambda: _main(data), kernel, version, around, begin)
-
-
-def _main(data: Any) -> Program:
-    kinds = [Kind(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
-    avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
-    programs: list[Program] = []
-    for entry in data["jaxprs"]:
-        # an inner jaxpr is written before the one that it is in
-        programs.append(_program(entry, kinds, avals, programs))
-    return programs[-1]
-
-
-def _aval(shape: tuple[int, ...], kind: Kind, memory: str) -> Array | Memory:
-    return Memory(shape, kind, memory) if memory else Array(shape, kind)
-
-
-def _program(data: Any, kinds: Sequence[Kind], avals: Sequence[Array | Memory], inner: Sequence[Program]) -> Program:
-    variables: list[Variable] = []
-
-    def new(of: Sequence[int]) -> tuple[Variable, ...]:
-        made = tuple(Variable(avals[k]) for k in of)
-        variables.extend(made)
-        return made
-
-    def atom(entry: Any) -> Atom:
-        return variables[entry] if isinstance(entry, int) else _literal(avals[entry[0]], entry[1])
-
-    invars, constvars = new(data["in"]), new(data.get("const", ()))
-    equations = []
-    for name, params, operands, results, place, scope in data["eqns"]:
-        given = tuple(map(atom, operands))
-        known = {key: _parameter(value, kinds, inner) for key, value in params.items()}
-        equations.append(Equation(primitive(str(name)), given, new(results), known, str(place), SCOPES[scope]))
-    consts = tuple(_number(avals[k], value) for k, value in data.get("consts", ()))
-    outvars = tuple(map(atom, data["out"]))
-    return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
-
-
-def _literal(aval: Array | Memory, value: Any) -> Literal:
-    return Literal(_number(aval, value), Array(aval.shape, aval.dtype))
-
-
-def _number(aval: Array | Memory, value: Any) -> Number:
-    return Number(None if isinstance(value, list | dict) else value, aval.dtype, aval.shape)
-
-
-def _parameter(data: Any, kinds: Sequence[Kind], inner: Sequence[Program]) -> Any:
-    if not isinstance(data, dict):
-        return data
-    match data:
-        case {"jaxpr": int() as k}:
-            return inner[k]
-        case {"type": int() as k}:
-            return kinds[k]
-        case {"list": entries}:
-            return tuple(_parameter(entry, kinds, inner) for entry in entries)
-        case {"tree": tree}:
-            return _parameter(tree, kinds, inner)
-        case {"leaf": k}:
-            return Leaf(int(k))
-        case {"is": kind, **rest}:
-            return view(str(kind), {name: _parameter(value, kinds, inner) for name, value in rest.items()})
-    raise ValueError(f"a parameter of another form: {shorten(str(data), 40)}")
+    return read_body(lambda: read(data), kernel, version, around, begin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from layoutproof.core.result import Verdict
+from layoutproof.ir.codec import read, unplaced, written
 from layoutproof.ir.program import Equation, Indexed, Leaf, Memory, Program, Span, Transformed, programs_in
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
@@ -96,6 +98,27 @@ def test_what_is_shared_is_converted_once(depth: int) -> None:
             seen[id(one)] = one
             todo += [inner for e in one.eqns for inner in programs_in(e)]
     assert len(seen) <= depth + 3
+
+
+def test_what_is_written_is_read() -> None:
+    """The same JSON again: of a kernel with branches, loops, copies, an infinity, and of its index maps."""
+
+    def busy(x: Any, o: Any, s: Any) -> None:
+        kernel(x, o, s)
+        total = jax.lax.fori_loop(0, 4, lambda k, t: t + x[k, 0], jnp.float32(0.5))
+        o[0, :] = jnp.where(total > 1, jnp.full((128,), -jnp.inf), x[:].reshape(8, 128)[0])
+        pl.when(pl.program_id(0) == 1)(lambda: kernel(x, o, s))
+
+    shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+    scratch = [pltpu.SemaphoreType.DMA]
+    made = pl.pallas_call(busy, out_shape=shape, grid=(2,), scratch_shapes=scratch)
+    (found,) = (e for e in every(program_of(jax.make_jaxpr(made)(shape))) if e.primitive.name == "pallas_call")
+    for program in (found.params["jaxpr"], found.params["grid_mapping"].windows[0].index_map):
+        once = written(program)
+        again = written(read(json.loads(json.dumps(once))))
+        assert json.dumps(again) == json.dumps(once)
+    assert '"-inf"' in json.dumps(written(found.params["jaxpr"]))
+    assert [len(each["eqns"]) for each in unplaced(once)["jaxprs"]] == [len(each["eqns"]) for each in once["jaxprs"]]
 
 
 def scattered(x: Any, o: Any, rows: Any) -> None:

@@ -7,6 +7,7 @@ once each, by identity, so that the work is linear in what JAX holds.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -43,6 +44,8 @@ from layoutproof.pallas.from_jax.adapter import (
 
 _TREES = ("tree", "args_tree")
 """Parameters that are trees of operands."""
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+"""Types of parameters that hold nothing else."""
 
 
 def program_of(jaxpr: Any) -> Program:
@@ -132,7 +135,7 @@ class _Converter:
         found = {
             name: self.tree(value) if name in _TREES else self.parameter(value)
             for name, value in params.items()
-            if not callable(value) or hasattr(value, "jaxpr") or isinstance(value, type)
+            if type(value) in _PLAIN or not callable(value) or hasattr(value, "jaxpr") or isinstance(value, type)
         }
         if equation.primitive.name == "scan":
             found["num_consts"], found["num_carry"] = scan_parts(equation)
@@ -144,11 +147,14 @@ class _Converter:
 
     def parameter(self, value: Any) -> Any:
         """A parameter; what is no jaxpr is as JAX has it."""
+        if type(value) in _PLAIN:
+            return value
         if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
             return self.program(value)
-        if type(value) in (tuple, list) and any(hasattr(v, "eqns") or hasattr(v, "jaxpr") for v in value):
-            return tuple(map(self.parameter, value))
-        return value
+        if type(value) not in (tuple, list):
+            return value
+        made = tuple([self.parameter(entry) for entry in value])
+        return made if any(map(operator.is_not, made, value)) else value
 
     def tree(self, tree: Any) -> Any:
         """What a tree of JAX makes of operands, once for all trees that are equal."""

@@ -1,0 +1,247 @@
+"""A program as JSON: written here, and read here.
+
+A program is {"types": [..], "avals": [..], "jaxprs": [..]}. `types` are [XLA's name, kind as NumPy says it, bytes];
+`avals` are [shape, type, memory], "" where it is an array; each of `jaxprs`, of which the last is the program and each
+is written before those that run it, has "in", "const" and "consts", "eqns", "out", and "own" where JAX itself wrote it.
+An atom is the number of a variable, or [aval, value] of a literal: null of an array, {"float": ..} of what is not
+finite. An equation is [primitive, parameters, atoms, aval of each result, place, k in `SCOPES`]. Variables are numbered
+as they are made: the inputs, the constants, then the results. Among parameters, {"jaxpr": k} is a nested program,
+{"type": k} an element type, {"tree": ..} a tree of operands, with {"leaf": k} for each, {"is": class, ..} an object
+with fields, {"list": [..]} a tuple. What is no data is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from layoutproof.core.element_types import element_type
+from layoutproof.core.errors import shorten
+from layoutproof.ir.program import (
+    Array,
+    Atom,
+    Bitcast,
+    Equation,
+    Indexed,
+    Kind,
+    Leaf,
+    Literal,
+    Memory,
+    Number,
+    Other,
+    Program,
+    Reshaped,
+    Span,
+    Transformed,
+    Transposed,
+    Variable,
+    primitive,
+    view,
+)
+
+SCOPES = ("", "pipeline", "body")
+"""What an equation belongs to, as `effects.Spot.scope` says it."""
+
+_TREES = ("tree", "args_tree")
+_NONE = object()
+"""What is no data: meshes, shardings, windows of kernels."""
+
+
+def written(program: Program, place: Callable[[str], str] = str) -> dict[str, Any]:
+    """A program as JSON has it. place: what is written of the place of an equation."""
+    writer = _Writer(place)
+    writer.number(program)
+    return {"types": list(writer.types), "avals": list(writer.avals), "jaxprs": writer.jaxprs}
+
+
+def unplaced(data: Any) -> Any:
+    """The same without the lines of the user's code, which say nothing of what it does."""
+    try:
+        jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in data["jaxprs"]]
+    except (TypeError, KeyError):
+        # no program, or a broken one: whoever reads it says what is wrong
+        return data
+    return {**data, "jaxprs": jaxprs}
+
+
+class _Writer:
+    """One program. Equal types, avals and programs are written once."""
+
+    def __init__(self, place: Callable[[str], str]) -> None:
+        self.place = place
+        self.types: dict[tuple[str, str, int], int] = {}
+        self.avals: dict[tuple[tuple[int, ...], int, str], int] = {}
+        self.jaxprs: list[dict[str, Any]] = []
+        self.known: dict[Program, int] = {}
+
+    def type(self, dtype: Any) -> int:
+        """The number of an element type."""
+        key = (element_type(dtype), str(getattr(dtype, "kind", "")), int(getattr(dtype, "itemsize", 4)))
+        return self.types.setdefault(key, len(self.types))
+
+    def aval(self, aval: Any) -> int:
+        """The number of what is known of a variable."""
+        shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+        memory = aval.memory if isinstance(aval, Memory) else ""
+        key = (shape, self.type(getattr(aval, "dtype", "float32")), memory)
+        return self.avals.setdefault(key, len(self.avals))
+
+    def number(self, program: Program) -> int:
+        """The number of a program, which is written now if it was not."""
+        if program in self.known:
+            return self.known[program]
+        variables: dict[Variable, int] = {}
+
+        def new(made: Sequence[Variable]) -> list[int]:
+            for variable in made:
+                variables[variable] = len(variables)
+            return [self.aval(v.aval) for v in made]
+
+        def atom(given: Any) -> Any:
+            return [self.aval(given.aval), _value(given.val)] if isinstance(given, Literal) else variables[given]
+
+        data: dict[str, Any] = {"in": new(program.invars)}
+        if program.constvars:
+            data["const"] = new(program.constvars)
+        if program.consts:
+            data["consts"] = [[self.aval(_shaped(value)), _value(value)] for value in program.consts]
+        data["eqns"] = [
+            [
+                equation.primitive.name,
+                self.parameters(equation.params),
+                [atom(given) for given in equation.invars],
+                new(equation.outvars),
+                self.place(str(equation.source)),
+                SCOPES.index(equation.scope),
+            ]
+            for equation in program.eqns
+        ]
+        data["out"] = [atom(given) for given in program.outvars]
+        if program.own:
+            data["own"] = 1
+        self.jaxprs.append(data)
+        self.known[program] = len(self.jaxprs) - 1
+        return len(self.jaxprs) - 1
+
+    def parameters(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Those parameters of an equation that are data."""
+        found = {name: self.parameter(value) for name, value in params.items()}
+        return {n: {"tree": data} if n in _TREES else data for n, data in found.items() if data is not _NONE}
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter as data, `_NONE` where it is none."""
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, Integral):
+            return int(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else _NONE
+        if isinstance(value, Leaf):
+            return {"leaf": value.number}
+        if isinstance(value, Program):
+            return {"jaxpr": self.number(value)}
+        if hasattr(value, "itemsize") and hasattr(value, "kind"):
+            return {"type": self.type(value)}
+        if isinstance(value, tuple | list):
+            entries = [self.parameter(entry) for entry in value]
+            return _NONE if _NONE in entries else {"list": entries}
+        if isinstance(value, slice):
+            parts: Mapping[str, Any] = {name: getattr(value, name) for name in ("start", "stop", "step")}
+        elif isinstance(value, Other):
+            parts = value.parts
+        elif isinstance(value, Span | Indexed | Reshaped | Transposed | Bitcast | Transformed):
+            parts = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+        else:
+            return _NONE
+        kind = value.kind if isinstance(value, Other) else type(value).__name__
+        said = {name: self.parameter(part) for name, part in parts.items()}
+        return {"is": kind, **{name: data for name, data in said.items() if data is not _NONE}}
+
+
+def _value(value: Any) -> Any:
+    """A constant as data: a number; None of an array, of which only the shape is written."""
+    if getattr(value, "shape", ()) != ():
+        return None
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    try:
+        if isinstance(value, bool) or kind == "b":
+            return bool(value)
+        if isinstance(value, int) or kind in ("i", "u"):
+            return int(value)
+        number = float(value)
+    except TypeError:
+        return None
+    return number if math.isfinite(number) else {"float": str(number)}
+
+
+def _shaped(value: Any) -> Array:
+    """What a constant is, as a variable's aval has it."""
+    dtype = getattr(value, "dtype", None) or {bool: "bool", int: "int32"}.get(type(value), "float32")
+    return Array(tuple(getattr(value, "shape", ())), dtype)
+
+
+def read(data: Mapping[str, Any]) -> Program:
+    """The program that `written` wrote. Python's own errors where it is none."""
+    kinds = [Kind(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
+    avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
+    programs: list[Program] = []
+    for entry in data["jaxprs"]:
+        programs.append(_program(entry, kinds, avals, programs))
+    return programs[-1]
+
+
+def _aval(shape: tuple[int, ...], kind: Kind, memory: str) -> Array | Memory:
+    return Memory(shape, kind, memory) if memory else Array(shape, kind)
+
+
+def _program(data: Any, kinds: Sequence[Kind], avals: Sequence[Array | Memory], inner: Sequence[Program]) -> Program:
+    variables: list[Variable] = []
+
+    def new(of: Sequence[int]) -> tuple[Variable, ...]:
+        made = tuple(Variable(avals[k]) for k in of)
+        variables.extend(made)
+        return made
+
+    def atom(entry: Any) -> Atom:
+        if isinstance(entry, int):
+            return variables[entry]
+        number = _number(avals[entry[0]], entry[1])
+        return Literal(number, Array(number.shape, number.dtype))
+
+    invars, constvars = new(data["in"]), new(data.get("const", ()))
+    equations = []
+    for name, params, operands, results, place, scope in data["eqns"]:
+        given = tuple(map(atom, operands))
+        known = {key: _parameter(value, kinds, inner) for key, value in params.items()}
+        equations.append(Equation(primitive(str(name)), given, new(results), known, str(place), SCOPES[scope]))
+    consts = tuple(_number(avals[k], value) for k, value in data.get("consts", ()))
+    outvars = tuple(map(atom, data["out"]))
+    return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
+
+
+def _number(aval: Array | Memory, value: Any) -> Number:
+    if isinstance(value, dict):
+        value = float(value["float"])
+    return Number(None if isinstance(value, list) else value, aval.dtype, aval.shape)
+
+
+def _parameter(data: Any, kinds: Sequence[Kind], inner: Sequence[Program]) -> Any:
+    if not isinstance(data, dict):
+        return data
+    match data:
+        case {"jaxpr": int() as k}:
+            return inner[k]
+        case {"type": int() as k}:
+            return kinds[k]
+        case {"list": entries}:
+            return tuple(_parameter(entry, kinds, inner) for entry in entries)
+        case {"tree": tree}:
+            return _parameter(tree, kinds, inner)
+        case {"leaf": k}:
+            return Leaf(int(k))
+        case {"is": kind, **rest}:
+            return view(str(kind), {name: _parameter(value, kinds, inner) for name, value in rest.items()})
+    raise ValueError(f"a parameter of another form: {shorten(str(data), 40)}")
