@@ -10,7 +10,7 @@ import time
 
 import click
 
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say
 from layoutproof.kernel.kernel_parts import parts_of
 
 
@@ -28,6 +28,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option("--reduced", is_flag=True, help="Compare at the smallest sizes that keep every kind of program.")
 @click.option("--target", shell_complete=complete_target, metavar="NAME", help="The TPU to trace for, e.g. v5e.")
 @click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
+@no_cache_flag
 @json_flag
 def command(
     place: str,
