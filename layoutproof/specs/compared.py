@@ -68,6 +68,9 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
             relations=kind == SAME,
         )
     (finding,) = found.findings
+    if finding.file and finding.reason:
+        # a claim is told with its own place, and this is where the code is
+        finding = replace(finding, reason=f"{finding.reason} ({place(f'{finding.file}:{finding.line}')})")
     if kind == SAME:
         return finding
     finding = replace(finding, question=kind, subject=found.function)

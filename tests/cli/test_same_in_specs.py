@@ -56,6 +56,9 @@ def product(x, y):
 def products(x, y, by=1):
     return by * (x[:, :, None] * y).sum(1)
 
+def tails(x, y):
+    return x[:, 1:] @ y[1:]
+
 def arguments():
     return (jnp.ones((16, 32)),)
 """
@@ -72,6 +75,7 @@ kernels:
   narrow: {trace: "users_values.py:softmax", args: ["f32[16,32]"], kwargs: {dtype: bfloat16}}
   product: {trace: "users_values.py:product"}
   products: {trace: "users_values.py:products", args: ["f32[4,8]", "f32[8,4]"]}
+  tails: {trace: "users_values.py:tails"}
   thrice_products: {trace: "users_values.py:products", kwargs: {by: 3}}
 layouts: {scores: "f32[3,5]{1,0}"}
 checks:
@@ -102,7 +106,7 @@ def one(check: str) -> Outcome:
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 512}}", "as expected", "refuted", ""),
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 511}}", "wrong", "refuted", "not 511"),
         ("{same: scaled, as: plain, expect: refuted}", "wrong", "sampled", "sampled, but refuted was expected"),
-        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data"),
+        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data (users_values.py:22)"),
         ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
         ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
         ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
@@ -123,6 +127,7 @@ def one(check: str) -> Outcome:
         ('{same: product, as: thrice_products, args: "f32[M,K], f32[K,N]"}', "wrong", "refuted", "1 of 1 elements"),
         ('{same: plain, as: thrice, args: "f32[M,32]"}', "unknown", "unknown", "relations, which alone speak of all"),
         ('{same: product, as: products, args: "f32[M,K], f32[J,N]"}', "error", "error", "product: "),
+        ('{same: product, as: tails, args: "f32[M,K], f32[K,N]"}', "unknown", "unknown", "of a size that is a name"),
         ('{same: product, as: products, args: "f32[M"}', "error", "error", "f32[M"),
         ('{same: product, as: products, args: "f32[M,8], f32[8,M]", gradient: true}', "error", "error", "are names"),
         ('{same: bare, as: plain, args: "f32[8,32]", inputs: "users_values.py:arguments"}',
@@ -140,8 +145,8 @@ def test_claims_about_values(check: str, status: str, found: str, because: str, 
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ("{same: scaled, as: nobody}", "a.yaml:17:24: unknown function 'nobody'; named are scaled, bare"),
-        ("{same: scores, as: plain}", "a.yaml:17:12: unknown function 'scores'"),
+        ("{same: scaled, as: nobody}", "a.yaml:18:24: unknown function 'nobody'; named are scaled, bare"),
+        ("{same: scores, as: plain}", "a.yaml:18:12: unknown function 'scores'"),
         ("{same: 'scaled[0]', as: plain}", "unknown function 'scaled[0]'; did you mean 'scaled'?"),
         ("{stable: nobody}", "unknown function 'nobody'"),
         ("{sums_at_least: softmax}", "'dtype' is missing"),
