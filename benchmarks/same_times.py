@@ -21,6 +21,8 @@ from typing import Any
 # one core, before NumPy is imported
 os.environ.update({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# what is asked twice is to cost the same
+os.environ["LAYOUTPROOF_CACHE"] = "off"
 
 PROGRAMS = (512, 256, 128, 64, 32)
 """Blocks of the matmul of 512^3: 1 to 4,096 programs."""

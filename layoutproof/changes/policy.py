@@ -38,6 +38,7 @@ DEFAULTS = {
     "reshaped": "warn",
     "resharded": "deny",
     "lost": "deny",
+    "weakened": "warn",
     "gained": "allow",
     "refuted": "deny",
     "loosened": "deny",

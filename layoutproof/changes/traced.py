@@ -19,7 +19,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.spec_text import name_of, not_serialisable
 from layoutproof.specs.spec_model import OF_VALUES
-from layoutproof.specs.traced import KEY, calls_in, every_call_in, is_traced
+from layoutproof.specs.traced import KEY, calls_in, every_call_in, is_traced, stated_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,14 @@ def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
         if check.kind in OF_VALUES
         for label, value in zip(check.labels, check.layouts, strict=True)
     }
+    without = {
+        label for claim in claims for label in claim.check.labels
+        if {"args", "inputs"} & claim.check.options.keys() and not stated_args(compared.get(label))
+    }  # fmt: skip
     for entry in traced:
+        if entry.name in without:
+            # only the claim says what it is traced with
+            continue
         names: list[str] = []
         value = compared.get(entry.name)
         for call in calls_in(entry.value) if value is None else every_call_in(value):

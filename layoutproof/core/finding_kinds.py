@@ -11,6 +11,7 @@ KINDS = {
     "reshaped": "The shape is another, and its elements are not those of the old one.",
     "resharded": "An element is on another device.",
     "lost": "A claim that was proved no longer is.",
+    "weakened": "A claim that was proved is sampled now: it holds at random points, and nothing proves it.",
     "gained": "A claim that was not proved now is.",
     "refuted": "A claim that is new or changed does not hold, or a kernel breaks a rule that it kept before.",
     "loosened": "A claim demands less: a wider bound, fewer sizes, another expectation, fewer figures.",
@@ -171,6 +172,13 @@ Limits: of what is claimed, and of stated kernels; what nobody claims is not ask
 Incident: none is known to us; it is the way by which any gate can be passed.
 Fix: keep the claim, or have somebody else approve that it goes.
 Limits: claims, rules and approvals in files; who may merge is up to the repository.""",
+    ),
+    (
+        "weakened",
+        """Why it matters: what was known of every element, or of all sizes, is known of some points at some sizes now.
+Incident: none is known to us.
+Fix: `layoutproof same` says what relations do not read any more; or approve it.
+Limits: of claims about values; one that is unknown or refuted now is lost.""",
     ),
     (
         "tightened gained added",

@@ -83,6 +83,10 @@ def _constants(program: Program) -> set[float]:
     return found
 
 
+def _of_all(programs: Sequence[Program]) -> set[float]:
+    return {number for program in programs for number in _constants(program)}
+
+
 def _is_number(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "f" if isinstance(x, int | float) else "") in ("i", "u", "f")
 
@@ -91,6 +95,42 @@ def _states(constants: set[float], extent: int) -> bool:
     """Whether an extent is among some constants, or what masks and means make of it."""
     near = 1e-6
     return any(abs(c - said) <= near * said for said in (extent, extent - 1, 1 / extent) for c in constants)
+
+
+PLAIN = (0.0, 1.0, 2.0, 0.5)
+"""Numbers of formulas, which are those of no size."""
+POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
+PARTS = sorted({a / b for a in (1, 2, 3, 4, 5, 6, 7, 8) for b in (1, 3, 5, 7)} | {2.0**k for k in range(-16, 17)})
+"""What a size is multiplied with where the code states a part of it, or how many blocks it has."""
+
+
+def explained(
+    given: Sequence[Program],
+    smaller: Sequence[Program],
+    shapes: Sequence[tuple[int, ...]],
+    small: Sequence[tuple[int, ...]],
+) -> tuple[float, int] | None:
+    """(A number of the programs, the given size that may explain it), None where there is none.
+
+    given, smaller: the programs at the given shapes and at the small ones. What a program computes of its sizes differs
+    between the two; a number that is the same in both, and a part, a multiple, a power or a root of a size that is
+    another one now, or of the product of two, may have been written for that size.
+    """
+    own = {float(b) for program in given for kinds in kinds_in(program) for dims in kinds.operands for b, _ in dims}
+    own |= {float(n) for shape in small for n in shape}
+    both = _of_all(given) & _of_all(smaller)
+    pairs = zip(shapes, small, strict=True)
+    sizes = sorted({n for one, other in pairs for n, m in zip(one, other, strict=True) if n != m})
+    products = {a * b: a for a in sizes for b in sizes}
+    for said in sorted(abs(c) for c in both if abs(c) < _MASK and abs(c) not in (*PLAIN, *own)):
+        for size, of in {**products, **{n: n for n in sizes}}.items():
+            made = (part * float(size) ** power for power in POWERS for part in PARTS)
+            if any(abs(said - m - off) <= 1e-6 * m for m in made for off in (0, -1, 1) if off == 0 or m > 2):
+                return said, of
+    return None
+
+
+_MASK = 1e9
 
 
 def smallest(
@@ -116,7 +156,7 @@ def smallest(
             found = kinds_in(programs[0])
             if len(found) != len(given) or not all(a.kept(b) for a, b in zip(given, found, strict=True)):
                 continue
-            stated = set.union(*map(_constants, programs))
+            stated = _of_all(programs)
             if not any(_states(stated, n) for n in trial if n not in trial.values()):
                 chosen = trial
                 break

@@ -11,12 +11,13 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
-from layoutproof.questions.reduced import equations_in, smallest
+from layoutproof.questions.reduced import equations_in, explained, smallest
 from layoutproof.questions.same_answer import Same
+from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
-from layoutproof.questions.same_premises import for_all_sizes, premises, rests_on
+from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
-from layoutproof.values.compare import RELATIONS, SMALL, Comparison, TooLarge, compare
+from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs
 from layoutproof.values.refusals import OFFER
 
 MOST_ELEMENTS = 2**27
@@ -84,17 +85,22 @@ def same(
 def _answered(plan: Plan, tick: Tick) -> Same:
     """What comes of a plan: for all sizes, at smaller ones, or at the given ones."""
     pair = traced(plan)
+    found = kernels(plan, pair)
     whole = Same(*plan.names, Comparison(Verdict.UNKNOWN), sizes=plan.sizes, where=plan.where if plan.sizes else ())
     if plan.sizes:
-        return _for_all_sizes(whole, plan, pair, tick)
-    whole = replace(whole, premises=premises(plan, pair))
+        return kept(plan, [(pair, found)], lambda: _for_all_sizes(whole, plan, pair, found, tick))
     if plan.reduced:
-        return _at_smaller_sizes(whole, plan, tick)
-    found = witnessed(pair.jaxprs, _compared(plan, pair, tick), whole.premises, pair.outputs)
-    return replace(whole, comparison=found, premises=rests_on(found, whole.premises))
+        return _at_smaller_sizes(whole, plan, pair, found, tick)
+
+    def at_given_sizes() -> Same:
+        rests = premises(plan, found)
+        said = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
+        return replace(whole, comparison=said, premises=rests_on(said, rests))
+
+    return kept(plan, [(pair, found)], at_given_sizes)
 
 
-def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
+def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], tick: Tick) -> Same:
     """What relations say for all sizes; where they show a difference, the smallest ones that have one, walked over."""
     from layoutproof.core.expression import parse_condition
     from layoutproof.values.relations.decide import related
@@ -120,31 +126,66 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, tick: Tick) -> Same:
             return replace(shown, smallest=said.sizes)
         why = f"relations show a difference at these sizes that a walk does not: {at}"
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why), smallest=said.sizes)
-    rests = for_all_sizes(plan, pair, said.grids)
+    rests = for_all_sizes(plan, found, said.grids)
     if isinstance(rests, str):
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, rests))
     sums = sums_in(pair.programs[0])
-    found = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums)
-    return replace(whole, comparison=found, premises=rests)
+    proved = Comparison(Verdict.PROVED, decided_by=RELATIONS, notes=notes, sums=sums)
+    return replace(whole, comparison=proved, premises=rests)
 
 
-def _at_smaller_sizes(whole: Same, plan: Plan, tick: Tick) -> Same:
-    """What comes of the plan at the smallest sizes that keep every kind of program; `whole` has the premises."""
+def _at_smaller_sizes(whole: Same, plan: Plan, given: Pair, found: Sequence[Call], tick: Tick) -> Same:
+    """What comes of the plan at the smallest sizes that keep every kind of program; the premises at the given ones."""
     tick("smaller sizes")
     fixed = {n for i in plan.arrays if i.value is not None for n in i.shape}
     shapes, why = smallest(plan.shapes, fixed, lambda shapes: traced(plan.at(shapes)).programs)
     pair = traced(plan.at(shapes))
-    # what holds at the given sizes and not at these is about sizes that the code is not written for
-    there = () if why else premises(plan, pair)
-    worse = [f for f in there if f.verdict < min((p.verdict for p in whole.premises), default=f.verdict)]
-    if worse:
-        why = f"at {list(shapes[0])} {worse[0].question} is {worse[0].verdict.value}"
+    there = kernels(plan, pair)
     changed = tuple((i.name, i.shape, s) for i, s in zip(plan.arrays, shapes, strict=True) if i.shape != s)
-    if why:
-        found = Comparison(Verdict.UNKNOWN, f"{plan.names[0]} is not compared at smaller sizes: {why}")
+
+    def compared() -> Same:
+        rests = premises(plan, found)
+        # what holds at the given sizes and not at these is about sizes that the code is not written for
+        beyond = () if why else premises(plan, there)
+        worse = [f for f in beyond if f.verdict < min((p.verdict for p in rests), default=f.verdict)]
+        refused = f"at {list(shapes[0])} {worse[0].question} is {worse[0].verdict.value}" if worse else why
+        if refused:
+            said = Comparison(Verdict.UNKNOWN, f"{plan.names[0]} is not compared at smaller sizes: {refused}")
+        else:
+            seen = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
+            said = _at_given_sizes_too(plan, given, pair, seen, tick)
+        return replace(whole, comparison=said, premises=rests_on(said, rests, given=False), reduced=changed)
+
+    return kept(plan, [(given, found), (pair, there)], compared)
+
+
+def _at_given_sizes_too(plan: Plan, given: Pair, pair: Pair, found: Comparison, tick: Tick) -> Comparison:
+    """What is found at smaller sizes, of which a difference may come from a size that the code states as a number.
+
+    Where the given sizes can be walked over, float64 has to show a difference there, too. Where they are too large, no
+    number may stand in the programs at both sizes that one of the given ones explains.
+    """
+    if found.verdict is not Verdict.REFUTED:
+        return found
+    if max(_elements(given), *(_largest(t)[0] for t in given.programs)) <= WITNESSED:
+        tick("float64, at the given sizes")
+        if differs(given.programs, given.arrays, given.outputs):
+            return found
+        why = "float64 shows no difference at the given ones"
     else:
-        found = witnessed(pair.jaxprs, _compared(plan, pair, tick), whole.premises, pair.outputs)
-    return replace(whole, comparison=found, reduced=changed, premises=rests_on(found, whole.premises, given=False))
+        shapes = [i.shape for i in pair.arrays[: len(plan.arrays)]]
+        stated = explained(given.programs, pair.programs, plan.shapes, shapes)
+        if not stated:
+            return found
+        number, size = stated
+        why = f"the given ones are too large to walk over, and {number:g} may be made of {size}, which is given"
+    return replace(found, verdict=Verdict.UNKNOWN, reason=f"at smaller sizes {found.reason}; {why}", differs=None)
+
+
+def _elements(pair: Pair) -> int:
+    """Elements of the arguments and the results of both functions."""
+    results = [a.shape for t in pair.programs for a in t.out_avals]
+    return sum(prod(shape) for shape in (*(i.shape for i in pair.arrays), *results))
 
 
 def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
@@ -152,7 +193,7 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
     compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
         return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
-    elements = sum(prod(i.shape) for i in pair.arrays) + sum(prod(a.shape) for a in compared)
+    elements = _elements(pair)
     most, place = max(map(_largest, pair.programs), key=itemgetter(0))
     too_large = SMALL
     if elements > MOST_ELEMENTS:
@@ -164,7 +205,8 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
             pair.programs, pair.arrays, plan.points, pair.outputs, tick, plan.relations, too_large
         )  # fmt: skip
     except MemoryError:
-        return Comparison(Verdict.UNKNOWN, f"memory ran out: the largest array has {most:,} elements; {OFFER}", place)
+        why = f"memory ran out: the largest array has {most:,} elements; {OFFER}"
+        return Comparison(Verdict.UNKNOWN, why, place, again=True)
 
 
 def _largest(program: Program) -> tuple[int, str]:

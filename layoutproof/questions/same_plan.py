@@ -188,6 +188,8 @@ def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple
             found.append(traced(call, _structs(arrays), None, **chip)[0])
         except LayoutError as error:
             raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
+        except SystemExit as error:
+            raise LayoutError(f"{name}: tracing the function raised SystemExit: {error}") from None
     return found[0], found[1]
 
 

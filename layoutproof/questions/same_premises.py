@@ -9,7 +9,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
 from layoutproof.values.compare import Comparison
@@ -27,25 +27,31 @@ PLACES, ORDER = ("body_in_bounds", "blocks_in_bounds", "table_reads"), ("dma_ord
 copies are in flight when a place is touched."""
 
 
-def premises(plan: Plan, pair: Pair) -> tuple[Finding, ...]:
-    """What is found of the kernels of a function, of what the walk takes to hold."""
+Call = Kernel | Unmodelled
+
+
+def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
+    """The kernels of the function that is asked about; of its arrays, those that are given are constants."""
     from layoutproof.pallas.from_jax.user import calls_in
-    from layoutproof.pallas.judge import conditions_of
 
     call, shapes = pair.with_tables()
-    found = calls_in(call, shapes, {}, target=plan.target, assume=plan.assume)
+    return calls_in(call, shapes, {}, target=plan.target, assume=plan.assume)
+
+
+def premises(plan: Plan, found: Sequence[Call]) -> tuple[Finding, ...]:
+    """What is found of kernels, of what the walk takes to hold."""
+    from layoutproof.pallas.judge import conditions_of
+
     for text in () if found else (*plan.where, *plan.assume):
         raise LayoutError(f"{shorten(text, 80)!r} is about a kernel, and the function has none")
     held = conditions_of(found, plan.where) if found else ()
     return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said)))
 
 
-def for_all_sizes(plan: Plan, pair: Pair, grids: Sequence[Sequence[Term]]) -> tuple[Finding, ...] | str:
+def for_all_sizes(plan: Plan, found: Sequence[Call], grids: Sequence[Sequence[Term]]) -> tuple[Finding, ...] | str:
     """Likewise for all sizes that are names, or why not. grids: of each kernel, as relations read it."""
-    from layoutproof.pallas.from_jax.user import calls_in
     from layoutproof.pallas.judge import conditions_on
 
-    found = calls_in(pair.call, pair.structs(), {}, target=plan.target, assume=plan.assume)
     if len(found) != len(grids):
         return f"{len(found)} kernels are found where relations read {len(grids)}"
     bounds = [*plan.where, *(f"{name} <= {LARGEST}" for name in plan.sizes)]

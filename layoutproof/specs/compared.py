@@ -16,6 +16,7 @@ from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel_parts import parts_of
 from layoutproof.pallas.report import place
 from layoutproof.specs.spec_model import SAME, SUM_TYPES
 from layoutproof.specs.traced import entry_of
@@ -24,7 +25,8 @@ from layoutproof.specs.traced import entry_of
 def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
     """What comes of comparing the first of two traced functions with the second, or of asking about the only one.
 
-    kind: of `OF_VALUES`.  options: dtype of the sums, and points, gradient, outputs, inputs and where, as of `lp.same`.
+    kind: of `OF_VALUES`.  options: dtype of the sums, and args, points, gradient, outputs, inputs and where, as of
+    `lp.same`.
     Raises LayoutError for input that does not fit, Undecided for code that may not be imported, and for a function that
     is compared with itself.
     """
@@ -37,10 +39,13 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
     # every place is held against the rule before anything is imported
     rules = {name: permit(name) for name in dict.fromkeys([*(e["trace"] for e in entries), maker]) if name}
 
+    from layoutproof.pallas.from_jax.adapter import need_jax
     from layoutproof.pallas.from_jax.user import argument, check_stated, named_function
     from layoutproof.questions.same import same
 
-    given = [argument(value) if isinstance(value, str) else value for value in entries[0].get("args") or ()]
+    # one scope: a name is one size in all arguments
+    scope = need_jax().export.SymbolicScope()
+    given = [argument(value, scope) if isinstance(value, str) else value for value in _stated(entries[0], options)]
     for entry in entries:
         check_stated([*given, *(entry.get("kwargs") or {}).values()], entry["trace"])
     with contextlib.ExitStack() as stack:
@@ -51,7 +56,7 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
 
         found = same(
             *(function(entry["trace"], entry.get("kwargs")) for entry in entries),
-            *(() if maker else given),
+            *(() if maker and not options.get("args") else given),
             where=options.get("where") or (),
             assume=entries[0].get("assume") or (),
             inputs=function(maker) if maker else None,
@@ -63,6 +68,9 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
             relations=kind == SAME,
         )
     (finding,) = found.findings
+    if finding.file and finding.reason:
+        # a claim is told with its own place, and this is where the code is
+        finding = replace(finding, reason=f"{finding.reason} ({place(f'{finding.file}:{finding.line}')})")
     if kind == SAME:
         return finding
     finding = replace(finding, question=kind, subject=found.function)
@@ -105,6 +113,14 @@ def _unless(said: Sequence[str], verdict: Verdict, figures: Mapping[str, int]) -
         return {"figures": figures}
     by = "" if verdict is Verdict.UNKNOWN else "the code"
     return {"figures": figures, "verdict": verdict, "reason": "; ".join(said[:3]), "decided_by": by}
+
+
+def _stated(entry: Mapping[str, Any], options: Mapping[str, Any]) -> Sequence[Any]:
+    """The arguments that the claim states, or else those of the function's entry."""
+    own = options.get("args")
+    if own is None:
+        return entry.get("args") or ()
+    return parts_of(f"({own})") if isinstance(own, str) else own
 
 
 def _called(entry: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -393,7 +393,7 @@ def _values_check(node: Node, file: str, source: str, kind: str, named: Mapping[
     keys = (SAME, "as") if kind == SAME else (kind,)
     entries = [_function(node.value[key], file, named) for key in keys]
     entries[1:] = [with_args_of(entries[0], entry) for entry in entries[1:]]
-    if any(entry.get("args", []) != entries[0].get("args", []) for entry in entries):
+    if "args" not in plain and any(entry.get("args", []) != entries[0].get("args", []) for entry in entries):
         about = node.value["as"]
         problem = f"{plain[SAME]} and {plain['as']} are compared on the same arguments, and each states others"
         raise LayoutError(problem, file=file, line=about.line, column=about.column)

@@ -304,6 +304,12 @@ class SameCheck(ValuesCheck):
     as_: str = Field(
         alias="as", description="The reference: a name from `kernels`. Without args it takes those.", examples=["dot"]
     )
+    args: str | list[Any] | None = Field(
+        None,
+        description="The arguments of both, instead of those of the entries: one text, or a list. Sizes may be names, "
+        "of which relations prove all.",
+        examples=["f32[M,K], f32[K,N]"],
+    )
     points: int = Field(3, ge=1, le=100, description="At how many random points.", examples=[5])
     gradient: bool = Field(False, description="Whether the gradients are compared.", examples=[True])
     outputs: list[Annotated[int, Field(ge=0)]] | None = Field(

@@ -158,6 +158,11 @@ def _compared(sections: Mapping[str, Node]) -> dict[str, object]:
     return found
 
 
+def stated_args(layout: object) -> bool:
+    """Whether an entry of `kernels:` states arguments."""
+    return is_traced(layout) and bool(entry_of(layout).get("args"))
+
+
 def with_args_of(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     """The entry of a reference, with the arguments of the function that is held against it where it states none."""
     return {**{key: ours[key] for key in ("args",) if key in ours}, **theirs}

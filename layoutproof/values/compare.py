@@ -92,7 +92,8 @@ class Comparison:
     the element on one side alone, in words.  inside, ordered, defined: whether that was seen of all its places, copies
     and integers, as of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes
     without a witness.  operands: of a difference of relations, which products, in words.  differs: where, as
-    (output, element).  second: what JAX says of a witness, in words.
+    (output, element).  second: what JAX says of a witness, in words.  again: whether it may come
+    out otherwise when it is asked again, because memory ran out.
     """
 
     verdict: Verdict
@@ -114,6 +115,7 @@ class Comparison:
     operands: str = ""
     differs: tuple[int, tuple[int, ...]] | None = None
     second: str = ""
+    again: bool = False
 
 
 @dataclass
@@ -419,6 +421,16 @@ def _at_points(
             return found
     left = sum(int((t.doubtful & ~t.agrees).sum()) for t in tallies)
     return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
+
+
+def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
+    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+    rng = np.random.default_rng((17, 0))
+    chosen = [
+        _given(i, rng, i.span or (0, DRAWN - 1)) if i.value is None and kind_of(i.dtype) in "ib" else i for i in inputs
+    ]
+    shown = _on_floats(sides, chosen, Prepared(), outputs)
+    return bool(shown.outside or shown.first)
 
 
 @dataclass

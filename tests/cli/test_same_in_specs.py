@@ -50,6 +50,15 @@ def softmax(x, stable=True, dtype="float32"):
         o_ref[...] = e / total.astype("float32")
     return _rows(body, x)
 
+def product(x, y):
+    return x @ y
+
+def products(x, y, by=1):
+    return by * (x[:, :, None] * y).sum(1)
+
+def tails(x, y):
+    return x[:, 1:] @ y[1:]
+
 def arguments():
     return (jnp.ones((16, 32)),)
 """
@@ -64,6 +73,10 @@ kernels:
   softmax: {trace: "users_values.py:softmax", args: ["f32[16,32]"]}
   open: {trace: "users_values.py:softmax", args: ["f32[16,32]"], kwargs: {stable: false}}
   narrow: {trace: "users_values.py:softmax", args: ["f32[16,32]"], kwargs: {dtype: bfloat16}}
+  product: {trace: "users_values.py:product"}
+  products: {trace: "users_values.py:products", args: ["f32[4,8]", "f32[8,4]"]}
+  tails: {trace: "users_values.py:tails"}
+  thrice_products: {trace: "users_values.py:products", kwargs: {by: 3}}
 layouts: {scores: "f32[3,5]{1,0}"}
 checks:
 """
@@ -93,7 +106,7 @@ def one(check: str) -> Outcome:
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 512}}", "as expected", "refuted", ""),
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 511}}", "wrong", "refuted", "not 511"),
         ("{same: scaled, as: plain, expect: refuted}", "wrong", "sampled", "sampled, but refuted was expected"),
-        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data"),
+        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data (users_values.py:22)"),
         ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
         ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
         ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
@@ -106,6 +119,19 @@ def one(check: str) -> Outcome:
         ("{sums_at_least: narrow, dtype: bfloat16}", "as expected", "sampled", ""),
         ("{sums_at_least: softmax, dtype: float64}", "wrong", "refuted", "is kept in float32"),
         ("{sums_at_least: scaled, dtype: float32}", "unknown", "unknown", "no sum; there is nothing to prove"),
+        ('{same: product, as: products, args: "f32[M,K], f32[K,N]"}', "as expected", "proved", ""),
+        ('{same: product, as: products, args: ["f32[M,8]"], where: ["M > 8"]}', "error", "error", "missing 1 required"),
+        ('{same: product, as: products, args: ["f32[M,8]", "f32[8,N]"], where: ["M > 8"]}',
+         "as expected", "proved", ""),
+        ('{same: product, as: products, args: "f32[4,8], f32[8,5]"}', "as expected", "proved", ""),
+        ('{same: product, as: thrice_products, args: "f32[M,K], f32[K,N]"}', "wrong", "refuted", "1 of 1 elements"),
+        ('{same: plain, as: thrice, args: "f32[M,32]"}', "unknown", "unknown", "relations, which alone speak of all"),
+        ('{same: product, as: products, args: "f32[M,K], f32[J,N]"}', "error", "error", "product: "),
+        ('{same: product, as: tails, args: "f32[M,K], f32[K,N]"}', "unknown", "unknown", "of a size that is a name"),
+        ('{same: product, as: products, args: "f32[M"}', "error", "error", "f32[M"),
+        ('{same: product, as: products, args: "f32[M,8], f32[8,M]", gradient: true}', "error", "error", "are names"),
+        ('{same: bare, as: plain, args: "f32[8,32]", inputs: "users_values.py:arguments"}',
+         "error", "error", "not both"),
         ("{same: scaled, as: plain, outputs: [1]}", "error", "error", "outputs are positions from 0 to 0"),
     ],
 )  # fmt: skip
@@ -119,8 +145,8 @@ def test_claims_about_values(check: str, status: str, found: str, because: str, 
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ("{same: scaled, as: nobody}", "a.yaml:14:24: unknown function 'nobody'; named are scaled, bare"),
-        ("{same: scores, as: plain}", "a.yaml:14:12: unknown function 'scores'"),
+        ("{same: scaled, as: nobody}", "a.yaml:18:24: unknown function 'nobody'; named are scaled, bare"),
+        ("{same: scores, as: plain}", "a.yaml:18:12: unknown function 'scores'"),
         ("{same: 'scaled[0]', as: plain}", "unknown function 'scaled[0]'; did you mean 'scaled'?"),
         ("{stable: nobody}", "unknown function 'nobody'"),
         ("{sums_at_least: softmax}", "'dtype' is missing"),
@@ -247,6 +273,45 @@ checks:
         (home / "users_values.py").write_text(now)
         found, out = ran("gate", "--against", "HEAD", "a.yaml", "--no-cache")
         assert (found, said in out) == (exit_code, True), (said, out)
+
+
+BY_CLAIM = """source: here
+kernels:
+  product: {trace: "users_values.py:product"}
+  products: {trace: "users_values.py:products"}
+checks:
+"""
+
+
+def test_the_gate_warns_of_what_is_no_longer_proved(home: Path, ran: Ran) -> None:
+    """Sampled is a weaker word, and all that the file asks for; a policy may deny it. Unknown and refuted are lost."""
+    spec = f"{BY_CLAIM}  - {{same: product, as: products, args: 'f32[4,8], f32[8,4]'}}\n"
+    (home / "a.yaml").write_text(spec)
+    assert ran("gate", "--lock", "a.yaml")[0] == 0
+    git("init", "-q", ".")
+    git("add", "-A")
+    git("commit", "-qm", "a")
+    sampled = CODE.replace("return x @ y", "return (jnp.exp(x) * x / jnp.exp(x)) @ y")
+    denied = spec + "gate: {weakened: deny}\n"
+    cases = [
+        (spec, CODE, 0, "no change"),
+        (spec, CODE.replace("return x @ y", "return 2 * x @ y / 2"), 0, "no change"),
+        (spec, sampled, 0, "was proved, now it is sampled"),
+        (denied, CODE, 0, ""),
+        (spec, CODE.replace("return x @ y", "return jnp.sort(x) @ y"), 3, "was proved, now it is unknown"),
+        (spec, CODE.replace("return x @ y", "return 2 * x @ y"), 1, "was proved, now it is refuted"),
+    ]
+    for text, now, exit_code, said in cases:
+        (home / "a.yaml").write_text(text)
+        (home / "users_values.py").write_text(now)
+        found, out = ran("gate", "--against", "HEAD", "a.yaml", "--no-cache")
+        assert (found, said in out) == (exit_code, True), (said, out)
+    (home / "users_values.py").write_text(CODE)
+    (home / "a.yaml").write_text(denied)
+    git("commit", "-qam", "denies it")
+    (home / "users_values.py").write_text(sampled)
+    found, out = ran("gate", "--against", "HEAD", "a.yaml", "--no-cache")
+    assert (found, "weakened" in out) == (1, True), out
 
 
 def test_the_gate_denies_losing_it(home: Path, ran: Ran) -> None:

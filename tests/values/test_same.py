@@ -479,8 +479,19 @@ def test_ctrl_c_in_a_long_product_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_a_function_is_not_its_own_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["same", "a.py:f", "--reference", "a.py:f", "--args", "f32[8]"]) == 2
-    assert "compared with itself" in capsys.readouterr().err
+    for other in ("a.py:f", "./a.py:f"):
+        assert run(["same", "a.py:f", "--reference", other, "--args", "f32[8]"]) == 2
+        assert "compared with itself" in capsys.readouterr().err
+
+
+def test_who_ends_the_process_is_named() -> None:
+    """It is no answer, and ends nothing of ours."""
+
+    def leaves(x: Any) -> Any:
+        raise SystemExit(3)
+
+    with pytest.raises(lp.LayoutError, match="leaves: tracing the function raised SystemExit: 3"):
+        lp.same(jnp.sin, leaves, "f32[8]")
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(False, "sampled"), (True, "refuted")])

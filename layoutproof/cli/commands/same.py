@@ -5,12 +5,13 @@ In the list: kernels and programs: Compare the values of a function with those o
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
 import click
 
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say
 from layoutproof.kernel.kernel_parts import parts_of
 
 
@@ -28,6 +29,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option("--reduced", is_flag=True, help="Compare at the smallest sizes that keep every kind of program.")
 @click.option("--target", shell_complete=complete_target, metavar="NAME", help="The TPU to trace for, e.g. v5e.")
 @click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
+@no_cache_flag
 @json_flag
 def command(
     place: str,
@@ -63,7 +65,7 @@ def command(
     given = args if together is None else (*parts_of(f"({together})"), *args)
     if inputs is not None and given:
         raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
-    if place == reference:
+    if _spelled(place) == _spelled(reference):
         raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
     progress = _Progress().said if sys.stderr.isatty() else lambda what: None
     answer = beside(
@@ -77,6 +79,12 @@ def command(
         return print_json({**answer.as_dict(), "exit_code": code})
     say(str(answer))
     return code
+
+
+def _spelled(place: str) -> str:
+    """A place, with the path of its file spelled in one way."""
+    where, _, name = place.rpartition(":")
+    return f"{os.path.realpath(where) if where.endswith('.py') else where}:{name}"
 
 
 class _Progress:

@@ -11,7 +11,7 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access
 from layoutproof.bodies.values import Value
 from layoutproof.core.budget import budget
-from layoutproof.core.errors import Undecided, failure
+from layoutproof.core.errors import Undecided, failure, shorten
 from layoutproof.core.products import Factor, Monomial, Named, Sum
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
@@ -21,6 +21,8 @@ from layoutproof.values.relations.calls import CALLS, LARGEST
 from layoutproof.values.relations.counts import Counts, Operand, differences
 from layoutproof.values.relations.reading import Reading, shape_terms
 
+_OPEN = "InconclusiveDimensionOperation"
+"""What JAX raises where names of sizes leave open what Python code, or a shape, asks of them."""
 STEPS = 2_000_000
 """The budget for reading and deciding one pair."""
 
@@ -88,6 +90,9 @@ def related(
     except (UnsupportedOp, Undecided) as problem:
         return Related(None, str(problem))
     except Exception as error:
+        if type(error).__name__ == _OPEN:
+            said = str(error).strip().partition("\n")[0].partition(" This error")[0]
+            return Related(None, f"the code asks of a size that is a name what is not so for all: {shorten(said, 160)}")
         # a form of an operation that nobody has read: it is not decided, with our own words for it
         return Related(None, failure(error))
 
