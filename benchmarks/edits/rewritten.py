@@ -68,7 +68,8 @@ def _laws(node: ast.expr) -> Iterator[ast.expr]:
                 yield _parsed(text, A=argument)
             if name == "exp" and isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Sub):
                 yield _parsed("jnp.exp(A * 0.5 - B) * jnp.exp(A * 0.5)", A=argument.left, B=argument.right)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="jnp"), attr="dot"), args=[left, right]):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="jnp"), attr="dot"), args=[left, right], keywords=[]):
+            # with keywords it may be kept in another type, which the others would have to be told
             for text in _DOTS:
                 yield _parsed(text, A=left, B=right)
         case ast.Call(func=ast.Name(id="dot"), args=[left, right]):

@@ -112,7 +112,8 @@ def main() -> int:
     for k, call in enumerate(CALLS):
         name = f"{call.repository} {call.name}"
         if given.only in name and name not in rows and not given.page:
-            rows[name] = {"name": name, **apart(k, checkouts)}
+            said = apart(k, checkouts)
+            rows[name] = {"name": name, **said, "reason": said["reason"].replace(f"{checkouts}/", "")}
             print(name, rows[name]["verdict"], rows[name]["reason"], file=sys.stderr, flush=True)
             if given.keep:
                 with given.keep.open("a") as file:

@@ -42,6 +42,13 @@ def test_rewrites_and_families_are_drawn_by_their_seed() -> None:
     assert {w.name.split(":")[0] for w in words} == {"attention", "matmul", "recurrence", "rows", "sums"}
 
 
+def test_a_rewrite_keeps_the_type_of_a_product() -> None:
+    """Products of 8 bits that are summed in 8 bits are others."""
+    text = inspect.getsource(subjects()["quantised"].own)
+    assert "preferred_element_type" in text
+    assert all("preferred_element_type" in rewrite(text, random.Random(seed)).text for seed in range(40))
+
+
 @pytest.mark.parametrize(
     ("seed", "rewrites", "differs", "answer"),
     [("1.3", False, True, "refuted"), ("1.25", False, False, "sampled"), ("3.114", True, False, "sampled"),
