@@ -29,6 +29,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 SLOW = (
+    "tests/answers/test_no_path.py", "tests/bodies/test_compiled_bodies.py",
     "tests/pallas", "tests/oracles", "tests/hardware", "tests/test_notebooks.py", "tests/core/test_read_consistency.py",
     "tests/cli/test_action.py", "tests/cli/test_bad_inputs.py", "tests/cli/test_files.py",
     "tests/crosschecks/test_tpu", "tests/crosschecks/test_xla",

@@ -18,6 +18,7 @@ from layoutproof.messages import (
     resharding,
     shapes,
     shardings,
+    tracing,
 )
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import lines_of
@@ -34,6 +35,7 @@ READERS = (
     allocator,
     resharding,
     shardings,
+    tracing,
     calls,
     donation,
     references,
@@ -70,7 +72,7 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     if not found:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""
         raise LayoutError(
-            "nothing in the text is known: no out-of-memory report, resharding warning, error of shardings, "
+            "nothing in the text is known: no out-of-memory report, resharding warning, error of shardings, shapes, "
             "donation, calls "
             f"or kernels, line of HLO or MLIR, or shape{absent}",
             text=text[:200],

@@ -130,6 +130,36 @@ says("replicated", lambda: mapped(lambda x: x.sum(), P()), lambda: mapped(lambda
 made_of = lambda f: jax.make_array_from_callback((8,), over("data"), f).block_until_ready()
 says("shard", lambda: made_of(lambda index: np.ones(3)), lambda: made_of(lambda index: np.ones(8)[index]))
 
+ones, lax = jnp.ones, jax.lax
+says("contracted", lambda: ones((8, 128)) @ ones((256, 16)), lambda: ones((8, 128)) @ ones((16, 128)).T)
+pairs = (((2,), (1,)), ((0,), (0,)))
+says("batched", lambda: lax.dot_general(ones((2, 8, 4)), ones((3, 4, 8)), pairs),
+     lambda: lax.dot_general(ones((2, 8, 4)), ones((2, 4, 8)), pairs))
+says("letters", lambda: jnp.einsum("ij,jk", ones((3, 4)), ones((5, 6))))
+says("added", lambda: ones((6, 3)) + ones((6, 4)), lambda: ones((6, 1)) + ones((6, 4)))
+says("spread", lambda: jnp.broadcast_to(ones(3), (4,)), lambda: jnp.broadcast_to(ones(3)[:, None], (3, 4)))
+says("reshaped", lambda: ones((6, 16)).reshape(5, 32), lambda: ones((6, 16)).reshape(3, 32))
+says("reshaped open", lambda: ones((6, 16)).reshape(5, -1))
+says("put together", lambda: jnp.concatenate([ones((3, 4)), ones((3, 5))]),
+     lambda: jnp.concatenate([ones((3, 4)), ones((3, 5))], axis=1))
+says("stacked", lambda: jnp.stack([ones((3, 4)), ones((3, 5))]))
+double = lambda c, x: (jnp.concatenate([c, c]), x)
+says("carried", lambda: lax.scan(double, ones(3), ones(5)))
+says("carried type", lambda: lax.scan(lambda c, x: (c + x, x), jnp.int32(0), ones(5)),
+     lambda: lax.scan(lambda c, x: ((c + x).astype(jnp.int32), x), jnp.int32(0), ones(5)))
+says("while", lambda: lax.while_loop(lambda c: c[0] > 2, lambda c: c[:2], ones(3)))
+says("branches", lambda: lax.cond(True, lambda x: x, lambda x: x[:2], ones(3)))
+says("scanned", lambda: lax.scan(lambda c, x: (c, x), 0, (ones(3), ones(4))))
+says("mapped sizes", lambda: jax.vmap(lambda x, y: x)(ones(3), ones(4)),
+     lambda: jax.vmap(lambda x, y: x, in_axes=(0, None))(ones(3), ones(4)))
+filled = lambda n: ones(n)
+says("size that runs", lambda: jax.jit(filled)(3), lambda: jax.jit(filled, static_argnames="n")(3))
+says("masked", lambda: jax.jit(lambda x: x[x > 0])(ones(3)), lambda: jax.jit(
+    lambda x: (jnp.where(x > 0, x, 0), x[jnp.nonzero(x > 0, size=3, fill_value=0)]))(ones(3)))
+says("update", lambda: lax.dynamic_update_slice(ones(3), ones(4), (0,)))
+says("slice", lambda: lax.dynamic_slice(ones(3), (0,), (5,)), lambda: lax.dynamic_slice(ones(3), (0,), (3,)))
+says("squeezed", lambda: jnp.squeeze(ones((2, 3, 1)), 0), lambda: jnp.squeeze(ones((2, 3, 1)), 2))
+
 array = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 def lowered(body, sharding=None, **options):
     call = pl.pallas_call(body, out_shape=array, **options)
@@ -235,6 +265,26 @@ EXPECTED = {
         "sharding",
         "each device holds a shard of shape (2,) of float32[8], and was given an array of shape (3,)",
     ),
+    "contracted": ("shapes", "that are summed over: (128,) of the left operand, (256,) of the right one"),
+    "batched": ("shapes", "that are batch dimensions: (2,) of the left operand, (3,) of the right one"),
+    "letters": ("shapes", "the letter j of einsum stands for dimensions of two sizes, 5 and 4"),
+    "added": ("shapes", "counted from the last dimension; here they are 3 and 4 in dimension -1"),
+    "spread": ("shapes", "(3,) cannot be spread over (4,)"),
+    "reshaped": ("shapes", "(6, 16) has 96 elements, and (5, 32) takes 160"),
+    "reshaped open": ("shapes", "(5, -1) takes a multiple of 5, which 96 is not"),
+    "put together": ("shapes", "along dimension 0, and differ in another one (dimension 1: 4, 5)"),
+    "stacked": ("shapes", "these are (3, 4) and (3, 5)"),
+    "carried": ("shapes", "what a loop carries (c) has one type for all turns"),
+    "carried type": ("shapes", "int32[] and float32[]"),
+    "while": ("shapes", "float32[3] and float32[2]"),
+    "branches": ("shapes", "true_fun and false_fun give two: float32[3] and float32[2]"),
+    "scanned": ("shapes", "these are 3 and 4 long"),
+    "mapped sizes": ("shapes", "these are 3 and 4: axis 0 of x is 3 and axis 0 of y is 4"),
+    "size that runs": ("shapes", "a shape is made of argument n of a traced function"),
+    "masked": ("shapes", "x[mask] has as many elements as the mask has True"),
+    "update": ("shapes", "4 of 3 in dimension 0"),
+    "slice": ("shapes", "5 of 3 in dimension 0"),
+    "squeezed": ("shapes", "dimension 0 is 2"),
     "primitive": ("Mosaic", "Pallas has no lowering of sort for TPU kernels"),
     "scalars": ("Mosaic", "SMEM holds single numbers"),
     "swap rows": ("Pallas", "a value of shape (4, 128) where (8, 128) is, the whole reference"),
@@ -294,6 +344,10 @@ FIXES = {
     "swap column": "jnp.broadcast_to(value, (8, 128))",
     "swap reshaped": "value.reshape((8, 128))",
     "too few in_shardings": "2 entries, None where JAX is to choose",
+    "reshaped": "(3, 32) takes as many (dimension 0: 3 for 5)",
+    "put together": "axis=1, where they are to follow one another along that",
+    "carried type": "the result.astype(jnp.int32), or float32 from the beginning; x.dtype says it",
+    "size that runs": "static_argnames='n'",
     "devices turned": "make both shardings of one Mesh: another order of its devices is another mesh",
 }
 
@@ -326,6 +380,20 @@ def test_only_what_is_deleted_is_called_that(said: dict[str, str]) -> None:
         ("swap rows", "Value shape: (4, 128)", "Value shape: (8, 128)"),
         ("swap rows", "Expected shape: (8, 128)", "Expected shape: (16, 128)"),
         ("swap type", "Value dtype: bfloat16", "Value dtype: float32"),
+        ("contracted", "(256,)", "(128,)"),
+        ("letters", "terms (5)", "terms (4)"),
+        ("added", "(6, 4)", "(6, 1)"),
+        ("spread", "float32[4]", "float32[2,3]"),
+        ("reshaped", "(5, 32)", "(3, 32)"),
+        ("reshaped", "(size 96)", "(size 95)"),
+        ("put together", "(3, 5)", "(9, 4)"),
+        ("stacked", "(3, 5)", "(3, 4)"),
+        ("carried", "float32[6]", "float32[3]"),
+        ("branches", "float32[2]", "float32[3]"),
+        ("scanned", "3, 4", "3, 3"),
+        ("mapped sizes", "size 4", "size 3"),
+        ("update", "(4,)", "(2,)"),
+        ("squeezed", "dimensions=(0,)", "dimensions=(2,)"),
     ],
 )
 def test_a_text_that_contradicts_itself_has_no_cause(name: str, old: str, new: str, said: dict[str, str]) -> None:
