@@ -22,6 +22,7 @@ from layoutproof.pallas.findings import Judged, judged
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.questions.reduced import equations_in, smallest
 from layoutproof.values.compare import RELATIONS, SMALL, Comparison, Input, TooLarge, compare
+from layoutproof.values.prefixes import Begin
 from layoutproof.values.refusals import OFFER
 from layoutproof.values.relations.calls import LARGEST
 
@@ -83,7 +84,8 @@ class Same(Answer):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One."""
-        place = self.comparison.place
+        begins = self.comparison.begins
+        place = self.comparison.place or ("" if begins is None else begins.place or begins.stored)
         if self.comparison.verdict is not self.verdict:
             first = min(self.premises, key=lambda f: f.verdict)
             place = f"{first.file}:{first.line}" if first.file else ""
@@ -162,6 +164,8 @@ class Same(Answer):
                 lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
             if found.operands and found.operands != self.reason:
                 lines.append(f"  operands      {found.operands}")
+            if found.begins is not None:
+                lines.append(f"  begins at     {_told(found.begins)}")
             if found.hint:
                 lines.append(f"  hint          {found.hint}")
         lines += [f"  drawn         {said}" for said in found.drawn]
@@ -228,6 +232,10 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "begins": None if self.comparison.begins is None else {
+                "place": self.comparison.begins.place, "until": self.comparison.begins.until,
+                "program": list(self.comparison.begins.program), "stored": self.comparison.begins.stored,
+            },
             "hint": self.comparison.hint, "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
                 {"place": e.place, "at_most_zero": e.bounded, "beside_a_literal": e.beside}
@@ -249,6 +257,16 @@ class Same(Answer):
             ],
         }  # fmt: skip
         return document(self.exit_code, body)
+
+
+def _told(begins: Begin) -> str:
+    """Where a difference begins, in words."""
+    if not begins.place:
+        stored = f"; the element is stored at {shown_place(begins.stored)}" if begins.stored else ""
+        return f"a place that is not known{stored}"
+    last = f" to {begins.until.rpartition(':')[2]}, at one of these stores" if begins.until else ""
+    program = f" of program {begins.program}" if begins.program else ""
+    return f"{shown_place(begins.place)}{last}{program}"
 
 
 def _plain(point: Any) -> Any:
@@ -354,9 +372,18 @@ def same(
             traced = [_traced(c, shapes, chip, n) for c, n in zip(calls, names, strict=True)]
             _alike(traced, names, outputs)
             if not gradient:
-                return _Pair(arrays, shapes, calls[0], traced)
+                return _Pair(arrays, shapes, calls[0], traced, lambda at: retraced(calls[1], arrays, at))
             more, shapes, of = _gradients(jax, arrays, shapes, calls, traced[1])
-            return _Pair(more, shapes, of[0], [_traced(c, shapes, chip, n) for c, n in zip(of, names, strict=True)])
+            both = [_traced(c, shapes, chip, n) for c, n in zip(of, names, strict=True)]
+            return _Pair(more, shapes, of[0], both, lambda at: retraced(of[1], more, at))
+
+        def retraced(reference: Callable[..., Any], arrays: list[Input], shapes: list[tuple[int, ...]]) -> Any:
+            """The reference at other shapes, None where it cannot be traced there."""
+            structs = [jax.ShapeDtypeStruct(shape, i.dtype) for i, shape in zip(arrays, shapes, strict=True)]
+            try:
+                return _traced(reference, structs, chip, names[1])
+            except LayoutError:
+                return None
 
         def resized(shapes: list[tuple[int, ...]]) -> list[Input]:
             return [replace(i, shape=shape) for i, shape in zip(arrays, shapes, strict=True)]
@@ -406,12 +433,16 @@ def same(
 
 @dataclass(frozen=True)
 class _Pair:
-    """What is compared. call: the function that is asked about.  traced: its jaxpr, and the reference's."""
+    """What is compared. call: the function that is asked about.  traced: its jaxpr, and the reference's.
+
+    retrace: the reference's at other shapes.
+    """
 
     arrays: list[Input]
     shapes: list[Any]
     call: Callable[..., Any]
     traced: list[Any]
+    retrace: Callable[[list[tuple[int, ...]]], Any]
 
 
 def _compared(
@@ -432,7 +463,7 @@ def _compared(
         too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
     sides = pair.traced[0], pair.traced[1]
     try:
-        return compare(sides, pair.arrays, JaxReader(), points, outputs, tick, relations, too_large)
+        return compare(sides, pair.arrays, JaxReader(), points, outputs, tick, relations, too_large, pair.retrace)
     except MemoryError:
         return Comparison(Verdict.UNKNOWN, f"memory ran out: the largest array has {most:,} elements; {OFFER}", place)
 

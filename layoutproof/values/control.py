@@ -29,6 +29,8 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     which, *rest = operands
     branches = equation.params["branches"]
     chosen = min(max(decided(on, which, "a branch"), 0), len(branches) - 1)
+    if on.watch is not None:
+        chosen = on.watch.branch(equation, chosen, rest)
     return list(on.run(branches[chosen], rest))
 
 

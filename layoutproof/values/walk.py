@@ -15,7 +15,7 @@ import numpy as np
 from layoutproof.core.errors import failure
 from layoutproof.values import contractions, control, elementwise, kernels, movement, references
 from layoutproof.values.known import Known, data_of, known_of
-from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
 
 MOST_EQUATIONS = 20_000_000
 """Equations that one walk computes."""
@@ -97,11 +97,11 @@ class Walk:
     inside: whether so far every block had an element in its array, no masked access left its memory, and no place
     rested on how data compare. An access without a mask that leaves its memory ends the walk.  flying: the copies that
     are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
-    bytes of whole copies.
+    bytes of whole copies.  watch: is told of programs, loads and stores, and may turn them, as of `prefixes.Watch`.
     """
 
-    def __init__(self, numbers: Any, reader: Any, audit: Any = None) -> None:
-        self.numbers = numbers
+    def __init__(self, numbers: Any, reader: Any, audit: Any = None, watch: Any = None) -> None:
+        self.numbers, self.watch = numbers, watch
         self.reader = reader if isinstance(reader, Prepared) else Prepared(reader)
         self.audit = audit
         self.programs: kernels.Programs | None = None
@@ -110,11 +110,11 @@ class Walk:
         self.inside = True
         self.flying: list[references.Copy] = []
         self.ordered = True
-        self._around: list[Any] = []
+        self.around: list[Any] = []
 
     def place(self) -> str:
         """`file:line` of the equation that is computed, or of the one that it is in."""
-        for equation in (self.equation, *reversed(self._around)):
+        for equation in (self.equation, *reversed(self.around)):
             if equation is not None and (found := self.reader.place_of(equation)):
                 return str(found)
         return ""
@@ -138,7 +138,7 @@ class Walk:
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
         around, self.equation = self.equation, self.equation
-        self._around.append(around)
+        self.around.append(around)
         for equation, atoms in steps:
             self.equation = equation
             operands = [values[variable] if literal is None else literal for variable, literal in atoms]
@@ -147,7 +147,7 @@ class Walk:
         if self.audit is not None:
             self.audit.body(self, inner)
         self.equation = around
-        self._around.pop()
+        self.around.pop()
         return [known_of(a.val) if hasattr(a, "val") else values[a] for a in inner.outvars]
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
@@ -164,7 +164,7 @@ class Walk:
         except (NotModelled, OutOfBounds) as refusal:
             refusal.place = refusal.place or self.place()
             raise
-        except (Levels, Collision, MemoryError, RecursionError):
+        except (Levels, Collision, Ended, MemoryError, RecursionError):
             raise
         except Exception as error:
             # a form of an operation that nobody has read: it is unknown, with our own words for it
