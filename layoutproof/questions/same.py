@@ -105,10 +105,13 @@ class Same(Answer):
         elif self.comparison.differs is not None and self.verdict is Verdict.REFUTED:
             output, element = self.comparison.differs
             point = {"output": (output,), "element": element}
+        hints = [self.comparison.hint]
+        if begins is not None and self.comparison.verdict is self.verdict:
+            hints.insert(0, f"it begins at {_told(begins)}")
         finding = Finding(
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
-            decided_by=self.decided_by, scope=self.scope,
+            decided_by=self.decided_by, scope=self.scope, hint="; ".join(filter(None, hints)),
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)

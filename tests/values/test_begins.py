@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import layoutproof as lp
+from layoutproof.cli.documents import adapter
 
 pytest.importorskip("jax")
 cases = pytest.importorskip("tests.values.begin_cases")
@@ -40,5 +41,9 @@ def test_the_store_at_which_a_difference_begins(name: str) -> None:
     assert mark_of(begins.place) == mark, str(found)
     assert mark_of(begins.stored) == "store"
     assert found.findings[0].line == int((begins.place or begins.stored).rpartition(":")[2])
+    assert not begins.place or f"it begins at {Path(cases.__file__).name}" in found.findings[0].hint.replace(
+        "tests/values/", ""
+    )
+    adapter("same").validate_python(found.as_dict())
     said = found.as_dict()["begins"]
     assert (said["place"], said["program"]) == (begins.place, list(begins.program))
