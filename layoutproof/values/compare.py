@@ -35,7 +35,8 @@ RELATIONS = "relations"
 CONFIRMED = 2**16
 """Elements of arguments and results up to which what relations prove is walked over, too."""
 WITNESSED = 2**22
-"""Likewise of what they refute: a walk shows the element on float64."""
+"""Likewise of what they refute: a walk shows the element on float64. And of what is looked through for where a
+difference begins."""
 MOST_POINTS = 4
 """Times more points than asked are tried where roots of what is no square leave elements without an answer."""
 SCALES = (1.0, 1e-3, 30.0)
@@ -489,7 +490,9 @@ def _begins(
     sides: Sides, inputs: Sequence[Input], reader: Any, outputs: Sequence[int] | None, witness: Witness,
     retrace: Retrace,
 ) -> Begin | None:  # fmt: skip
-    """Where a difference begins, on the draw that shows it."""
+    """Where a difference begins, on the draw that shows it; nothing of large arrays, which several more walks need."""
+    if sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals) > WITNESSED:
+        return None
     output = witness.output if outputs is None else list(outputs).index(witness.output)
     for scale in dict.fromkeys((1.0, witness.scale)):
         numbers = Floats(witness.seed, scale, witness.sign)
