@@ -785,6 +785,15 @@ class _Sum(_Part):
     unit_roundoff: float
 
 
+class _Begins(_Part):
+    """Where a difference begins."""
+
+    place: str = Field(description="the first store after which the state is no prefix of the reference, or empty")
+    until: str = Field(description="where it is one of several stores, the last of them")
+    program: list[int] = Field(description="the ids of the program that stores it")
+    stored: str = Field(description="where the element that differs is stored")
+
+
 class _Reduced(_Part):
     """One argument that was compared at a smaller size."""
 
@@ -811,6 +820,7 @@ class Same(Document):
     reduced: list[_Reduced] = Field(description="with --reduced: what was compared at smaller sizes")
     hint: str = Field(description="of a difference: a part of an input that reaches the element on one side alone")
     second_witness: str = Field(description="of a difference: what JAX computes of it, kernels in its interpreter")
+    begins: _Begins | None = Field(description="of a difference that float64 shows: where it begins in the kernel")
     exponents: list[_Exponent] = Field(description="of the function, where no difference was found")
     sums: list[_Sum] = Field(description="of the function, where no difference was found")
     decided_by: str = Field(description="points, relations, or float64, which shows a difference; empty of unknown")

@@ -202,7 +202,8 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
         too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
     try:
         return compare(
-            pair.programs, pair.arrays, plan.points, pair.outputs, tick, plan.relations, too_large
+            pair.programs, pair.arrays, plan.points, pair.outputs, tick, plan.relations, too_large,
+            pair.retrace,
         )  # fmt: skip
     except MemoryError:
         why = f"memory ran out: the largest array has {most:,} elements; {OFFER}"

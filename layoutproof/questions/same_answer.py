@@ -11,6 +11,7 @@ from layoutproof.core.finding import Answer, Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.values.compare import Comparison
+from layoutproof.values.prefixes import Begin
 from layoutproof.values.relations.calls import LARGEST
 
 QUESTION = "same"
@@ -61,7 +62,8 @@ class Same(Answer):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One."""
-        place = self.comparison.place
+        begins = self.comparison.begins
+        place = self.comparison.place or ("" if begins is None else begins.place or begins.stored)
         if self.comparison.verdict is not self.verdict:
             first = min(self.premises, key=lambda f: f.verdict)
             place = f"{first.file}:{first.line}" if first.file else ""
@@ -81,10 +83,13 @@ class Same(Answer):
         elif self.comparison.differs is not None and self.verdict is Verdict.REFUTED:
             output, element = self.comparison.differs
             point = {"output": (output,), "element": element}
+        hints = [self.comparison.hint]
+        if begins is not None and self.comparison.verdict is self.verdict:
+            hints.insert(0, f"it begins at {_told(begins)}")
         finding = Finding(
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
-            decided_by=self.decided_by, scope=self.scope,
+            decided_by=self.decided_by, scope=self.scope, hint="; ".join(filter(None, hints)),
             assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
         )  # fmt: skip
         return (finding,)
@@ -142,6 +147,8 @@ class Same(Answer):
                 lines.append(f"  second        JAX's interpreter: {found.second}")
             if found.operands and found.operands != self.reason:
                 lines.append(f"  operands      {found.operands}")
+            if found.begins is not None:
+                lines.append(f"  begins at     {_told(found.begins)}")
             if found.hint:
                 lines.append(f"  hint          {found.hint}")
         lines += [f"  drawn         {said}" for said in found.drawn]
@@ -208,6 +215,10 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
+            "begins": None if self.comparison.begins is None else {
+                "place": self.comparison.begins.place, "until": self.comparison.begins.until,
+                "program": list(self.comparison.begins.program), "stored": self.comparison.begins.stored,
+            },
             "hint": self.comparison.hint, "second_witness": self.comparison.second,
             "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
@@ -230,6 +241,16 @@ class Same(Answer):
             ],
         }  # fmt: skip
         return document(self.exit_code, body)
+
+
+def _told(begins: Begin) -> str:
+    """Where a difference begins, in words."""
+    if not begins.place:
+        stored = f"; the element is stored at {shown_place(begins.stored)}" if begins.stored else ""
+        return f"a place that is not known{stored}"
+    last = f" to {begins.until.rpartition(':')[2]}, at one of these stores" if begins.until else ""
+    program = f" of program {begins.program}" if begins.program else ""
+    return f"{shown_place(begins.place)}{last}{program}"
 
 
 def _plain(point: Any) -> Any:

@@ -18,9 +18,10 @@ from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Pair, Plan
 from layoutproof.questions.same_premises import Call
 from layoutproof.values.compare import Comparison, Witness
+from layoutproof.values.prefixes import Begin
 from layoutproof.values.stability import Exponent, Sum
 
-_HELD = {each.__name__: each for each in (Same, Comparison, Witness, Exponent, Sum, Finding)}
+_HELD = {each.__name__: each for each in (Same, Comparison, Witness, Begin, Exponent, Sum, Finding)}
 
 
 def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callable[[], Same]) -> Same:

@@ -71,7 +71,8 @@ class Plan:
 class Pair:
     """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
 
-    programs: these, as they are read.  outputs: positions of those that are compared, None for all.
+    programs: these, as they are read.  outputs: positions of those that are compared, None for all.  retrace: the
+    reference at other shapes of the arrays, None where it cannot be traced there.
     """
 
     arrays: tuple[Input, ...]
@@ -79,6 +80,7 @@ class Pair:
     jaxprs: tuple[Any, Any]
     programs: tuple[Program, Program]
     outputs: tuple[int, ...] | None
+    retrace: Callable[[list[tuple[int, ...]]], Program | None]
 
     def structs(self) -> list[Any]:
         """The arrays as shapes."""
@@ -161,15 +163,25 @@ def traced(plan: Plan) -> Pair:
     jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
     _alike(jaxprs, plan.names, plan.outputs)
     if not plan.gradient:
-        return _pair(plan.arrays, plan.calls[0], jaxprs, plan.outputs)
+        return _pair(plan, plan.arrays, plan.calls, jaxprs, plan.outputs)
     arrays, calls = _gradients(plan, jaxprs[1])
-    return _pair(arrays, calls[0], _jaxprs(plan, calls, arrays), None)
+    return _pair(plan, arrays, calls, _jaxprs(plan, calls, arrays), None)
 
 
-def _pair(arrays: tuple[Input, ...], call: Call, jaxprs: tuple[Any, Any], outputs: tuple[int, ...] | None) -> Pair:
+def _pair(
+    plan: Plan, arrays: tuple[Input, ...], calls: Sequence[Call], jaxprs: tuple[Any, Any],
+    outputs: tuple[int, ...] | None,
+) -> Pair:  # fmt: skip
     from layoutproof.pallas.from_jax.programs import program_of
 
-    return Pair(arrays, call, jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs)
+    def retrace(shapes: list[tuple[int, ...]]) -> Program | None:
+        resized = [replace(i, shape=shape) for i, shape in zip(arrays, shapes, strict=True)]
+        try:
+            return program_of(_jaxpr(plan, calls[1], plan.names[1], resized))
+        except LayoutError:
+            return None
+
+    return Pair(arrays, calls[0], jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs, retrace)
 
 
 def _structs(arrays: Sequence[Input]) -> list[Any]:
@@ -179,18 +191,20 @@ def _structs(arrays: Sequence[Input]) -> list[Any]:
 
 
 def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
+    ours, theirs = (_jaxpr(plan, call, name, arrays) for call, name in zip(calls, plan.names, strict=True))
+    return ours, theirs
+
+
+def _jaxpr(plan: Plan, call: Call, name: str, arrays: Sequence[Input]) -> Any:
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
-    found, chip = [], device(plan.target or "")
-    for call, name in zip(calls, plan.names, strict=True):
-        try:
-            found.append(traced(call, _structs(arrays), None, **chip)[0])
-        except LayoutError as error:
-            raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
-        except SystemExit as error:
-            raise LayoutError(f"{name}: tracing the function raised SystemExit: {error}") from None
-    return found[0], found[1]
+    try:
+        return traced(call, _structs(arrays), None, **device(plan.target or ""))[0]
+    except LayoutError as error:
+        raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
+    except SystemExit as error:
+        raise LayoutError(f"{name}: tracing the function raised SystemExit: {error}") from None
 
 
 def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:

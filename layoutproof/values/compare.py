@@ -9,6 +9,7 @@ is too large to be walked over, counted on plain integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -23,6 +24,7 @@ from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
 from layoutproof.values.points import Points
+from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
 from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
@@ -34,7 +36,8 @@ RELATIONS = "relations"
 CONFIRMED = 2**16
 """Elements of arguments and results up to which what relations prove is walked over, too."""
 WITNESSED = 2**22
-"""Likewise of what they refute: a walk shows the element on float64."""
+"""Likewise of what they refute: a walk shows the element on float64. And of what is looked through for where a
+difference begins."""
 MOST_POINTS = 4
 """Times more points than asked are tried where roots of what is no square leave elements without an answer."""
 SCALES = (1.0, 1e-3, 30.0)
@@ -70,6 +73,7 @@ class Witness:
 
     different: how many elements.  rows: how many rows of the last dimension have one.  of: elements in all.
     inputs: on which they do.
+    sign: 1 or -1 where all inputs have it, else 0.
     """
 
     output: int
@@ -82,6 +86,7 @@ class Witness:
     seed: int
     scale: float
     inputs: tuple[Array, ...] = field(default=(), compare=False, repr=False)
+    sign: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Comparison:
     without a witness.  operands: of a difference of relations, which products, in words.  differs: where, as
     (output, element).  second: what JAX says of a witness, in words.  again: whether it may come
     out otherwise when it is asked again, because memory ran out.
+    begins: of a difference that float64 shows, where it begins in the kernel; None where there is none.
     """
 
     verdict: Verdict
@@ -116,6 +122,7 @@ class Comparison:
     differs: tuple[int, tuple[int, ...]] | None = None
     second: str = ""
     again: bool = False
+    begins: Begin | None = None
 
 
 @dataclass
@@ -144,6 +151,8 @@ class _Field:
 
 
 Sides = tuple[Program, Program]
+Retrace = Callable[[list[tuple[int, ...]]], Program | None]
+"""The reference at other shapes of the inputs; None where it cannot be traced there."""
 
 
 @dataclass(frozen=True)
@@ -165,12 +174,14 @@ def compare(
     tick: Callable[[str], None] = lambda what: None,
     relations: bool = True,
     too_large: TooLarge = SMALL,
+    retrace: Retrace = lambda shapes: None,
 ) -> Comparison:
     """Whether two programs of the same inputs give the same outputs.
 
     sides: the one that is asked about, and its reference.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.  relations: whether
     these are asked first.  too_large: why nothing is walked over, so that what relations do not decide is unknown.
+    retrace: the reference at other sizes, for where a difference begins.
     """
     prepared = Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
     for i in inputs:
@@ -183,13 +194,13 @@ def compare(
         if too_large.why:
             why = f"; relations, which have no such bound, do not decide it: {said.reason}" if said.reason else ""
             return Comparison(Verdict.UNKNOWN, f"{too_large.why}; {OFFER}{why}", too_large.place)
-        return _sampled(sides, inputs, prepared, points, outputs, tick)
+        return _sampled(sides, inputs, prepared, points, outputs, tick, retrace)
     size = sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals)
     notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
     if said.same:
         inside = ordered = False
         if size <= CONFIRMED and not too_large.why:
-            beside = _sampled(sides, inputs, prepared, points, outputs, tick)
+            beside = _sampled(sides, inputs, prepared, points, outputs, tick, retrace)
             if beside.verdict is Verdict.REFUTED:
                 return replace(
                     beside, verdict=Verdict.UNKNOWN, differs=None,
@@ -203,7 +214,7 @@ def compare(
     at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
     words = f"output {said.output}{at}: {said.operands}"
     if size <= WITNESSED and not too_large.why:
-        beside = _sampled(sides, inputs, prepared, points, outputs, tick, hint=False)
+        beside = _sampled(sides, inputs, prepared, points, outputs, tick, retrace, hint=False)
         if beside.verdict is Verdict.SAMPLED:
             return replace(
                 beside, verdict=Verdict.UNKNOWN, operands=words,
@@ -218,11 +229,11 @@ def compare(
 
 def _sampled(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
-    tick: Callable[[str], None], hint: bool = True,
+    tick: Callable[[str], None], retrace: Retrace, hint: bool = True,
 ) -> Comparison:  # fmt: skip
     """What points say. hint: whether it is looked for where they differ, which takes many walks."""
     integers = [i for i in inputs if i.value is None and kind_of(i.dtype) in "ib"]
-    found = _compare(sides, inputs, prepared, points, outputs, tick, hint)
+    found = _compare(sides, inputs, prepared, points, outputs, tick, retrace, hint)
     if not integers or found.verdict is not Verdict.UNKNOWN:
         return found
     # what decides places and branches, or is compared, is a number: drawn several times
@@ -243,7 +254,7 @@ def _sampled(
     for draw, spans in enumerate(draws):
         rng = np.random.default_rng((17, draw))
         chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
-        again = _compare(sides, chosen, prepared, points, outputs, tick, hint)
+        again = _compare(sides, chosen, prepared, points, outputs, tick, retrace, hint)
         again = replace(again, drawn=said, inside=False, ordered=False)
         if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
             # they are places, and nobody says that every number of their type is one
@@ -275,7 +286,7 @@ def _given(i: Input, rng: np.random.Generator, span: tuple[int, int]) -> Input:
 
 def _compare(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
-    tick: Callable[[str], None], hint: bool,
+    tick: Callable[[str], None], retrace: Retrace, hint: bool,
 ) -> Comparison:  # fmt: skip
     said = _at_points(sides, inputs, prepared, points, outputs, tick)
     tick("float64")
@@ -303,6 +314,7 @@ def _compare(
             return Comparison(
                 Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms,
                 hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
+                begins=_begins(sides, inputs, prepared, outputs, shown.first, retrace),
             )  # fmt: skip
         why = (
             shown.reason
@@ -312,8 +324,9 @@ def _compare(
         return Comparison(Verdict.UNKNOWN, f"the field differs and float64 does not show it: {why}", axioms=axioms)
     if shown.clear is not None:
         return Comparison(
-            Verdict.REFUTED, f"{_told(shown.clear)} (by float64 alone: {said.reason})", said.place, witness=shown.clear
-        )
+            Verdict.REFUTED, f"{_told(shown.clear)} (by float64 alone: {said.reason})", said.place, witness=shown.clear,
+            begins=_begins(sides, inputs, prepared, outputs, shown.clear, retrace),
+        )  # fmt: skip
     return Comparison(Verdict.UNKNOWN, said.reason, said.place)
 
 
@@ -494,7 +507,7 @@ def _hint(
     """Which part of an input reaches the element on one side alone, in words; nothing where none was found."""
     if not (np.isfinite(witness.ours) and np.isfinite(witness.theirs)):
         return ""
-    numbers = Floats(witness.seed, witness.scale)
+    numbers = Floats(witness.seed, witness.scale, witness.sign)
     output = witness.output if outputs is None else list(outputs).index(witness.output)
 
     def element(values: Sequence[Any]) -> tuple[float, float]:
@@ -510,6 +523,23 @@ def _hint(
     if found.ours:
         return f"a change of {part} changes this element, and not the reference's"
     return f"a change of {part} changes the reference's element, and not this one"
+
+
+def _begins(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, witness: Witness,
+    retrace: Retrace,
+) -> Begin | None:  # fmt: skip
+    """Where a difference begins, on the draw that shows it; nothing of large arrays, which several more walks need."""
+    if sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals) > WITNESSED:
+        return None
+    output = witness.output if outputs is None else list(outputs).index(witness.output)
+    for scale in dict.fromkeys((1.0, witness.scale)):
+        numbers = Floats(witness.seed, scale, witness.sign)
+        with suppress(NotModelled, OutOfBounds):
+            found = begins(numbers, sides, _values(numbers, inputs), prepared, outputs, output, retrace)
+            if found is not None:
+                return found
+    return None
 
 
 def _apart(witness: Witness) -> float:
@@ -539,5 +569,5 @@ def _differs(
     rows = int(different.reshape(-1, a.shape[-1]).any(-1).sum()) if a.ndim else 1
     return Witness(
         output, index, float(a.reshape(-1)[flat]), float(b.reshape(-1)[flat]), int(different.sum()), a.size, rows,
-        numbers.seed, numbers.scale,
+        numbers.seed, numbers.scale, sign=numbers.sign,
     )  # fmt: skip

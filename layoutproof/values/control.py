@@ -41,6 +41,8 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return each(on, lambda given: _cond(on, equation, given), operands)
     branches = equation.params["branches"]
     chosen = min(max(decided(on, which, "a branch"), 0), len(branches) - 1)
+    if on.watch is not None:
+        chosen = on.watch.branch(equation, chosen, rest)
     return list(on.run(branches[chosen], rest))
 
 

@@ -115,7 +115,7 @@ def _seen(block: Any, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -
     return True
 
 
-def _inside(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+def overlap(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """The part of a block that lies in the array: (in the array, in the block)."""
     array, block = [], []
     for (first, extent), n in zip(starts, shape, strict=True):
@@ -138,7 +138,7 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
     """A window that holds the block."""
     whole, shape = window.whole, window.whole.shape
     extents, shown = window.extents, window.shown
-    array, inside = _inside(starts, shape)
+    array, inside = overlap(starts, shape)
     if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
         return Memory(moved(on.numbers, whole.value, lambda r: r[array].reshape(shown)), whole.dtype, whole.name)
     empty = Memory(unwritten(on, extents, whole.dtype), whole.dtype, whole.name)
@@ -160,7 +160,7 @@ def _written(on: Any, window: _Window) -> None:
     """Writes a window of an output back."""
     if window.at is None or window.memory is None:
         return
-    array, inside = _inside(window.at, window.whole.shape)
+    array, inside = overlap(window.at, window.whole.shape)
     extents = window.extents
     part = moved(on.numbers, window.memory.value, lambda r: r.reshape(extents)[inside])
 
@@ -202,6 +202,8 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         windowed = block.memory not in ("any", "hbm")
         windows.append(_Window(whole, block, output, windowed, _extents(block), _shown(block)))
     scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch)]
+    if on.watch is not None and (found := on.watch.call(windows, scratch)) is not None:
+        return list(found)
     before, held, known = on.programs, [t.value for t in tables], _contents(tables)
     for ids in product(*(range(n) for n in grid)):
         on.programs = Programs(grid, ids, mapping.counted)
@@ -226,7 +228,10 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                     window.memory = _fetched(on, window, starts)
                 window.at = starts
             refs.append(window.memory)
-        on.run(params["jaxpr"], [*tables, *refs, *scratch])
+        arguments = [*tables, *refs, *scratch]
+        if on.watch is not None:
+            on.watch.program(on, params["jaxpr"], arguments)
+        on.run(params["jaxpr"], arguments)
     on.ordered = on.ordered and not on.flying
     on.flying = []
     for window in windows:

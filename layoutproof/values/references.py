@@ -230,6 +230,8 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
 def load(on: Any, view: View) -> Any:
     """What is there."""
     memory = view.memory
+    if on.watch is not None:
+        on.watch.loads(on, memory)
     if view.places is None:
         return memory.value
     at = view.places
@@ -241,6 +243,8 @@ def load(on: Any, view: View) -> Any:
 def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
     """Puts a value there; with a mask where it holds."""
     memory = view.memory
+    if on.watch is not None and not on.watch.stores(on, memory, value):
+        return
     memory.changed = True
     if view.places is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
@@ -309,6 +313,8 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     held = _mask(on, mask, view)
     if held is None:
         return [load(on, view)]
+    if on.watch is not None:
+        on.watch.loads(on, view.memory)
     at = _places(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")

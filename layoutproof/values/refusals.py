@@ -41,5 +41,9 @@ class Collision(Exception):
     """Two sets have the same number by chance: the point is drawn again."""
 
 
+class Ended(Exception):
+    """What was to be seen of a walk was seen."""
+
+
 OFFER = "--reduced compares them at the smallest sizes that keep every kind of program"
 """What is said where something is too large."""

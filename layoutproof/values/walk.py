@@ -14,7 +14,7 @@ from layoutproof.core.errors import failure
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
 from layoutproof.values import contractions, control, devices, elementwise, kernels, movement, references
 from layoutproof.values.known import Held, Known, data_of, known_of
-from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
 
 MOST_EQUATIONS = 20_000_000
 """Equations that one walk computes."""
@@ -98,11 +98,12 @@ class Walk:
     bytes of whole copies.  defined: whether so far no integer was drawn that nobody wrote: of floats it is seen what
     rests on them.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
-    alone now, None where all go together.
+    alone now, None where all go together.  watch: is told of programs, loads and stores, and may turn them, as of
+    `watch.Watch`.
     """
 
-    def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None) -> None:
-        self.numbers = numbers
+    def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None, watch: Any = None) -> None:
+        self.numbers, self.watch = numbers, watch
         self.prepared = prepared
         self.audit = audit
         self.programs: kernels.Programs | None = None
@@ -115,11 +116,11 @@ class Walk:
         self.defined = True
         self.mesh: tuple[tuple[str, int], ...] = ()
         self.device: int | None = None
-        self._around: list[Equation | None] = []
+        self.around: list[Equation | None] = []
 
     def place(self) -> str:
         """`file:line` of the equation that is computed, or of the one that it is in."""
-        for equation in (self.equation, *reversed(self._around)):
+        for equation in (self.equation, *reversed(self.around)):
             if equation is not None and (found := str(equation.source)):
                 return found
         return ""
@@ -147,7 +148,7 @@ class Walk:
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
         around, outer, self.program = self.equation, self.program, inner
-        self._around.append(around)
+        self.around.append(around)
         for equation, atoms in steps:
             self.equation = equation
             operands = [values[variable] if literal is None else literal for variable, literal in atoms]
@@ -156,7 +157,7 @@ class Walk:
         if self.audit is not None:
             self.audit.body(inner)
         self.equation, self.program = around, outer
-        self._around.pop()
+        self.around.pop()
         return [known_of(a.val) if isinstance(a, Literal) else values[a] for a in inner.outvars]
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
@@ -179,7 +180,7 @@ class Walk:
         except (NotModelled, OutOfBounds) as refusal:
             refusal.place = refusal.place or self.place()
             raise
-        except (Levels, Collision, MemoryError, RecursionError):
+        except (Levels, Collision, Ended, MemoryError, RecursionError):
             raise
         except Exception as error:
             # a form of an operation that nobody has read: it is unknown, with our own words for it

@@ -223,6 +223,17 @@ def test_sampled_is_counted_apart_in_every_form(home: Path, ran: Ran) -> None:
     assert ran("kernels", "a.yaml")[0] == 0
 
 
+def test_where_a_difference_begins_is_said_in_every_form(home: Path, ran: Ran) -> None:
+    """The line of the store, and the program."""
+    lines = (home / "users_values.py").read_text(encoding="utf-8").splitlines()
+    line = next(k for k, text in enumerate(lines, 1) if "o_ref[...] = jnp.abs" in text)
+    thrice = '  thrice: {trace: "users_values.py:plain", kwargs: {by: 3}}\nchecks:'
+    (home / "a.yaml").write_text(SPEC.replace("checks:", thrice).replace("as: plain", "as: thrice"))
+    for form in ("text", "json", "markdown", "junit", "sarif", "html", "github"):
+        code, out = ran("check", "a.yaml", "--no-cache", *(("--format", form) if form != "text" else ()))
+        assert (code, f"users_values.py:{line} of program (0,)" in out.replace("\\", "")) == (1, True), (form, out)
+
+
 def test_what_may_be_traced_holds_for_both_functions(home: Path, ran: Ran) -> None:
     """Nothing is imported with --no-trace, and nothing where the list lacks the reference or the maker of arguments."""
     (home / "a.yaml").write_text(SPEC)
