@@ -68,8 +68,8 @@ def rests_on(found: Comparison, premises: Sequence[Finding], given: bool = True)
 
     given: whether it was made at the given sizes.
     """
-    # what rests on floats that nobody wrote is seen, and relations leave no integer open
-    needless = (WRITTEN,) if found.defined or found.verdict is Verdict.PROVED else ()
+    # what rests on floats that nobody wrote is seen
+    needless = () if found.verdict is Verdict.SAMPLED and not found.defined else (WRITTEN,)
     return tuple(_seen(f, found) if given else f for f in premises if f.question not in needless)
 
 
