@@ -22,7 +22,7 @@ NOT_RUN = ("fwd_jaxpr_thunk", "bwd", "out_trees", "jvp_jaxpr_fun")
 _LIBRARIES = ("jax", "jaxlib", "numpy", "ml_dtypes")
 
 
-class Unreadable(Exception):
+class NotRead(Exception):
     """A part of a program that is not known to be read whole."""
 
 
@@ -37,7 +37,7 @@ def digest(*parts: Any) -> str | None:
         for part in parts:
             for text in _parts(part):
                 found.update(len(text).to_bytes(8, "little") + text)
-    except (Unreadable, RecursionError):
+    except (NotRead, RecursionError):
         return None
     return found.hexdigest()
 
@@ -51,7 +51,7 @@ def _parts(value: Any) -> Iterator[bytes]:
     elif isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         held = np.asarray(value)
         if held.dtype.hasobject:
-            raise Unreadable
+            raise NotRead
         yield f"array {held.dtype} {held.shape}".encode()
         yield np.ascontiguousarray(held).tobytes()
     elif isinstance(value, Mapping):
@@ -80,7 +80,7 @@ def _said(value: Any) -> bytes:
     text = "" if isfunction(value) else repr(value)
     whole = getattr(value, "__closure__", None) is None and " at 0x" not in text and "..." not in text
     if not whole or str(kind.__module__).partition(".")[0] not in _LIBRARIES:
-        raise Unreadable
+        raise NotRead
     return f"{kind.__module__}.{kind.__qualname__} {text}".encode(errors="surrogatepass")
 
 
@@ -122,5 +122,5 @@ def _program(value: Any) -> Iterator[bytes]:
 def _kind(aval: Any) -> str:
     text = f"{type(aval).__qualname__} {aval} {getattr(aval, 'memory_space', '')} {getattr(aval, 'weak_type', '')}"
     if "..." in text or " at 0x" in text:
-        raise Unreadable
+        raise NotRead
     return text
