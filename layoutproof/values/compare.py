@@ -371,7 +371,7 @@ def _run(
     said: _Field | None = None,
 ) -> list[Any]:  # fmt: skip
     """The outputs. said: is told of exponentials, sums and places."""
-    walk = Walk(numbers, prepared, None if said is None else said.audit)
+    walk = Walk(numbers, prepared, said.audit if said is not None and numbers.bounds else None)
     with np.errstate(all="ignore"):
         found = [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
     if said is not None:
@@ -387,6 +387,8 @@ def _at_points(
     levels, seed, done = 1, 0, 0
     found = _Field("same")
     tallies: list[_Tally] = []
+    # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
+    bounds = True
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
@@ -394,7 +396,7 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, levels)
+            numbers = Points(seed, levels, bounds)
             values = _values(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
@@ -408,16 +410,24 @@ def _at_points(
         except Collision:
             continue
         except NotModelled as refusal:
+            if not bounds:
+                bounds, seed = True, seed - 1
+                continue
             return _Field("unknown", whose + refusal.what, refusal.place)
         except OutOfBounds as refusal:
             return _Field("unknown", whose + refusal.said, refusal.place)
+        lost = any(numbers.lost(v) for v in (*ours, *theirs))
+        if not bounds and (lost or any((different & says).any() for different, says in answers)):
+            bounds, seed = True, seed - 1
+            continue
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
-        if any(numbers.lost(v) for v in (*ours, *theirs)):
+        if lost:
             return _Field(
                 "unknown", "a mask value or an infinity is computed with in a way that the model does not say"
             )
         done += 1
+        bounds = False
         for k, (different, says) in enumerate(answers):
             if k == len(tallies):
                 none = np.zeros(different.shape, bool)
