@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -26,6 +27,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Helper modules have no doctests, and importing one may need an extra that is not installed."""
     helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
     return True if helper and collection_path.name != "conftest.py" else None
+
+
+def pytest_collection_finish() -> None:
+    """A module that a test writes twice in one second, as long as before, is not taken for the one compiled first."""
+    sys.dont_write_bytecode = True
 
 
 SLOW = (

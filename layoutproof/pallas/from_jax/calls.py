@@ -146,7 +146,7 @@ def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: S
         with suppress(Unsupported):
             return dimension(made.params["dim"])
         return None
-    if made is not None and made.primitive.name == "convert_element_type":
+    if made is not None and made.primitive.name == "convert_element_type" and made.invars[0].aval.dtype.kind in "iu":
         return _extent(made.invars[0], known, beside)
     entries = known(atom)
     return entries[0] if entries is not None and len(entries) == 1 and entries[0] > 0 else None
