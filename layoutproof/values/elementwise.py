@@ -64,6 +64,7 @@ _KNOWN: dict[str, Callable[..., Array]] = {
     "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
     "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "not": np.invert, "neg": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
+    "one_minus_square": lambda x: 1 - x * x,
     "shift_left": _shift("left"), "shift_right_arithmetic": _shift("arithmetic"),
     "shift_right_logical": _shift("logical"),
     "copy": _plain, "copy_p": _plain, "stop_gradient": _plain, **_MATH,
@@ -103,6 +104,7 @@ def _sign(n: Any, x: Any) -> Any:
 _DATA: dict[str, Callable[..., Any]] = {
     "add": lambda n, a, b: n.add(a, b), "add_any": lambda n, a, b: n.add(a, b), "sub": lambda n, a, b: n.sub(a, b),
     "mul": lambda n, a, b: n.mul(a, b), "neg": lambda n, a: n.neg(a), "square": lambda n, a: n.mul(a, a),
+    "one_minus_square": lambda n, a: n.sub(n.constant(np.ones(())), n.mul(a, a)),
     "exp": lambda n, a: n.exp(a), "log": lambda n, a: n.log(a), "sqrt": lambda n, a: n.sqrt(a),
     "rsqrt": lambda n, a: n.reciprocal(n.sqrt(a)),
     "exp2": lambda n, a: n.exp(_scaled(n, a, float(np.log(2)))),
@@ -322,7 +324,7 @@ PRIMITIVES = {
     "convert_element_type": _convert,
     **dict.fromkeys(
         (
-            "reduce_precision", "optimization_barrier", "sharding_constraint", "pvary", "mesh_cast", "name",
+            "reduce_precision", "optimization_barrier", "sharding_constraint", "pvary", "mesh_cast", "reshard", "name",
             "multiple_of", "layout_constraint", "pcast",
         ),
         _same,

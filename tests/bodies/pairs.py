@@ -436,7 +436,7 @@ def sent_to_itself(wrong):
 
     def body(x, o, out, come):
         me = lax.axis_index("d")
-        c = pltpu.make_async_remote_copy(x, o, out, come, device_id=(me,), device_id_type=pl.DeviceIdType.MESH)
+        c = pltpu.make_async_remote_copy(x, o, out, come, device_id=(me,))
         c.start()
         c.wait_send()
         if not wrong:

@@ -11,10 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 P = PartitionSpec
-LINE, PLANE = AbstractMesh((4,), ("d",)), AbstractMesh((2, 4), ("x", "y"))
+AUTO = AxisType.Auto
+LINE, PLANE = AbstractMesh((4,), ("d",), (AUTO,)), AbstractMesh((2, 4), ("x", "y"), (AUTO, AUTO))
 KEY = 7
 Case = tuple[str, Callable[..., Any], tuple[str, ...], dict[str, Callable[..., Any]]]
 

@@ -96,12 +96,10 @@ class _Converter:
     def program(self, jaxpr: Any) -> Program:
         """A jaxpr, which is converted now if it was not."""
         if id(jaxpr) not in self.made:
+            # of jax 0.12 a jaxpr holds its constants itself
             inner, consts = opened(jaxpr)
-            if inner is jaxpr:
-                made = self._made(jaxpr)
-            else:
-                made = self.program(inner)
-                made = dataclasses.replace(made, consts=consts) if consts else made
+            made = self._made(jaxpr) if inner is jaxpr else self.program(inner)
+            made = dataclasses.replace(made, consts=consts) if consts else made
             self.made[id(jaxpr)] = jaxpr, made
         return self.made[id(jaxpr)][1]
 
