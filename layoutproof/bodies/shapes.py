@@ -265,6 +265,17 @@ def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [part(k) for k in range(len(sizes))]
 
 
+def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, axis = operands[0], int(equation.params["axis"])
+
+    def part(k: int) -> Value:
+        return moved(
+            operand, shape_of(equation, k), lambda index: (*index[:axis], Term("int", k), *index[axis:])
+        )  # fmt: skip
+
+    return [part(k) for k in range(len(equation.outvars))]
+
+
 def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand = operands[0]
     dims = shape_of(equation)
@@ -366,6 +377,7 @@ PRIMITIVES = {
     "stack": _stacked,
     "pad": _pad,
     "split": _split,
+    "unstack": _unstacked,
     "tile": _tile,
     "repeat": _repeat,
     "roll": _rolled,

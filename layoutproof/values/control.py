@@ -92,6 +92,7 @@ PRIMITIVES = {
         (
             "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
             "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call",
+            "xla_metadata_call",
         ),
         _call,
     ),

@@ -55,7 +55,7 @@ def _plain(x: Array) -> Array:
 
 _MATH: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
-    "exp2": np.exp2, "log1p": np.log1p, "expm1": np.expm1, "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "exp2": np.exp2, "log2": np.log2, "log1p": np.log1p, "expm1": np.expm1, "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil, "is_finite": np.isfinite,
 }  # fmt: skip
 
@@ -108,6 +108,7 @@ _DATA: dict[str, Callable[..., Any]] = {
     "exp": lambda n, a: n.exp(a), "log": lambda n, a: n.log(a), "sqrt": lambda n, a: n.sqrt(a),
     "rsqrt": lambda n, a: n.reciprocal(n.sqrt(a)),
     "exp2": lambda n, a: n.exp(_scaled(n, a, float(np.log(2)))),
+    "log2": lambda n, a: _scaled(n, n.log(a), float(1 / np.log(2))),
     "log1p": lambda n, a: n.log(n.add(a, n.constant(np.ones(())))),
     "expm1": lambda n, a: n.sub(n.exp(a), n.constant(np.ones(()))),
     "logistic": _logistic, "tanh": _tanh, "abs": lambda n, a: n.absolute(a), "sign": _sign,

@@ -220,6 +220,15 @@ def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(on.numbers, operands[0], part(k)) for k in range(len(sizes))]
 
 
+def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = int(equation.params["axis"])
+
+    def part(k: int) -> Callable[[Array], Array]:
+        return lambda r: np.take(r, k, axis)
+
+    return [moved(on.numbers, operands[0], part(k)) for k in range(len(equation.outvars))]
+
+
 def _roll(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     value, shift = operands
     (by,) = numbers_of(on, [shift], "a shift")
@@ -272,6 +281,7 @@ PRIMITIVES = {
     "scatter": _scatter(""),
     "scatter-add": _scatter("add"),
     "split": _split,
+    "unstack": _unstacked,
     "roll": _roll,
     "repeat": _one(_repeated),
     "tile": _one(_tiled),
