@@ -25,7 +25,7 @@ FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "atan2", "logistic", "sqrt", "rsqrt", "cbrt", "pow", "erf", "erfc", "erf_inv", "floor",
     "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag",
-    "population_count", "clz", "stochastic_round", "approx_tanh", "fma", "reciprocal",
+    "population_count", "clz", "stochastic_round", "approx_tanh", "fma", "reciprocal", "one_minus_square",
 )  # fmt: skip
 """Elementwise operations whose results are no terms."""
 

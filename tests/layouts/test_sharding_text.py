@@ -236,7 +236,7 @@ def test_long_text_and_many_devices() -> None:
     assert str(parse("{devices=[1024,1024]<=[1048576]}")) == "{devices=[1024,1024]<=[1048576]}"
     array = read("f32[4096,4096] sharded {devices=[1024,65536]<=[65536,1024]T(1,0)}")
     assert array.index_map().at((4095, 4095)) == (4095 * 1024 + 1023, 3, 0)
-    with pytest.raises(lp.LayoutError, match="at most 1000000"):
+    with pytest.raises(lp.LayoutError, match="at most 1,000,000"):
         parse("{" + " " * 1_000_000 + "}")
 
 
