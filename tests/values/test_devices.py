@@ -16,6 +16,7 @@ from jax.sharding import PartitionSpec as P
 
 import layoutproof as lp
 from tests.values.device_cases import LINE, PLANE, RIGHT, cases, over
+from tests.values.sharded_layer import arguments, layer, sharded
 
 CASES = cases()
 
@@ -112,3 +113,19 @@ def test_a_kernel_on_each_device() -> None:
 
     assert lp.same(kernel(1), theirs, "f32[32,128]").verdict.value in ("sampled", "unknown")
     assert lp.same(kernel(2), theirs, "f32[32,128]").verdict.value in ("refuted", "unknown")
+
+
+FAULTS = ("every part begins at 0", "gathered over another axis", "residual in the sum")
+
+
+@pytest.mark.parametrize("fault", ["", *FAULTS])
+def test_a_transformer_layer_over_three_axes(fault: str) -> None:
+    """Parameters, heads and tokens in parts."""
+    found = lp.same(sharded(fault), layer, *arguments(2, 8, 16, 32))
+    assert found.verdict.value == ("refuted" if fault else "sampled"), found.reason
+
+
+@pytest.mark.parametrize("gradient", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_a_transformer_layer_and_its_gradient(gradient: bool) -> None:
+    small = arguments(2, 8, 16, 32) if not gradient else arguments(4, 64, 128, 512)
+    assert lp.same(sharded(), layer, *small, gradient=True).verdict.value == "sampled"
