@@ -1,4 +1,4 @@
-"""A transformer layer on one device, and over a mesh: parameters (FSDP), heads and columns (tensor), tokens in parts."""
+"""A transformer layer on one device, and over a mesh: parameters (FSDP), heads and columns, and tokens in parts."""
 
 from __future__ import annotations
 
