@@ -126,7 +126,6 @@ def test_what_is_remembered_has_a_bound() -> None:
         "messages/kinds.py _any",  # our own patterns
         "mosaic/compiling.py _device",  # targets
         "pallas/from_jax/sent.py _calls",  # in a worker of one function
-        "pallas/records.py _class",  # kinds of a kernel's views
     }
     endless = {"cache", "functools.cache", "lru_cache(maxsize=None)", "functools.lru_cache(maxsize=None)"}
     found = set()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -116,7 +116,7 @@ class Primitive:
     name: str
 
 
-@cache
+@lru_cache(maxsize=1024)
 def primitive(name: str) -> Primitive:
     """The primitive of a name."""
     return Primitive(name)

@@ -217,6 +217,11 @@ class _Compared:
                 array[(slice(None),) * axis + (dropped,)] = beyond
                 values[k] = replace(values[k], array=array)
             yield self._of(self.sides[1], values)
+        yield from self.smaller(cut)
+
+    def smaller(self, cut: Cut) -> Iterator[Array]:
+        """What the reference gives where it can be traced at the sizes of a part of its inputs, NaN beyond it."""
+        shapes = [tuple(v.shape) for v in self.values]
         extents = {shapes[k][axis]: kept for (k, axis), kept in cut.items()}
         others = [
             (k, axis) for k, shape in enumerate(shapes) for axis, n in enumerate(shape)
@@ -378,7 +383,14 @@ def _from_the_first(
             continue
         early = tried.ended[other.numbers[0], None]
         where = other.reached & np.isfinite(on.theirs)
-        if on.agrees(early, on.seen.programs[other.numbers[0]], cuts[:1], where)[where].all():
+        beginning = on.seen.programs[other.numbers[0]]
+        if on.near(on.with_blocks(early.blocks, beginning), on.theirs)[where].all():
+            # it is whole after its first step, so that nothing was cut off: is the other's reference one that can be?
+            wrong = run.reached & on.wrong
+            own = on.cuts(run)[:1]
+            if not any(np.isfinite(part[wrong]).all() for cut in own for part in on.smaller(cut)):
+                continue
+        if on.agrees(early, beginning, cuts[:1], where)[where].all():
             return _told([s for s in effects if s.computed] or effects, program, stored)
     return None
 
