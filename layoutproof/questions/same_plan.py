@@ -135,7 +135,10 @@ def planned(
         leaves = [leaf for _, leaf in paths]
         at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
         arrays = [
-            Input(f"args{jax.tree_util.keystr(paths[k][0])}", tuple(leaf.shape), leaf.dtype, _known(leaf))
+            Input(
+                f"args{jax.tree_util.keystr(paths[k][0])}", tuple(leaf.shape), leaf.dtype, _known(leaf),
+                sharding=_sharding(leaf),
+            )
             for k, leaf in enumerate(leaves) if k in at
         ]  # fmt: skip
         bounded, others = _bounded(arrays, assume)
@@ -177,30 +180,36 @@ def _pair(
     def retrace(shapes: list[tuple[int, ...]]) -> Program | None:
         resized = [replace(i, shape=shape) for i, shape in zip(arrays, shapes, strict=True)]
         try:
-            return program_of(_jaxpr(plan, calls[1], plan.names[1], resized))
+            return program_of(_jaxpr(plan, calls[1], plan.names[1], _structs(resized, sharded=False)))
         except LayoutError:
             return None
 
     return Pair(arrays, calls[0], jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs, retrace)
 
 
-def _structs(arrays: Sequence[Input]) -> list[Any]:
+def _structs(arrays: Sequence[Input], sharded: bool = True) -> list[Any]:
     import jax
 
-    return [jax.ShapeDtypeStruct(i.shape, i.dtype) for i in arrays]
+    return [jax.ShapeDtypeStruct(i.shape, i.dtype, sharding=i.sharding if sharded else None) for i in arrays]
+
+
+def _sharding(leaf: Any) -> Any:
+    """The sharding over a mesh that an argument says; it is part of the type where axes of the mesh are explicit."""
+    found = getattr(leaf, "sharding", None)
+    return found if hasattr(found, "mesh") and hasattr(found, "spec") else None
 
 
 def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
-    ours, theirs = (_jaxpr(plan, call, name, arrays) for call, name in zip(calls, plan.names, strict=True))
-    return ours, theirs
+    ours = _jaxpr(plan, calls[0], plan.names[0], _structs(arrays))
+    return ours, _jaxpr(plan, calls[1], plan.names[1], _structs(arrays, sharded=False))
 
 
-def _jaxpr(plan: Plan, call: Call, name: str, arrays: Sequence[Input]) -> Any:
+def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[Any]) -> Any:
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
     try:
-        return traced(call, _structs(arrays), None, **device(plan.target or ""))[0]
+        return traced(call, structs, None, **device(plan.target or ""))[0]
     except LayoutError as error:
         raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
     except SystemExit as error:

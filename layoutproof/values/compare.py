@@ -57,7 +57,8 @@ PLACES_DRAWN = 3
 class Input:
     """One array of the arguments. name: for people.  value: where it is given; None of what is drawn.
 
-    span: the least and the greatest of integers that are drawn, where that is assumed.
+    span: the least and the greatest of integers that are drawn, where that is assumed.  sharding: of JAX, with which
+    the function that is asked about is traced, and not its reference.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Input:
     dtype: Any
     value: Any = None
     span: tuple[int, int] | None = None
+    sharding: Any = None
 
 
 @dataclass(frozen=True)

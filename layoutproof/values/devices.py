@@ -280,7 +280,7 @@ def _said(mesh: Axes, at: Sequence[int]) -> str:
 
 def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     p = equation.params
-    sizes = {str(k): int(n) for k, n in dict(p["mesh"].shape).items()}
+    sizes = dict(p["mesh"])
     manual = p.get("newly_manual_axes", p.get("manual_axes"))
     added: Axes = tuple((name, n) for name, n in sizes.items() if manual is None or name in manual)
     outer: Axes = on.mesh

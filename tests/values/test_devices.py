@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax")
@@ -12,6 +13,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import layoutproof as lp
@@ -129,3 +131,30 @@ def test_a_transformer_layer_over_three_axes(fault: str) -> None:
 def test_a_transformer_layer_and_its_gradient(gradient: bool) -> None:
     small = arguments(2, 8, 16, 32) if not gradient else arguments(4, 64, 128, 512)
     assert lp.same(sharded(), layer, *small, gradient=True).verdict.value == "sampled"
+
+
+def test_a_mesh_of_devices_that_are_there() -> None:
+    """Unlike an abstract one it can be called."""
+    mesh = Mesh(np.array(jax.devices()[:1]), ("d",))
+    function = over(lambda x: lax.psum(x.sum(), "d") + lax.axis_index("d"), mesh, P("d"), P())
+    assert lp.same(function, lambda x: x.sum(), "f32[8]").verdict.value == "sampled"
+    assert lp.same(function, lambda x: x.sum() + 1, "f32[8]").verdict.value == "refuted"
+
+
+def test_axes_that_are_part_of_the_type() -> None:
+    """The argument says its sharding, for the function alone; what to give is said where it does not."""
+    mesh = AbstractMesh((4,), ("d",), (AxisType.Explicit,))
+
+    def function(x: Any) -> Any:
+        return over(lambda x: lax.psum(x.sum(), "d"), mesh, P("d"), P())(x)
+
+    struct = jax.ShapeDtypeStruct((8,), "float32", sharding=NamedSharding(mesh, P("d")))
+    assert lp.same(function, lambda x: x.sum(), struct).verdict.value == "sampled"
+    assert lp.same(function, lambda x: 2 * x.sum(), struct).verdict.value == "refuted"
+    with pytest.raises(lp.LayoutError, match=r"the argument says its sharding: jax\.ShapeDtypeStruct"):
+        lp.same(function, lambda x: x.sum(), "f32[8]")
+
+
+def test_devices_that_are_not_there() -> None:
+    with pytest.raises(lp.LayoutError, match="to trace, no devices are needed"):
+        lp.same(lambda x: over(lambda x: x, jax.make_mesh((99,), ("d",)), P("d"), P("d"))(x), lambda x: x, "f32[99]")

@@ -137,6 +137,9 @@ class _Converter:
         }
         if equation.primitive.name == "scan":
             found["num_consts"], found["num_carry"] = scan_parts(equation)
+        if equation.primitive.name == "shard_map":
+            # a mesh can be called, as a decorator
+            found["mesh"] = {str(name): int(extent) for name, extent in dict(params["mesh"].shape).items()}
         if is_pallas_call(params):
             with suppress(AttributeError):
                 # of a version that has it in another form: who runs the kernel refuses it

@@ -97,9 +97,27 @@ def traced(
         except LayoutError:
             raise
         except Exception as error:
-            text = shorten(" ".join(str(error).split()), 300)
-            raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{raised_at(error)}") from None
+            text = " ".join(str(error).split())
+            advice = next((f"; {fix}" for said, fix in ADVICE if said in text), "")
+            text = shorten(text, 300)
+            place = raised_at(error)
+            raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{place}{advice}") from None
     return jaxpr, pipelines
+
+
+ADVICE = (
+    (
+        "must be >= the product of mesh_shape",
+        "to trace, no devices are needed: jax.sharding.AbstractMesh is a mesh, and "
+        "XLA_FLAGS=--xla_force_host_platform_device_count=N makes N devices of the processor",
+    ),
+    (
+        "does not match the specs of the input",
+        "over explicit axes the argument says its sharding: "
+        "jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec)), from a function for --inputs",
+    ),
+)
+"""What JAX says of meshes, and what helps who traces without devices."""
 
 
 def walk(
