@@ -24,10 +24,11 @@ from modules import imported, older_names
 SECONDS = 1800
 FIRST, LAST = "<!-- public calls -->", "<!-- end of public calls -->"
 LENGTHS = "it reads the lengths of sequences at the number of them"
+PAST = "where a group ends with its tile it loads the sublanes behind the block, and then does not use them"
 KNOWN = {
     ("AI-Hypercomputer/JetStream", name): LENGTHS
     for name in ("paged attention", "paged attention, programs for sequences")
-}
+} | {("AI-Hypercomputer/maxtext", "gmm v2"): PAST}
 """What is wrong in a call, by repository and name."""
 
 
