@@ -94,4 +94,16 @@ def _seen(premise: Finding, found: Comparison) -> Finding:
 def _of(call: Judged) -> list[Finding]:
     whole = call.whole()
     asked = [f for f in call.findings if f.question in PREMISES and f.severity == "error"]
+    # of floats that nobody wrote it is seen what rests on them
+    floats = _floats(call.call)
+    asked = [f for f in asked if f.question != WRITTEN or f.subject not in floats]
     return [*asked, *([replace(whole, severity="error")] if whole is not None else [])]
+
+
+def _floats(call: Call) -> frozenset[str]:
+    """The names of a kernel's scratch and outputs that hold floats."""
+    if not isinstance(call, Kernel):
+        return frozenset()
+    memory = {f"scratch[{k}]": s.dtype for k, s in enumerate(call.scratch)}
+    memory |= {operand.name: operand.dtype for operand in call.operands}
+    return frozenset(name for name, dtype in memory.items() if dtype.startswith(("f", "bf")))

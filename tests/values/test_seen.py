@@ -250,3 +250,17 @@ def test_floats_that_nobody_wrote_and_nobody_uses() -> None:
         body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32), scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)]
     )
     assert lp.same(call, lambda x: 2 * x / 2, "f32[8,128]").verdict.value in ("proved", "sampled")
+
+
+def test_floats_that_nobody_wrote_beside_integers_that_were() -> None:
+    """An output of integers is drawn until it is written; that says nothing of scratch that holds floats."""
+
+    def body(x: Any, o: Any, sign: Any, held: Any) -> None:
+        row = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0)
+        o[...] = jnp.where(row < 8, x[...], held[...])
+        sign[...] = row
+
+    shapes = [jax.ShapeDtypeStruct((8, 128), jnp.float32), jax.ShapeDtypeStruct((8, 128), jnp.int32)]
+    call = pl.pallas_call(body, out_shape=shapes, scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)])
+    found = lp.same(call, lambda x: [2 * x / 2, jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0)], "f32[8,128]")
+    assert found.verdict.value in ("proved", "sampled"), found.reason
