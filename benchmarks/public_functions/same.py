@@ -28,7 +28,7 @@ PAST = "where a group ends with its tile it loads the sublanes behind the block,
 KNOWN = {
     ("AI-Hypercomputer/JetStream", name): LENGTHS
     for name in ("paged attention", "paged attention, programs for sequences")
-} | {("AI-Hypercomputer/maxtext", "gmm v2"): PAST}
+} | {(repository, "gmm v2"): PAST for repository in ("AI-Hypercomputer/maxtext", "sgl-project/sglang-jax")}
 """What is wrong in a call, by repository and name."""
 
 
