@@ -269,9 +269,7 @@ def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, axis = operands[0], int(equation.params["axis"])
 
     def part(k: int) -> Value:
-        return moved(
-            operand, shape_of(equation, k), lambda index: (*index[:axis], Term("int", k), *index[axis:])
-        )  # fmt: skip
+        return moved(operand, shape_of(equation, k), lambda index: (*index[:axis], Term("int", k), *index[axis:]))
 
     return [part(k) for k in range(len(equation.outvars))]
 

@@ -57,11 +57,6 @@ class Memory:
     dtype: Any
     memory: str
 
-    @property
-    def inner_aval(self) -> Array:
-        """What is in it."""
-        return Array(self.shape, self.dtype)
-
 
 @dataclass(frozen=True, slots=True)
 class Opaque:

@@ -14,6 +14,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import Equation, Literal, Program, programs_in
+from layoutproof.values.points import MASKED
 
 LEAST = 3
 """First, middle, last."""
@@ -122,15 +123,12 @@ def explained(
     pairs = zip(shapes, small, strict=True)
     sizes = sorted({n for one, other in pairs for n, m in zip(one, other, strict=True) if n != m})
     products = {a * b: a for a in sizes for b in sizes}
-    for said in sorted(abs(c) for c in both if abs(c) < _MASK and abs(c) not in (*PLAIN, *own)):
+    for said in sorted(abs(c) for c in both if abs(c) < MASKED and abs(c) not in (*PLAIN, *own)):
         for size, of in {**products, **{n: n for n in sizes}}.items():
             made = (part * float(size) ** power for power in POWERS for part in PARTS)
             if any(abs(said - m - off) <= 1e-6 * m for m in made for off in (0, -1, 1) if off == 0 or m > 2):
                 return said, of
     return None
-
-
-_MASK = 1e9
 
 
 def smallest(

@@ -17,7 +17,7 @@ from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
 from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
-from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs
+from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
 from layoutproof.values.refusals import OFFER
 
 MOST_ELEMENTS = 2**27
@@ -167,7 +167,7 @@ def _at_given_sizes_too(plan: Plan, given: Pair, pair: Pair, found: Comparison, 
     """
     if found.verdict is not Verdict.REFUTED:
         return found
-    if max(_elements(given), *(_largest(t)[0] for t in given.programs)) <= WITNESSED:
+    if max(elements_of(given.programs, given.arrays), *(_largest(t)[0] for t in given.programs)) <= WITNESSED:
         tick("float64, at the given sizes")
         if differs(given.programs, given.arrays, given.outputs):
             return found
@@ -182,18 +182,12 @@ def _at_given_sizes_too(plan: Plan, given: Pair, pair: Pair, found: Comparison, 
     return replace(found, verdict=Verdict.UNKNOWN, reason=f"at smaller sizes {found.reason}; {why}", differs=None)
 
 
-def _elements(pair: Pair) -> int:
-    """Elements of the arguments and the results of both functions."""
-    results = [a.shape for t in pair.programs for a in t.out_avals]
-    return sum(prod(shape) for shape in (*(i.shape for i in pair.arrays), *results))
-
-
 def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
     """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
     compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
         return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
-    elements = _elements(pair)
+    elements = elements_of(pair.programs, pair.arrays)
     most, place = max(map(_largest, pair.programs), key=itemgetter(0))
     too_large = SMALL
     if elements > MOST_ELEMENTS:

@@ -82,10 +82,6 @@ class Pair:
     outputs: tuple[int, ...] | None
     retrace: Callable[[list[tuple[int, ...]]], Program | None]
 
-    def structs(self) -> list[Any]:
-        """The arrays as shapes."""
-        return _structs(self.arrays)
-
     def with_tables(self) -> tuple[Call, list[Any]]:
         """(The function of the arrays that nobody gave, their shapes): what is given is a constant."""
         drawn = [k for k, i in enumerate(self.arrays) if i.value is None]

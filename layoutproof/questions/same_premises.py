@@ -63,14 +63,14 @@ def for_all_sizes(plan: Plan, found: Sequence[Call], grids: Sequence[Sequence[Te
     return tuple(f for f in every if f.question not in (UNDEFINED, WRITTEN))
 
 
-def rests_on(found: Comparison, premises: Sequence[Finding], given: bool = True) -> tuple[Finding, ...]:
+def rests_on(found: Comparison, asked: Sequence[Finding], given: bool = True) -> tuple[Finding, ...]:
     """The premises that an answer rests on, with what the comparison itself shows of them.
 
-    given: whether it was made at the given sizes.
+    asked: as `premises` gives them.  given: whether it was made at the given sizes.
     """
     # what rests on floats that nobody wrote is seen
     needless = () if found.verdict is Verdict.SAMPLED and not found.defined else (WRITTEN,)
-    return tuple(_seen(f, found) if given else f for f in premises if f.question not in needless)
+    return tuple(_seen(f, found) if given else f for f in asked if f.question not in needless)
 
 
 def _seen(premise: Finding, found: Comparison) -> Finding:

@@ -22,7 +22,7 @@ from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
-from layoutproof.values.known import Known
+from layoutproof.values.known import Known, first_place
 from layoutproof.values.points import Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
@@ -168,6 +168,12 @@ class TooLarge:
 SMALL = TooLarge()
 
 
+def elements_of(sides: Sides, inputs: Sequence[Input]) -> int:
+    """Elements of the arguments, and of the results of both."""
+    shapes = [*(i.shape for i in inputs), *(a.shape for side in sides for a in side.out_avals)]
+    return sum(map(prod, shapes))
+
+
 def compare(
     sides: Sides,
     inputs: Sequence[Input],
@@ -197,7 +203,7 @@ def compare(
             why = f"; relations, which have no such bound, do not decide it: {said.reason}" if said.reason else ""
             return Comparison(Verdict.UNKNOWN, f"{too_large.why}; {OFFER}{why}", too_large.place)
         return _sampled(sides, inputs, prepared, points, outputs, tick, retrace)
-    size = sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals)
+    size = elements_of(sides, inputs)
     notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
     if said.same:
         inside = ordered = False
@@ -404,6 +410,9 @@ def _at_points(
             whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
+            if any(numbers.lost(v) for v in (*ours, *theirs)):
+                whose = ""
+                raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         except Levels:
             if levels == LONGEST:
                 return _Field("unknown", f"exponentials and logarithms nested more than {LONGEST - 1} times")
@@ -418,16 +427,11 @@ def _at_points(
             return _Field("unknown", whose + refusal.what, refusal.place)
         except OutOfBounds as refusal:
             return _Field("unknown", whose + refusal.said, refusal.place)
-        lost = any(numbers.lost(v) for v in (*ours, *theirs))
-        if not bounds and (lost or any((different & says).any() for different, says in answers)):
+        if not bounds and any((different & says).any() for different, says in answers):
             bounds, seed = True, seed - 1
             continue
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
-        if lost:
-            return _Field(
-                "unknown", "a mask value or an infinity is computed with in a way that the model does not say"
-            )
         done += 1
         bounds = False
         for k, (different, says) in enumerate(answers):
@@ -542,7 +546,7 @@ def _begins(
     retrace: Retrace,
 ) -> Begin | None:  # fmt: skip
     """Where a difference begins, on the draw that shows it; nothing of large arrays, which several more walks need."""
-    if sum(prod(i.shape) for i in inputs) + sum(prod(a.shape) for s in sides for a in s.out_avals) > WITNESSED:
+    if elements_of(sides, inputs) > WITNESSED:
         return None
     output = witness.output if outputs is None else list(outputs).index(witness.output)
     for scale in dict.fromkeys((1.0, witness.scale)):
@@ -574,12 +578,11 @@ def _differs(
     # an overflow of one side at a large scale is no difference over the reals; undefined memory is, at any
     odd = ~np.isfinite(a) & known & (numbers.scale <= 1.0)
     different = known & np.where(np.isfinite(a), far, odd)
-    if not different.any():
+    index = first_place(different)
+    if index is None:
         return None
-    flat = int(np.flatnonzero(different.reshape(-1))[0])
-    index = tuple(int(k) for k in np.unravel_index(flat, a.shape))
     rows = int(different.reshape(-1, a.shape[-1]).any(-1).sum()) if a.ndim else 1
     return Witness(
-        output, index, float(a.reshape(-1)[flat]), float(b.reshape(-1)[flat]), int(different.sum()), a.size, rows,
+        output, index, float(a[index]), float(b[index]), int(different.sum()), a.size, rows,
         numbers.seed, numbers.scale, sign=numbers.sign,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.values.elementwise import within
-from layoutproof.values.known import Held, Known, combined, moved
+from layoutproof.values.known import Held, Known, combined, first_place, moved
 from layoutproof.values.refusals import Apart
 
 Array = np.ndarray[Any, Any]
@@ -60,8 +60,6 @@ def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
     for name in names:
         if name not in known:
             raise on.refuse(f"a collective over {name}, which is no axis of the mesh here")
-    if on.device is not None:
-        raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
     numbers = np.arange(count(mesh)).reshape([n for _, n in mesh])
     at = [known.index(name) for name in names]
     rows = np.moveaxis(numbers, at, range(numbers.ndim - len(at), numbers.ndim))
@@ -73,6 +71,8 @@ def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
 
 def _together(on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Callable[[list[Any]], list[Any]]) -> Held:
     """compute: what the members of a group hold -> what each of them gets."""
+    if on.device is not None:
+        raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
     parts = parts_of(on, value)
     found: list[Any] = [None] * len(parts)
     for group in groups:
@@ -189,13 +189,9 @@ def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    axes = equation.params["axis_name"]
-    device, on.device = on.device, None
-    groups = _groups(on, axes)
-    on.device = device
-    places = {d: k for group in groups for k, d in enumerate(group)}
-    if device is not None:
-        return [Known(np.asarray(places[device], np.int32))]
+    places = {d: k for group in _groups(on, equation.params["axis_name"]) for k, d in enumerate(group)}
+    if on.device is not None:
+        return [Known(np.asarray(places[on.device], np.int32))]
     return [Held(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
 
 
@@ -234,18 +230,14 @@ def _apart(on: Any, a: Any, b: Any) -> tuple[int, ...] | None:
         with np.errstate(all="ignore"):
             different = ~((np.abs(x - y) <= CLOSE * np.maximum(size, np.nanmax(size) * 1e-3)) | (x == y))
             different &= ~(np.isnan(x) & np.isnan(y))
-    if not different.any():
-        return None
-    return tuple(int(k) for k in np.unravel_index(int(np.flatnonzero(different.reshape(-1))[0]), different.shape))
+    return first_place(different)
 
 
-def _whole(on: Any, value: Any, spec: Any, mesh: Axes, output: int) -> Any:
-    """The array of which each device holds a part."""
-    if not isinstance(value, Held):
-        value = Held((value,) * count(mesh))
+def _whole(on: Any, held: Sequence[Any], spec: Any, mesh: Axes, output: int) -> Any:
+    """The array of which each device holds a part. held: by the devices of the mesh, in row-major order."""
     split = {name for dim in range(len(spec)) for name in _names(spec, dim)}
     devices = list(product(*(range(n) for _, n in mesh)))
-    parts = dict(zip(devices, value.parts, strict=True))
+    parts = dict(zip(devices, held, strict=True))
     # devices that differ in no axis that splits the array hold the same
     kept: dict[tuple[int, ...], tuple[int, ...]] = {}
     for at in devices:
@@ -306,7 +298,7 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         for k, (value, spec) in enumerate(zip(found, p["out_specs"], strict=True)):
             rows = parts_of(on, value)
             per = len(places)
-            whole = [_whole(on, Held(rows[d * per : (d + 1) * per]), spec, added, k) for d in range(count(outer))]
+            whole = [_whole(on, rows[d * per : (d + 1) * per], spec, added, k) for d in range(count(outer))]
             results.append(Held(tuple(whole)) if outer else whole[0])
     finally:
         on.mesh = outer

@@ -58,6 +58,16 @@ def known_of(value: Any, sampled: bool = False) -> Known:
     return Known(array, sampled)
 
 
+def first_place(mask: Array) -> tuple[int, ...] | None:
+    """The first place in row-major order where a mask holds; None where it holds nowhere.
+
+    >>> first_place(np.array([[False, False], [True, True]]))
+    (1, 0)
+    """
+    flat = mask.reshape(-1)
+    return tuple(int(k) for k in np.unravel_index(int(flat.argmax()), mask.shape)) if flat.any() else None
+
+
 def data_of(numbers: Any, value: Any) -> Any:
     """A value as data of a kind of number."""
     return numbers.constant(value.array) if isinstance(value, Known) else value

@@ -168,10 +168,9 @@ class Walk:
         rule = PRIMITIVES.get(name)
         try:
             # a kernel may ask on which device it runs
-            if self.device is None and (
-                (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
-                or (self.mesh and name == "pallas_call")
-            ):
+            if self.mesh and self.device is None and (
+                name == "pallas_call" or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
+            ):  # fmt: skip
                 return devices.each(self, lambda given: self._results(equation, given), operands)
             if rule is not None:
                 return rule(self, equation, operands)
