@@ -13,6 +13,8 @@ with fields, {"list": [..]} a tuple. What is no data is left out.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -57,14 +59,37 @@ def written(program: Program, place: Callable[[str], str] = str) -> dict[str, An
     return {"types": list(writer.types), "avals": list(writer.avals), "jaxprs": writer.jaxprs}
 
 
-def unplaced(data: Any) -> Any:
-    """The same without the lines of the user's code, which say nothing of what it does."""
+def digest(program: Program) -> str:
+    """A digest of all that is read of a program, whatever its variables are called and its lines are.
+
+    Programs that are built alike have one digest: two traces of one function, and what was written and is read again.
+    What is no data, functions and meshes, and what an array holds, is not in it.
+    """
+    return digest_of(written(program))
+
+
+def same_program(one: Program, other: Program) -> bool:
+    """Whether two programs are built alike: the same equations of the same operands, in the same order."""
+    return one is other or written(one, _nowhere) == written(other, _nowhere)
+
+
+def digest_of(data: Any) -> str:
+    """The digest of a program as JSON, and of what stands beside it there; of what is no program that of its text."""
+    return hashlib.sha256(json.dumps(_unplaced(data), sort_keys=True).encode()).hexdigest()
+
+
+def _unplaced(data: Any) -> Any:
+    """The same without the lines of the user's code, which say nothing of what it does, and each inner program once."""
     try:
         jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in data["jaxprs"]]
     except (TypeError, KeyError):
         # no program, or a broken one: whoever reads it says what is wrong
         return data
     return {**data, "jaxprs": jaxprs}
+
+
+def _nowhere(place: str) -> str:
+    return ""
 
 
 class _Writer:

@@ -14,7 +14,6 @@ which the last is the whole and {"part": k} stands for the k-th.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
@@ -31,7 +30,7 @@ from layoutproof.core.files import lines
 from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
-from layoutproof.ir.codec import read, unplaced
+from layoutproof.ir.codec import digest_of, read
 from layoutproof.kernel.kernel import (
     MEMORIES,
     SEMANTICS,
@@ -67,7 +66,7 @@ _LEFT_OUT = ("body_reader",)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One record. line: its number in the file.  body: digest of the body without the places of its equations."""
+    """One record. line: its number in the file.  body: the digest of its body (`ir.codec.digest_of`), shortened."""
 
     call: Kernel | Unmodelled
     line: int
@@ -93,8 +92,7 @@ def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
 
 def _record(file: str, number: int, line: str) -> Recorded:
     call = _call(file, number, line)
-    digest = hashlib.sha256(json.dumps(unplaced(json.loads(line).get("body")), sort_keys=True).encode())
-    return Recorded(call, number, digest.hexdigest()[:16])
+    return Recorded(call, number, digest_of(json.loads(line).get("body"))[:16])
 
 
 def plain(value: Any) -> Any:

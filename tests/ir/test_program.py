@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from layoutproof.core.result import Verdict
-from layoutproof.ir.codec import read, unplaced, written
+from layoutproof.ir.codec import digest, read, same_program, written
 from layoutproof.ir.program import Equation, Indexed, Leaf, Memory, Program, Span, Transformed, programs_in
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
@@ -20,6 +20,10 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
+from tests.bodies.pitfalls import CASES  # noqa: E402
+
+ALIKE = frozenset({"transpose_partial_store", "scratch_across_parallel"})
+"""Pairs whose bodies are alike: what is wrong is the shape of the output, or what runs in parallel."""
 
 
 def every(program: Program) -> Iterator[Equation]:
@@ -118,7 +122,56 @@ def test_what_is_written_is_read() -> None:
         again = written(read(json.loads(json.dumps(once))))
         assert json.dumps(again) == json.dumps(once)
     assert '"-inf"' in json.dumps(written(found.params["jaxpr"]))
-    assert [len(each["eqns"]) for each in unplaced(once)["jaxprs"]] == [len(each["eqns"]) for each in once["jaxprs"]]
+    assert digest(read(json.loads(json.dumps(once)))) == digest(program)
+
+
+def bodies_of(name: str, wrong: bool) -> list[Program]:
+    """The bodies of the kernels of a pair, traced anew."""
+    built = CASES[name].build(wrong)
+    found = every(program_of(jax.make_jaxpr(built.fn)(*built.args)))
+    return [equation.params["jaxpr"] for equation in found if equation.primitive.name == "pallas_call"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_is_known_by_how_it_is_built(name: str) -> None:
+    """Traced twice, or written and read, it is the same; its wrong twin is another one."""
+    twins = []
+    for wrong in (True, False):
+        first, again = bodies_of(name, wrong), bodies_of(name, wrong)
+        assert len(first) == len(again) > 0
+        for one, other in zip(first, again, strict=True):
+            assert one is not other
+            assert same_program(one, other)
+            assert digest(one) == digest(other) == digest(read(json.loads(json.dumps(written(one)))))
+        twins.append([digest(one) for one in first])
+    assert (twins[0] == twins[1]) is (name in ALIKE)
+
+
+def test_lines_and_names_are_not_what_a_program_is() -> None:
+    """The same steps on other lines, with other names; another number, type or order of operands is another program."""
+
+    def one(x: Any, y: Any) -> Any:
+        return jnp.sin(x) - 2 * y
+
+    def other(first: Any, second: Any) -> Any:
+        left = jnp.sin(first)
+        right = 2 * second
+        return left - right
+
+    def program(function: Any, dtype: Any = jnp.float32) -> Program:
+        return program_of(jax.make_jaxpr(function)(*[jax.ShapeDtypeStruct((8,), dtype)] * 2))
+
+    assert {str(e.source) for e in program(one).eqns} != {str(e.source) for e in program(other).eqns}
+    assert digest(program(one)) == digest(program(other))
+    assert same_program(program(one), program(other))
+    for changed in (
+        program(lambda x, y: jnp.sin(x) - 3 * y),
+        program(lambda x, y: jnp.sin(y) - 2 * x),
+        program(lambda x, y: jnp.cos(x) - 2 * y),
+        program(one, jnp.bfloat16),
+    ):
+        assert digest(changed) != digest(program(one))
+        assert not same_program(changed, program(one))
 
 
 def scattered(x: Any, o: Any, rows: Any) -> None:
