@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Kept, Loop, View
+from layoutproof.bodies.effects import Access, Body, Effect, Kept, Loop, View, writes_to
 from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
@@ -150,9 +150,8 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
     each load in each program, provided that the call was given numbers of the interval.
     """
     found: dict[str, Kept] = {}
-    loads = {e.name: e for e in body.effects if isinstance(e, Access) and e.kind == "read"}
     for reference in body.references:
-        seen = {name: e for name, e in loads.items() if name in body.loads and e.view.reference.name == reference.name}
+        seen = _loads(body, reference.name)
         if reference.role not in ("in", "prefetch") or reference.memory != "smem" or not seen:
             continue
         stores = _stores(body.effects, reference.name)
@@ -189,11 +188,7 @@ def _least(seen: Collection[str], stores: Sequence[tuple[Access, Term]]) -> int 
 def keeps_range(kernel: Kernel, body: Body, name: str, low: int, high: int) -> bool:
     """Whether every store to a reference puts a number from low to high - 1 there, as long as all that is loaded is."""
     stores = _stores(body.effects, name)
-    seen = {
-        e.name: e for e in body.effects if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name
-    }
-    seen = {load: e for load, e in seen.items() if load in body.loads}
-    return stores is not None and _keeps(kernel, body, seen, stores, high, low)
+    return stores is not None and _keeps(kernel, body, _loads(body, name), stores, high, low)
 
 
 def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
@@ -203,12 +198,7 @@ def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
     """
     found: dict[str, Table] = {}
     for reference in body.references:
-        seen = {
-            e.name: e
-            for e in body.effects
-            if isinstance(e, Access) and e.kind == "read" and e.view.reference is reference
-        }
-        seen = {name: e for name, e in seen.items() if name in body.loads and body.loads[name].low is None}
+        seen = {name: e for name, e in _loads(body, reference.name).items() if body.loads[name].low is None}
         if reference.role != "scratch" or reference.memory != "smem" or not seen:
             continue
         stores = _stores(body.effects, reference.name)
@@ -237,19 +227,25 @@ def _stored_first(kernel: Kernel, body: Body, stores: Sequence[tuple[Access, Ter
     return missed is FALSE or (bool(before) and never(kernel, body, [missed], ()))
 
 
+def _loads(body: Body, name: str) -> dict[str, Access]:
+    """The loads of a reference whose numbers a term may speak of, by their names."""
+    loads = (e for e in body.effects if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name)
+    return {load.name: load for load in loads if load.name in body.loads}
+
+
 def _stores(effects: Iterable[Effect], name: str) -> list[tuple[Access, Term]] | None:
     """Every store to a reference and the number that it stores; None where one stores what no term says."""
     found = []
     for effect in effects:
-        if isinstance(effect, Copy) and effect.target.reference.name == name:
+        view = writes_to(effect)
+        if view is None or view.reference.name != name:
+            continue
+        if not isinstance(effect, Access) or effect.kind == "add" or any(n != 1 for n in effect.value.dims):
             return None
-        if isinstance(effect, Access) and effect.kind != "read" and effect.view.reference.name == name:
-            if effect.kind == "add" or any(n != 1 for n in effect.value.dims):
-                return None
-            try:
-                found.append((effect, number_of(effect.value.number((ZERO,) * len(effect.value.dims)))))
-            except Lost:
-                return None
+        try:
+            found.append((effect, number_of(effect.value.number((ZERO,) * len(effect.value.dims)))))
+        except Lost:
+            return None
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked
@@ -86,6 +87,60 @@ class _Invariant:
         return all_of([first, *(one() for one in self.more or ())])
 
 
+class _Names:
+    """What names stand for: those of a body, which grow while its values are asked about elements, and new ones."""
+
+    def __init__(self, body: Body) -> None:
+        self.witnesses: ChainMap[str, int] = ChainMap({}, body.witnesses)  # type: ignore[arg-type]
+        self.unknowns: ChainMap[str, Unknown] = ChainMap({}, body.unknowns)  # type: ignore[arg-type]
+        self.loads: ChainMap[str, Any] = ChainMap({}, body.loads)  # type: ignore[arg-type]
+        loops = (*(each.loop for each in body.carried.values()), *(nest.loop for nest in nests_of(body).values()))
+        self.loops = {loop.name: loop for loop in loops}
+        self._made = 0
+
+    def some(self, extent: int) -> Term:
+        """A number below an extent, nobody says which."""
+        name = self._new("k")
+        self.witnesses[name] = extent
+        return Term("name", name)
+
+    def again(self, name: str) -> str:
+        """A new name for what may be another number elsewhere; the name itself where it is one number everywhere."""
+        if name in self.witnesses:
+            other = self._new("k")
+            self.witnesses[other] = self.witnesses[name]
+        elif name in self.unknowns:
+            other = self._new("any")
+            self.unknowns[other] = replace(self.unknowns[name], name=other, facts=())
+        elif name in self.loops:
+            other = self._new("t")
+            loop = self.loops[name]
+            fixed = loop.count is not None and loop.count.op == "int"
+            self.loops[other] = Loop(other, loop.count if fixed else None, loop.source)
+        else:
+            return name
+        return other
+
+    def loaded_again(self, name: str) -> Term:
+        """A new name for what a load gives elsewhere."""
+        other = self._new("load")
+        self.loads[other] = replace(self.loads[name], name=other)
+        return Term("name", other)
+
+    def is_load(self, part: Term) -> bool:
+        """Whether a part of a term is what a load gives."""
+        return part.op == "read" and part.args[0].args[0] in self.loads
+
+    def is_open(self, term: Term) -> bool:
+        """Whether a term speaks of numbers that differ from iteration to iteration and that nothing says."""
+        parts = every(term)
+        return any((part.op == "name" and part.args[0] in self.unknowns) or self.is_load(part) for part in parts)
+
+    def _new(self, kind: str) -> str:
+        self._made += 1
+        return f"{kind}_{self._made}"
+
+
 @dataclass(eq=False)
 class States:
     """Conditions on memory of one kernel.
@@ -108,26 +163,16 @@ class States:
     _stores: dict[str, list[Store]] = field(default_factory=dict)
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
     _known: dict[Any, Term] = field(default_factory=dict)
-    _doubts: dict[tuple[int, int], list[Term]] = field(default_factory=dict)
+    _doubts: dict[tuple[Term, ...], list[Term]] = field(default_factory=dict)
     _written_out: dict[Term, Term] = field(default_factory=dict)
-    _made: int = 0
     _generation: int = 0
     _checks: int = 0
-    _loops: dict[str, Loop] = field(default_factory=dict)
-    _witnesses: ChainMap[str, int] = field(default_factory=ChainMap)
-    _unknowns: ChainMap[str, Unknown] = field(default_factory=ChainMap)
-    _loads: ChainMap[str, Any] = field(default_factory=ChainMap)
 
     def __post_init__(self) -> None:
-        # the body's own grow while its values are asked about elements
-        self._witnesses = ChainMap({}, self.body.witnesses)  # type: ignore[arg-type]
-        self._unknowns = ChainMap({}, self.body.unknowns)  # type: ignore[arg-type]
-        self._loads = ChainMap({}, self.body.loads)  # type: ignore[arg-type]
+        self._names = _Names(self.body)
         for effect in self.body.effects:
             if isinstance(effect, Access | Copy) and (view := writes_to(effect)) is not None:
                 self._stores.setdefault(view.reference.name, []).append(effect)
-        nests = (nest.loop for nest in nests_of(self.body).values())
-        self._loops = {loop.name: loop for loop in (*nests, *(each.loop for each in self.body.carried.values()))}
 
     # what properties ask
 
@@ -137,8 +182,7 @@ class States:
 
     def copied(self, store: Store, index: Index) -> Term:
         """The condition that a store happens and leaves something undefined at an element of its view."""
-        view = writes_to(store)
-        assert view is not None
+        view = store.view if isinstance(store, Access) else store.target
         given = all_of([*store.spot.path, self._given(store, index, FALSE)])
         return any_of([given, self.doubted(store.spot, view)])
 
@@ -244,7 +288,7 @@ class States:
         view = store.view if isinstance(store, Access) else store.target
         found = inside(view, at)
         if found is None:
-            given = self._given(store, tuple(self._some(n) for n in view.dims or ()), state)
+            given = self._given(store, tuple(self._names.some(n) for n in view.dims or ()), state)
             return any_of([given, self.doubted(store.spot, view), state])
         within, index = found
         parts = [*store.spot.path, *within]
@@ -267,11 +311,11 @@ class States:
         if self.unwritten:
             return FALSE
         if isinstance(store, Copy):
-            at = places(store.source, index, self._some)
+            at = places(store.source, index, self._names.some)
             source = store.source.reference
             before = self.before(source, store.spot.number, store.spot.loops)
             if at is None:
-                at = tuple(self._some(n) for n in source.dims)
+                at = tuple(self._names.some(n) for n in source.dims)
             return self._used(before, at, store.spot.loops)
         return self.resolved(store.value.undefined(index))
 
@@ -279,10 +323,10 @@ class States:
         """The condition that something undefined decides whether or where an effect happens."""
         if self.unwritten and self.only < 0:
             return FALSE
-        key = (id(spot), id(view))
-        if key not in self._doubts:
-            self._doubts[key] = self.doubts(conditions_of(spot, view))
-        return any_of([self.resolved(doubt) for doubt in self._doubts[key]])
+        said = tuple(conditions_of(spot, view))
+        if said not in self._doubts:
+            self._doubts[said] = self.doubts(said)
+        return any_of([self.resolved(doubt) for doubt in self._doubts[said]])
 
     def doubts(self, terms: Iterable[Term]) -> list[Term]:
         """The conditions, each once, that a number in some terms is undefined."""
@@ -300,7 +344,7 @@ class States:
         view = store.view if isinstance(store, Access) else store.target
         inner = {loop.name: loop for loop in store.spot.loops[depth:]}
         parts = [self._plain(p) for p in store.spot.path]
-        if any(set(names_in(p)) & set(inner) or self._open(p) for p in parts):
+        if any(set(names_in(p)) & set(inner) or self._names.is_open(p) for p in parts):
             return FALSE
         if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):
             return FALSE
@@ -310,7 +354,7 @@ class States:
             start = self._plain(piece.start)
             moving = [name for name in names_in(start) if name in inner]
             size = piece.size.args[0] if piece.size.op == "int" else None
-            if size is None or self._open(start) or len(moving) > 1 or (moving and moving[0] in used):
+            if size is None or self._names.is_open(start) or len(moving) > 1 or (moving and moving[0] in used):
                 return FALSE
             if not moving:
                 parts += _within(place, start, size, piece.stride)
@@ -328,14 +372,6 @@ class States:
                 parts.append(fold("<", ZERO, loop.count))
         return all_of(parts)
 
-    def _open(self, term: Term) -> bool:
-        """Whether a term speaks of numbers that differ from iteration to iteration and that nothing says."""
-        return any(
-            (part.op == "name" and part.args[0] in self._unknowns)
-            or (part.op == "read" and part.args[0].args[0] in self._loads)
-            for part in every(term)
-        )
-
     def _plain(self, term: Term) -> Term:
         """A term with carried numbers written out over the loops' counters."""
         if term not in self._written_out:
@@ -350,15 +386,15 @@ class States:
             return self._handed_on(source, carried, index)
         effect = loads_of(self.body).get(source)
         if effect is None:
-            assert source not in self._loads, source
+            assert source not in self._names.loads, source
             return FALSE
         reference = effect.view.reference
         if self.only >= 0 and effect.spot.number != self.only:
             return FALSE
-        at = places(effect.view, index, self._some)
+        at = places(effect.view, index, self._names.some)
         state = self.before(reference, effect.spot.number, effect.spot.loops)
         if at is None:
-            at = tuple(self._some(n) for n in reference.dims)
+            at = tuple(self._names.some(n) for n in reference.dims)
         return self._used(state, at, effect.spot.loops)
 
     def _handed_on(self, name: str, carried: Carried, index: Index) -> Term:
@@ -367,7 +403,7 @@ class States:
         key = name if not carried.final else next(
             n for n, c in self.body.carried.items() if not c.final and c.start is start and c.next is carried.next
         )  # fmt: skip
-        state = self._invariant(("carried", key), lambda: self._over_carried(key, carried))
+        state = self._invariant(("carried", key), lambda: self._over_carried(carried))
         if carried.final:
             end = carried.loop.count
             if end is None:
@@ -496,7 +532,7 @@ class States:
     def _of_programs(self, term: Term) -> bool:
         """Whether a term speaks of programs, tables and elements alone."""
         free = {*self.kernel.grid_names}
-        return not self._open(term) and all(n in free or n.startswith("at") for n in names_in(term))
+        return not self._names.is_open(term) and all(n in free or n.startswith("at") for n in names_in(term))
 
     def _guards(self, reference: Reference) -> list[Term]:
         """Conditions over the programs alone under which something is stored to a reference."""
@@ -504,7 +540,7 @@ class States:
         for store in self._stores.get(reference.name, ()):
             for condition in (*store.spot.path, all_of([*store.spot.path])):
                 plain = self._plain(condition)
-                if plain is TRUE or self._open(plain) or not set(names_in(plain)) <= set(self.kernel.grid_names):
+                if plain is TRUE or self._names.is_open(plain) or not set(names_in(plain)) <= set(self.kernel.grid_names):
                     continue
                 found[plain] = None
         return [*found][:MOST_GUARDS]
@@ -544,72 +580,60 @@ class States:
         return ways
 
     def _over_iterations(self, reference: Reference, loops: tuple[Loop, ...]) -> _Invariant:
-        loop = loops[-1]
-        counter = Term("name", loop.name)
-        nest = nests_of(self.body)[loop.name]
+        nest = nests_of(self.body)[loops[-1].name]
+        before = partial(self.before, reference, nest.first, nest.around)
+        left = partial(self.before, reference, nest.end, loops)
+        # what is found may be there in the first iteration only
+        return self._over_turns(loops[-1], loops, reference.dims, before, left, first=True)
 
-        def before() -> Term:
-            return self.before(reference, nest.first, nest.around)
+    def _over_carried(self, carried: Carried) -> _Invariant:
+        dims: tuple[int, ...] = carried.start.dims
+
+        def undefined(value: Value) -> Term:
+            return self.resolved(value.undefined(_at(dims)))
+
+        before, left = partial(undefined, carried.start), partial(undefined, carried.next)
+        return self._over_turns(carried.loop, self._around(carried.loop), dims, before, left)
+
+    def _over_turns(
+        self,
+        loop: Loop,
+        known: Sequence[Loop],
+        dims: tuple[int, ...],
+        before: Callable[[], Term],
+        left: Callable[[], Term],
+        first: bool = False,
+    ) -> _Invariant:
+        """known: loops whose counters a candidate may name.  before, left: what is found, and what a turn leaves."""
+        counter = Term("name", loop.name)
 
         def starts() -> list[tuple[Term, Mapping[str, Term]]]:
-            left = self.before(reference, nest.end, loops)
-            more = Term("+", counter, ONE)
-            return [(before(), {loop.name: ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
+            after = all_of([_below(loop), left()])
+            return [(before(), {loop.name: ZERO}), (after, {loop.name: Term("+", counter, ONE)})]
 
         def entry() -> Term:
             state = before()
-            return state if self._closed(state, loops) else FALSE
-
-        ways = [_same(FALSE), lambda: all_of([Term("==", counter, ZERO), entry()]), entry]
-        if not self.unwritten:
-            for pad in self._padded(reference.dims):
-                ways += [_same(pad), _joined(entry, pad)]
-        return _Invariant(reference.dims, ways, starts)
-
-    def _over_carried(self, name: str, carried: Carried) -> _Invariant:
-        loop, start = carried.loop, carried.start
-        at = _at(start.dims)
-        counter = Term("name", loop.name)
-        loops = self._around(loop)
-
-        def before() -> Term:
-            return self.resolved(start.undefined(at))
-
-        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
-            left = self.resolved(carried.next.undefined(at))
-            more = Term("+", counter, ONE)
-            return [(before(), {loop.name: ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
-
-        def entry() -> Term:
-            state = before()
-            return state if self._closed(state, loops) else FALSE
+            return state if self._closed(state, known) else FALSE
 
         ways: list[Callable[[], Term]] = [_same(FALSE), entry]
+        if first:
+            ways.insert(1, lambda: all_of([Term("==", counter, ZERO), entry()]))
         if not self.unwritten:
-            for pad in self._padded(start.dims):
+            for pad in self._padded(dims):
                 ways += [_same(pad), _joined(entry, pad)]
-        return _Invariant(start.dims, ways, starts)
+        return _Invariant(dims, ways, starts)
 
     def _closed(self, state: Term, loops: Sequence[Loop]) -> bool:
         """Whether a condition speaks of programs, loops around it and elements only, so that it may be negated."""
         free = {*self.kernel.grid_names, *(loop.name for loop in loops)}
         for part in every(state):
-            if part.op in ("maybe", "leaf") or (part.op == "read" and part.args[0].args[0] in self._loads):
+            if part.op in ("maybe", "leaf") or self._names.is_load(part):
                 return False
             if part.op == "name" and part.args[0] not in free and not part.args[0].startswith("at"):
                 return False
         return True
 
     # names
-
-    def _some(self, extent: int) -> Term:
-        name = self._fresh("k")
-        self._witnesses[name] = extent
-        return Term("name", name)
-
-    def _fresh(self, kind: str) -> str:
-        self._made += 1
-        return f"{kind}_{self._made}"
 
     def _used(self, state: Term, at: Index, loops: Sequence[Loop]) -> Term:
         """A condition for one element, with names of its own for all that is bound in it."""
@@ -619,13 +643,9 @@ class States:
         state = self._plain(state)
         for part in every(state):
             if part.op == "name" and part.args[0] not in new and part.args[0] not in keep:
-                new[part.args[0]] = Term("name", self._renamed(part.args[0]))
-            elif part.op == "read" and part.args[0].args[0] in self._loads:
-                name = part.args[0].args[0]
-                if name not in tables:
-                    other = self._fresh("load")
-                    self._loads[other] = replace(self._loads[name], name=other)
-                    tables[name] = Term("name", other)
+                new[part.args[0]] = Term("name", self._names.again(part.args[0]))
+            elif self._names.is_load(part) and part.args[0].args[0] not in tables:
+                tables[part.args[0].args[0]] = self._names.loaded_again(part.args[0].args[0])
 
         def change(part: Term) -> Term | None:
             if part.op == "name":
@@ -635,22 +655,6 @@ class States:
             return folded(part)
 
         return self._small(replaced(state, change))
-
-    def _renamed(self, name: str) -> str:
-        if name in self._witnesses:
-            other = self._fresh("k")
-            self._witnesses[other] = self._witnesses[name]
-        elif name in self._unknowns:
-            other = self._fresh("any")
-            self._unknowns[other] = replace(self._unknowns[name], name=other, facts=())
-        elif name in self._loops:
-            other = self._fresh("t")
-            loop = self._loops[name]
-            fixed = loop.count is not None and loop.count.op == "int"
-            self._loops[other] = Loop(other, loop.count if fixed else None, loop.source)
-        else:
-            return name
-        return other
 
     def _small(self, term: Term) -> Term:
         parts = len(every(term))
@@ -667,9 +671,10 @@ class States:
         names = names_in(whole)
         _, _, ahead = following(self.kernel)
         extents = {name: n for name, n in ahead.items() if name in names}
-        loops = [self._loops[name] for name in names if name in self._loops]
-        body = replace(self.body, unknowns=self._unknowns, loads=self._loads, witnesses={})
-        extents |= {name: self._witnesses[name] for name in names if name in self._witnesses}
+        known = self._names
+        loops = [known.loops[name] for name in names if name in known.loops]
+        body = replace(self.body, unknowns=known.unknowns, loads=known.loads, witnesses={})
+        extents |= {name: known.witnesses[name] for name in names if name in known.witnesses}
         counts = [_below(loop) for loop in loops]
         plain = [loop if loop.count is None or loop.count.op == "int" else Loop(loop.name, None) for loop in loops]
         return asked(self.kernel, body, [*counts, whole], plain, {**elements, **extents})
