@@ -237,11 +237,14 @@ class Outline(NamedTuple):
     maps: each map that its violation speaks of, once.
     whole: whether each point ranges over exactly the domain (or replicas) of every map that is evaluated at it. Engines
         that reason about a map as a whole decide such claims; others are about another box of indices.
+    nested: whether a violation is that no further point exists, which neither z3 nor a look at a few points says
+        quickly.
     """
 
     sizes: tuple[str, ...]
     maps: tuple[IndexMap, ...]
     whole: bool
+    nested: bool
 
 
 @lru_cache(maxsize=16)
@@ -270,7 +273,9 @@ def outline(claim: Claim) -> Outline:
     names += said
     if claim.where is not None:
         names += claim.where.names()
-    return Outline(tuple(dict.fromkeys(names)) if names else (), tuple(maps), whole)
+    violation = claim.violation
+    parts = violation.parts if type(violation) is And else (violation,)
+    return Outline(tuple(dict.fromkeys(names)) if names else (), tuple(maps), whole, NotExists in map(type, parts))
 
 
 def _leaves(formula: Formula) -> Sequence[Formula]:
@@ -298,10 +303,10 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
 def places_of(formula: Formula) -> tuple[At, ...]:
     """Every place that a formula speaks of."""
     match formula:
-        case LexLess():
-            return ()
         case Same(left, right) | Differ(left, right):
             return (left, right)
+        case LexLess():
+            return ()
         case Outside(place):
             return (place,)
         case NotAmong(place, index_map, point):

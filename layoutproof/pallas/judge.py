@@ -35,7 +35,7 @@ from layoutproof.pallas.ways_out import with_way_out
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
-from layoutproof.solvers.conclude import How, conclude, left_open
+from layoutproof.solvers.conclude import Conclusion, How, concluded
 from layoutproof.solvers.decide import ENGINES, proves
 from layoutproof.solvers.guards import holds_when
 from layoutproof.solvers.vacuity import unsatisfied, where_term
@@ -380,14 +380,16 @@ def answer(name: str, kernel: Kernel, **how: Any) -> Finding:
     how = how if chip is None else how | {"target": chip}
     kernel = meant_for(kernel, chip)
     result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
+    more: dict[str, Any] = {}
     if chip is not None and "(rules of" in chip.compiler:
-        result = replace(result, figures={**result.figures, "compiler": chip.compiler})
+        more["figures"] = {**result.figures, "compiler": chip.compiler}
     if chip is not None and chip.platform != kernel.platform and result.verdict is Verdict.PROVED:
-        result = replace(result, verdict=Verdict.UNKNOWN, reason=foreign(kernel, chip), decided_by="")
-    if result.verdict is Verdict.PROVED or result.reason.startswith(IDLE):
+        more |= {"verdict": Verdict.UNKNOWN, "reason": foreign(kernel, chip), "decided_by": ""}
+    elif result.verdict is Verdict.PROVED or result.reason.startswith(IDLE):
         held = judge(kernel, names=beside([name]))
-        result = summary(name, kernel, held) if held else result
-    return replace(result, question=name, scope=scope([name], result.verdict))
+        result, more = (summary(name, kernel, held), {}) if held else (result, more)
+    verdict = more.get("verdict", result.verdict)
+    return replace(result, question=name, scope=scope([name], verdict), **more)
 
 
 def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
@@ -664,31 +666,48 @@ def _answer(
     assumed = tuple(text for table in read for text in table.assumptions())
     related = _related(kernel, name, asked, read)
     assumed += tuple(relation.text for relation in related)
-    file, line, column = split_place(asked.source or kernel.source)
-    at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
-    changing = stored_tables.why(kernel, tuple(table.name for table in read))
     claim = asked.claim
     if _empty(claim):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
         claim = undecided("vacuous: there is no program, or no element")
+    figures, open_ = asked.figures, ""
     if isinstance(claim, Settled):
-        at |= {"verdict": claim.verdict, "decided_by": claim.by, "hint": claim.hint, "figures": asked.figures}
-        at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
-        told = _for_some_tables(Finding(name, asked.subject, claim.reason, **at), kernel, asked, related)
-        return left_open(told, changing) if changing and told.verdict is Verdict.REFUTED else told
-    if symbols:
-        claim = replace(claim, where=where, symbols=symbols)
-    found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
-    if found.counterexample and kernel.tables:
-        found = replace(found, counterexample=with_entries(kernel, claim, found.counterexample))
-    if found.verdict is Verdict.REFUTED and changing:
-        return left_open(found, changing)
-    if found.verdict in asked.leaves_open:
-        return left_open(found, asked.leaves_open[found.verdict])
-    found = _for_some_tables(found, kernel, asked, related)
-    if found.verdict is Verdict.REFUTED and symbols and not assumed and not kernel.runtime:
-        found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
-    return found
+        refuted = claim.verdict is Verdict.REFUTED
+        point = dict(claim.counterexample) if refuted else None
+        said = Conclusion(claim.verdict, claim.reason, point, claim.by, claim.hint)
+    else:
+        claim = replace(claim, where=where, symbols=symbols) if symbols else claim
+        said = concluded((claim,), how)
+        open_ = asked.leaves_open.get(said.verdict, "")
+        figures = {**figures, "broken_engine": said.broken} if said.broken else figures
+    if said.verdict is Verdict.REFUTED:
+        changing = stored_tables.why(kernel, tuple(table.name for table in read))
+        by_tables = _of_some_tables(name, kernel, asked, related)
+        # what a rule settled is first of all about those tables that are as assumed
+        open_ = (by_tables or changing) if isinstance(claim, Settled) else (changing or open_ or by_tables)
+    if open_:
+        said = said.left_open(open_)
+    elif said.verdict is Verdict.REFUTED and isinstance(claim, Claim):
+        if said.counterexample and kernel.tables:
+            said = replace(said, counterexample=with_entries(kernel, claim, said.counterexample))
+        if symbols and not assumed and not kernel.runtime:
+            figures = {**figures, **holds_when((claim,), where)}
+    file, line, column = split_place(asked.source or kernel.source)
+    return Finding(
+        name,
+        asked.subject,
+        said.reason,
+        file=file,
+        line=line,
+        column=column,
+        verdict=said.verdict,
+        counterexample=said.counterexample,
+        severity=asked.severity,
+        figures=figures,
+        hint=said.hint,
+        decided_by=said.by,
+        assumes=assumed,
+    )
 
 
 def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]) -> list[Relation]:
@@ -704,18 +723,16 @@ def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]
     return [relation for relation, of in found if of and (anywhere or names.intersection(of))]
 
 
-def _for_some_tables(found: Finding, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> Finding:
-    """A refutation as an unknown where the tables that show it may not be as relations say: nobody has looked.
+def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> str:
+    """Why a refutation is none where the tables that show it may not be as relations say: nobody has looked.
 
     What a claim reads is as bounds of parts of tables say: of the body's claims it is a range or a case.
     """
     if isinstance(asked.claim, Claim):
-        by_maps = [] if about_body(found.question) else [t for o in about(kernel, asked.subject) for t in o.terms()]
+        by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]
         related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
-    if found.verdict is not Verdict.REFUTED or not related:
-        return found
-    names = dict.fromkeys(name for relation in related for name in relations.tables_of(relation))
-    return left_open(found, f"depends on what {listed(list(names))} holds, which may not be all that is assumed")
+    names = dict.fromkeys(table for relation in related for table in relations.tables_of(relation))
+    return f"depends on what {listed(list(names))} holds, which may not be all that is assumed" if related else ""
 
 
 def _rests_on(

@@ -158,16 +158,15 @@ def _advised(
     if not condition:
         what = f"assume {listed([repr(text) for text in texts])} and it is proved"
         if within:
-            said = left_open(finding, f"{tables_needed(kernel, finding)}; {what}")
-            return replace(said, needs=tuple(texts))
-        return replace(depends(finding, [n for n, said in more.items() if said], what), needs=tuple(texts))
+            return left_open(finding, f"{tables_needed(kernel, finding)}; {what}", needs=tuple(texts))
+        return depends(finding, [n for n, said in more.items() if said], what, needs=tuple(texts))
     why = f"depends on {listed(list(sizes))}, known at run time only"
     if texts:
         why += f", and on what {listed([n for n, said in more.items() if said])} holds; assume "
         why += f"{listed([repr(text) for text in texts])}, say with where {condition!r}, and it is proved"
     else:
         why += f"; {SAY_SIZES}: {condition!r}, and it is proved"
-    return replace(left_open(finding, why), needs=tuple(texts), where=condition)
+    return left_open(finding, why, needs=tuple(texts), where=condition)
 
 
 def where(sizes: Mapping[str, int], exact: bool = False) -> str:
@@ -181,9 +180,9 @@ def where(sizes: Mapping[str, int], exact: bool = False) -> str:
     return " and ".join(f"{name} {'==' if exact else '<='} {most}" for name, most in sorted(sizes.items()))
 
 
-def depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
-    """The finding as unknown, because of what tables hold."""
-    return left_open(finding, f"depends on what {listed(tables)} holds; {what}")
+def depends(finding: Finding, tables: Sequence[str], what: str, **more: Any) -> Finding:
+    """The finding as unknown, because of what tables hold. more: further fields of it."""
+    return left_open(finding, f"depends on what {listed(tables)} holds; {what}", **more)
 
 
 @dataclass(slots=True)

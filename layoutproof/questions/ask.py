@@ -7,8 +7,9 @@ on plain ints before anyone sees it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.claim import Claim, Outside
@@ -22,7 +23,7 @@ from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
-from layoutproof.solvers.conclude import conclude
+from layoutproof.solvers.conclude import Conclusion, concluded
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.solvers.vacuity import vacuous, where_term
 
@@ -88,7 +89,7 @@ def ask(
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else where_term(where, symbols)
     options = resolve(asked.claims, maps, options)
-    claims = asked.claims(*maps, **options)
+    claims = asked.claims(*maps, **options) if options else _claims(asked.claims, *maps)
     figures = asked.figures(*maps, **options) if asked.figures is not None else {}
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
@@ -106,16 +107,31 @@ def ask(
         except Undecided as undecided:
             unknown = f"count: {undecided}"
     how = (ENGINES if engine is None else (engine,), confirm, effort)
-    found = conclude(name, subject, claims, how, figures, unknown)
-    if derivation:
-        found = replace(found, derivation=derivation)
-    if found.verdict is Verdict.PROVED and asked.vacuous is not None:
+    said = concluded(claims, how, unknown)
+    if said.broken:
+        figures = {**figures, "broken_engine": said.broken}
+    if said.verdict is Verdict.PROVED and asked.vacuous is not None:
         nothing = asked.vacuous(*maps, **options)
-        if nothing:
-            return replace(found, verdict=Verdict.UNKNOWN, reason=nothing, decided_by="")
-    if not symbols or found.verdict is Verdict.PROVED or (found.verdict is Verdict.UNKNOWN and engine is not None):
-        return found
-    return replace(found, figures=_guarded(found.figures, claims, condition))
+        said = Conclusion(Verdict.UNKNOWN, nothing) if nothing else said
+    elif symbols and (said.verdict is Verdict.REFUTED or (said.verdict is Verdict.UNKNOWN and engine is None)):
+        figures = _guarded(figures, claims, condition)
+    return Finding(
+        name,
+        subject,
+        said.reason,
+        verdict=said.verdict,
+        counterexample=said.counterexample,
+        figures=figures,
+        hint=said.hint,
+        decided_by=said.by,
+        derivation=derivation,
+    )
+
+
+@lru_cache(maxsize=16)
+def _claims(make: Callable[..., tuple[Claim, ...]], *maps: IndexMap) -> tuple[Claim, ...]:
+    """The claims of some maps, kept with all that is known of each: programs ask the same of one layout many times."""
+    return make(*maps)
 
 
 def _admitted(read: list[Any]) -> list[Any]:

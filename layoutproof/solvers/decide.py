@@ -68,7 +68,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
     over = False
-    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes()), _nested(claim)):
+    for name, function, share in _attempts_of(claim, engines, effort):
         if name in answers or name in broken:
             continue
         try:
@@ -143,7 +143,7 @@ def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         return decision.point is None and not decision.reason
     if claim.implied_by is not None and engines == ENGINES and _proved_easily(claim, effort):
         return True
-    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes()), _nested(claim)):
+    for name, function, share in _attempts_of(claim, engines, effort):
         if function == "bounded_search" or (name == "brute" and not _solver(name).can_try_all(claim, share)):
             # it looks for violations
             continue
@@ -192,12 +192,6 @@ def _listed(said: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {words}" for name, words in said.items())
 
 
-def _nested(claim: Claim) -> bool:
-    """Whether a violation is that no further point exists, which neither z3 nor a look at a few points says quickly."""
-    parts = claim.violation.parts if isinstance(claim.violation, And) else (claim.violation,)
-    return any(isinstance(part, NotExists) for part in parts)
-
-
 def _proved_easily(claim: Claim, effort: float) -> bool:
     """Whether the structural engine proves the easier claim that implies this one."""
     assert claim.implied_by is not None
@@ -225,19 +219,19 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     return point
 
 
-def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:
-    """The engines, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
-    if engines is not ENGINES:
-        return engines
-    maps = outline(claim).maps
-    return BITS_FIRST if maps and all(map(_solver("bits").is_matrix, maps)) else engines
+def _attempts_of(claim: Claim, engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, float], ...]:
+    """As `_attempts`, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
+    sizes, maps, _, nested = outline(claim)
+    if engines is ENGINES and maps and all(map(_solver("bits").is_matrix, maps)):
+        engines = BITS_FIRST
+    return _attempts(engines, effort, bool(sizes), nested)
 
 
 @lru_cache(maxsize=64)
 def _attempts(
     engines: tuple[str, ...], effort: float, sizes: bool, nested: bool = False
 ) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order. sizes: whether the claim has size symbols. nested: see `_nested`.
+    """(solver, its function, effort) in order. sizes: whether the claim has size symbols. nested: see `Outline`.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
     short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements; and, where
