@@ -248,13 +248,13 @@ READERS = {
         _layout("xla"),
         ("@@", "f32[@@", "f32[8]{@@", "f32[8,8]{1,0:T(@@"),
         ("(8,128)", "T(8)", "8,", "<="),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "sharding": Reader(
         _layout("sharding"),
         ("@@", "{devices=[@@", "{@@", "P(@@", "f32[8] sharding={@@", "[{'x'@@", "@mesh<['x'=@@"),
         ("{replicated}, ", "'x',", "2,1", "<=[", "T(1,0)", "last_tile_dims={", "('x',"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "Axe": Reader(
         _layout("axe"),
@@ -272,7 +272,7 @@ READERS = {
         _layout("map"),
         ("@@", "(i < 4@@", "(i < 4) -> (@@", "(i < 4) -> (i@@"),
         ("+i", "*2", "i,", "i//2+", "((", "min(", "-", "i<4,"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "strided": Reader(
         _layout("strided"),
@@ -284,10 +284,10 @@ READERS = {
         _layout("kernel"),
         ("@@", "grid (2)\nin x: f32[16] block (8) index (i) -> (i)\n@@", "grid (@@", "grid (2)\n@@"),
         ("in x: f32[16] block (8)\n", "N=4;", "; ", "table t: s32[4]\n"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "layout of any language": Reader(
-        _layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->"), bound="core.bounds.MAX_TEXT"
+        _layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->"), bound="core.bounds.MAX_CHARACTERS"
     ),
     "size": Reader(
         _expression("parse_size"),
@@ -400,16 +400,18 @@ READERS = {
         ("a@n = 1\n", "a = [", "[[a]]\n", '"""', "[a@n]\n", "a.", "'a b' . "),
         bound="core.files.MAX_CONFIG",
     ),
-    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x="), bound="core.bounds.MAX_TEXT"),
+    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x="), bound="core.bounds.MAX_CHARACTERS"),
     "partition specs": Reader(
         _specs, ("@@", "P(@@", "[P('x'), @@"), ("'x',", "P('x'),", "(", "None,"), bound="programs.shardings.LONGEST"
     ),
-    "product of a mesh": Reader(_product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd"), bound="core.bounds.MAX_TEXT"),
+    "product of a mesh": Reader(
+        _product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd"), bound="core.bounds.MAX_CHARACTERS"
+    ),
     "operands put together": Reader(_fusion, ("@@",), ("fusion(", "a,"), bound="core.expression.LONGEST"),
     "groups of devices": Reader(
-        _groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{"), bound="core.bounds.MAX_TEXT"
+        _groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{"), bound="core.bounds.MAX_CHARACTERS"
     ),
-    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,"), bound="core.bounds.MAX_TEXT"),
+    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,"), bound="core.bounds.MAX_CHARACTERS"),
 }
 
 

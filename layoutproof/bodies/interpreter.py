@@ -41,6 +41,7 @@ from layoutproof.bodies.effects import (
     Step,
     Unknown,
     View,
+    stored_names,
 )
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
@@ -361,11 +362,11 @@ def _read(
 
     if tables:
         # a table that the body writes to is no constant, and what was read of it no entry of a table
-        stored = memory.stored_names(passed({}, frozenset(), False).effects)
+        stored = stored_names(passed({}, frozenset(), False).effects)
         tables = {name: view for name, view in tables.items() if name not in stored}
         whole -= stored
     on = passed(tables, whole, True)
-    stored = memory.stored_names(on.effects)
+    stored = stored_names(on.effects)
     if stored & whole:
         # what is stored into an input's window may be undefined
         on = passed(tables, whole - stored, True)

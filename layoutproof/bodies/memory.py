@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.effects import Access, Copy, Effect, Mask, Reference, Slice, Step, View, places
+from layoutproof.bodies.effects import Access, Mask, Reference, Slice, Step, View, places
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
@@ -15,17 +14,6 @@ from layoutproof.ir.program import Bitcast, Indexed, Other, Reshaped, Span, Tran
 from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
-
-
-def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
-    """The references that something stores to."""
-    found = set()
-    for effect in effects:
-        if isinstance(effect, Access) and effect.kind != "read":
-            found.add(effect.view.reference.name)
-        elif isinstance(effect, Copy):
-            found.add(effect.target.reference.name)
-    return frozenset(found)
 
 
 def view_of(on: Any, value: Any) -> View:

@@ -21,7 +21,7 @@ from layoutproof.bodies.claims import (
     said,
     without_wraps,
 )
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
+from layoutproof.bodies.effects import Body, Effect, Loop, Reference, Unknown, View, reads_from, writes_to
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
@@ -96,12 +96,12 @@ class Store:
 
 def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
     """What stores into, and copies into, the references with these names."""
-    return _touching(body, names, element, _written)
+    return _touching(body, names, element, writes_to)
 
 
 def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
     """What loads from, and copies out of, the references with these names."""
-    return _touching(body, names, element, _read)
+    return _touching(body, names, element, reads_from)
 
 
 def _touching(
@@ -114,24 +114,6 @@ def _touching(
         if view is not None and view.reference.name in wanted:
             found.append(_store(effect, view, element))
     return tuple(found)
-
-
-def _written(effect: Effect) -> View | None:
-    match effect:
-        case Access(kind, view) if kind != "read":
-            return view
-        case Copy(_, target):
-            return target
-    return None
-
-
-def _read(effect: Effect) -> View | None:
-    match effect:
-        case Access(kind, view) if kind != "write":
-            return view
-        case Copy(source):
-            return source
-    return None
 
 
 def _store(effect: Any, view: View, element: Index) -> Store:
