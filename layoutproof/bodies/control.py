@@ -233,7 +233,7 @@ def _as_often(
     return found
 
 
-def _steps(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
+def steps_of(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
     """What a loop's body adds to each carried number, as its equations say it; None where they say no such number.
 
     before: how many inputs of the body come before the carried ones.  count: of the carried ones.
@@ -262,7 +262,7 @@ def _made_by(jaxpr: Any) -> dict[Any, Any]:
 def _spans_of_scan(on: Any, jaxpr: Any, consts: int, inits: Sequence[Any], length: int) -> list[Span | None]:
     """Between which numbers each carried number is in every iteration, where it moves by a constant."""
     found: list[Span | None] = []
-    for init, step in zip(inits, _steps(on, jaxpr, consts, len(inits)), strict=True):
+    for init, step in zip(inits, steps_of(on, jaxpr, consts, len(inits)), strict=True):
         reach = None if step is None or isinstance(init, View) else step * max(length - 1, 0)
         found.append(
             None if reach is None else _within(init, (init.span[0] + min(reach, 0), init.span[1] + max(reach, 0)))
@@ -279,7 +279,7 @@ def _spans_of_while(
     such values they see.
     """
     (inner, seen), (jaxpr, before) = condition, body
-    steps = _steps(on, jaxpr, before, len(inits))
+    steps = steps_of(on, jaxpr, before, len(inits))
     found = [_within(init, init.span) if step == 0 else None for init, step in zip(inits, steps, strict=True)]
     carried = list(inner.invars[len(seen) :])
     moving = {own for own, step in zip(carried, steps, strict=True) if step != 0}

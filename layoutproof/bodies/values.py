@@ -227,6 +227,11 @@ def dims_of(aval: Any) -> tuple[int, ...]:
     return tuple(n if isinstance(n, Term) else int(n) for n in shape)  # type: ignore[misc]
 
 
+def extent_term(n: Any) -> Term:
+    """A number of elements, which may be a name, as a term."""
+    return n if isinstance(n, Term) else Term("int", n)
+
+
 def takes(which: Term, k: int, count: int) -> Term:
     """The condition that a choice among `count` cases takes case k: the first for numbers below, the last for above.
 

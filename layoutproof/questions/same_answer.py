@@ -12,7 +12,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.values.compare import Comparison
 from layoutproof.values.prefixes import Begin
-from layoutproof.values.relations.calls import LARGEST
+from layoutproof.values.relations.reading import LARGEST
 
 QUESTION = "same"
 

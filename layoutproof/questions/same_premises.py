@@ -13,7 +13,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
 from layoutproof.values.compare import Comparison
-from layoutproof.values.relations.calls import LARGEST
+from layoutproof.values.relations.reading import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
