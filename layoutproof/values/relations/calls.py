@@ -27,14 +27,14 @@ LARGEST = 2**30
 """Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
 
 
-def _bounds(extent: Term) -> tuple[int, int]:
+def program_bounds(extent: Term) -> tuple[int, int]:
     """The least and the greatest number that an extent may be."""
     names = dict.fromkeys(extent.names(), Interval(1, LARGEST))
     low, high = ends(extent.evaluate(names, IntervalNumbers()))
     return max(int(low), 0), int(high)
 
 
-def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
+def starts_of(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
     """Of each dimension of an array: (kind, where the block starts)."""
     dtype = np.dtype(np.int32)
     given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
@@ -106,7 +106,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     programs = bounded([on.named("p") for _ in grid], grid)
     ids = _index(programs)
-    extents = [_bounds(n) for n in grid]
+    extents = [program_bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
     given = operands[bounds:]
     tables = mapping.tables
@@ -128,7 +128,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         if block is not None and k < mapping.inputs:
             array = given[tables + k]
             if isinstance(array, Array):
-                starts = _starts(on, block, ids, spans) if windowed else None
+                starts = starts_of(on, block, ids, spans) if windowed else None
                 on.memory[source] = _window(array, starts, dims) if starts is not None else array
             continue
         if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
@@ -137,7 +137,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             continue
         if block is not None and not windowed:
             raise UnsupportedOp("an output that copies by hand fill")
-        starts = None if block is None else _starts(on, block, ids, spans)
+        starts = None if block is None else starts_of(on, block, ids, spans)
         on.memory[source] = _memory(f"{source} before", dims, dtype, ids)
         held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
         if starts is not None:
@@ -196,7 +196,7 @@ def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
 def _dimension(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     """A size that is a name, as a number."""
     term = size_term(dimension(equation.params["dim"]))
-    return [single(term, equation.outvars[0].aval.dtype, _bounds(term))]
+    return [single(term, equation.outvars[0].aval.dtype, program_bounds(term))]
 
 
 CALLS: dict[str, Callable[..., list[Any]]] = {
