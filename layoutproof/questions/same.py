@@ -13,6 +13,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
 from layoutproof.questions.reduced import equations_in, explained, smallest
 from layoutproof.questions.same_answer import Same
+from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Pair, Plan, planned, traced
 from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
@@ -95,7 +96,10 @@ def _answered(plan: Plan, tick: Tick) -> Same:
     def at_given_sizes() -> Same:
         rests = premises(plan, found)
         said = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
-        return replace(whole, comparison=said, premises=rests_on(said, rests))
+        answer = replace(whole, comparison=said, premises=rests_on(said, rests))
+        if answer.verdict not in (Verdict.PROVED, Verdict.SAMPLED):
+            return answer
+        return replace(answer, blocks=any_number(plan, pair, tick))
 
     return kept(plan, [(pair, found)], at_given_sizes)
 

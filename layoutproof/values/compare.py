@@ -355,23 +355,24 @@ def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:
     return [values[k] for k in (range(len(values)) if outputs is None else outputs)]
 
 
-def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
-    drawn = []
+def drawn(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+    """What is given, and of the rest a draw."""
+    found = []
     for i in inputs:
         kind = kind_of(i.dtype)
         if i.value is not None and kind in "ib":
-            drawn.append(Known(np.asarray(i.value)))
+            found.append(Known(np.asarray(i.value)))
         elif i.value is not None and not hasattr(i.value, "astype"):
-            drawn.append(Known(i.value))
+            found.append(Known(i.value))
         elif kind == "b":
             raise NotModelled("truth values that are data")
         elif kind == "i":
-            drawn.append(numbers.draw(i.shape, _range(i)))
+            found.append(numbers.draw(i.shape, _range(i)))
         elif kind == "c":
             raise NotModelled("complex numbers")
         else:
-            drawn.append(numbers.draw(i.shape))
-    return drawn
+            found.append(numbers.draw(i.shape))
+    return found
 
 
 def _run(
@@ -405,7 +406,7 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(seed, levels, bounds)
-            values = _values(numbers, inputs)
+            values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
@@ -462,6 +463,16 @@ def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None
     return bool(shown.outside or shown.first)
 
 
+def not_same(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> str:
+    """Why one random point does not show that two are the same; "" where it does."""
+    if any(i.value is None and kind_of(i.dtype) in "ib" for i in inputs):
+        return "integers that are data"
+    said = _at_points(sides, inputs, Prepared(), 1, outputs, lambda what: None)
+    if said.state == "same" and said.inside and said.defined:
+        return ""
+    return said.reason or ("the field differs" if said.state == "differs" else "an access out of bounds")
+
+
 @dataclass
 class _Shown:
     """What float64 shows. first: a difference.  clear: one at scale 1 that is no rounding.  outside: an access."""
@@ -478,7 +489,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
     for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
         numbers = Floats(1, scale, sign)
         try:
-            values = _values(numbers, inputs)
+            values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
@@ -501,7 +512,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
                 if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
                     # near to what rounding the numbers of the code may make
                     moved = Floats(1, scale, sign, shifted=True)
-                    values = _values(moved, inputs)
+                    values = drawn(moved, inputs)
                     near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
@@ -530,7 +541,7 @@ def _hint(
         ours, theirs = (_run(numbers, side, values, prepared, outputs)[output].array[witness.index] for side in sides)
         return float(ours), float(theirs)
 
-    found = one_sided(element, _values(numbers, inputs))
+    found = one_sided(element, drawn(numbers, inputs))
     if found is None:
         return ""
     changed = inputs[found.input]
@@ -552,7 +563,7 @@ def _begins(
     for scale in dict.fromkeys((1.0, witness.scale)):
         numbers = Floats(witness.seed, scale, witness.sign)
         with suppress(NotModelled, OutOfBounds):
-            found = begins(numbers, sides, _values(numbers, inputs), prepared, outputs, output, retrace)
+            found = begins(numbers, sides, drawn(numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:
                 return found
     return None

@@ -25,7 +25,7 @@ from layoutproof.values.relations.loops import LOOPS
 from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
 
 
-def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
+def starts_of(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
     """Of each dimension of an array: (kind, where the block starts)."""
     dtype = np.dtype(np.int32)
     given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
@@ -120,7 +120,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         if block is not None and k < mapping.inputs:
             array = given[tables + k]
             if isinstance(array, Array):
-                starts = _starts(on, block, ids, spans) if windowed else None
+                starts = starts_of(on, block, ids, spans) if windowed else None
                 on.memory[source] = _window(array, starts, dims) if starts is not None else array
             continue
         if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
@@ -129,7 +129,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             continue
         if block is not None and not windowed:
             raise UnsupportedOp("an output that copies by hand fill")
-        starts = None if block is None else _starts(on, block, ids, spans)
+        starts = None if block is None else starts_of(on, block, ids, spans)
         on.memory[source] = _memory(f"{source} before", dims, dtype, ids)
         held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
         if starts is not None:
