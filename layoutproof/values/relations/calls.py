@@ -184,7 +184,7 @@ def _in_place(
     if not isinstance(array, Array):
         raise UnsupportedOp("an output in the place of a table")
     windowed = block.memory not in ("any", "hbm")
-    sees = _shows(block, _starts(on, block, ids, spans), at)[0] if windowed else ()
+    sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if windowed else ()
     return {"otherwise": array.sum(at), "sees": sees}
 
 
