@@ -23,7 +23,7 @@ from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known, first_place
-from layoutproof.values.points import Points
+from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
@@ -309,6 +309,13 @@ def _compare(
                 f"no difference at {said.points} points of a field, and float64 shows one: {_told(shown.clear)}",
                 witness=shown.clear, points=said.points, axioms=axioms,
             )  # fmt: skip
+        if EQUAL in said.axioms and (tied := _where_equal(sides, inputs, prepared, outputs)) is not None:
+            return Comparison(
+                Verdict.UNKNOWN,
+                f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
+                f"shows one on whole numbers: {_told(tied)}",
+                witness=tied, points=said.points, axioms=axioms,
+            )  # fmt: skip
         notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
         exponents, sums = said.audit.found()
         return Comparison(
@@ -521,6 +528,21 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
         held = tuple(v.array for v in values)
         found.first, found.clear = (_on(w, held) for w in (found.first, found.clear))
     return found
+
+
+def _where_equal(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None
+) -> Witness | None:  # fmt: skip
+    """A difference on whole numbers, of which many are equal."""
+    numbers = Floats(1, whole=True)
+    with suppress(NotModelled, OutOfBounds):
+        values = _values(numbers, inputs)
+        ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            found = _differs(a.array, b.array, CLEAR, k if outputs is None else outputs[k], numbers)
+            if found is not None:
+                return _on(found, tuple(v.array for v in values))
+    return None
 
 
 def _on(witness: Witness | None, inputs: tuple[Array, ...]) -> Witness | None:

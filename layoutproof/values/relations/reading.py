@@ -30,7 +30,7 @@ from layoutproof.core.products import Call, Monomial, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.ir.program import Memory, planted
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
-from layoutproof.values.elementwise import kind_of
+from layoutproof.values.elementwise import kind_of, narrowed
 from layoutproof.values.literals import literals
 from layoutproof.values.relations.arrays import Array, chosen, number, refused, tag, times
 
@@ -237,6 +237,14 @@ def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         return Sum((Monomial(Fraction(known)),) if known else ())
 
     return [Array(operand.dims, new, element)]
+
+
+def _narrowed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    if narrowed(p):
+        return _refused(on, equation, operands)
+    on.conversions.add((str(equation.invars[0].aval.dtype), f"{p['exponent_bits']} and {p['mantissa_bits']} bits"))
+    return list(operands)
 
 
 def _names(on: Reading, extents: Sequence[Any]) -> tuple[list[Term], tuple[tuple[str, Term], ...]]:
@@ -572,6 +580,7 @@ RULES: dict[str, Callable[..., list[Any]]] = {
     "div": _elementwise(_divided),
     "integer_pow": _power,
     "convert_element_type": _converted,
+    "reduce_precision": _narrowed,
     "reduce_sum": lambda on, e, o: _summed(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
     "cumsum": lambda on, e, o: _running(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
     "iota": _counted,
@@ -591,7 +600,7 @@ RULES: dict[str, Callable[..., list[Any]]] = {
         _call,
     ),
     **dict.fromkeys(
-        ("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision", "name", "pvary",
+        ("stop_gradient", "optimization_barrier", "copy", "copy_p", "name", "pvary",
          "sharding_constraint", "mesh_cast", "layout_constraint", "pcast"),
         _same,
     ),
