@@ -79,11 +79,11 @@ def same(
         outputs=None if outputs is None else tuple(outputs), points=points, target=target, gradient=gradient,
         relations=relations, reduced=reduced,
     ) as plan:  # fmt: skip
-        return _answered(plan, tick)
+        return answered(plan, tick)
 
 
-def _answered(plan: Plan, tick: Tick) -> Same:
-    """What comes of a plan: for all sizes, at smaller ones, or at the given ones."""
+def answered(plan: Plan, tick: Tick) -> Same:
+    """What comes of a plan: for all sizes, at smaller ones, or at the given ones. Errors as of `same`."""
     pair = traced(plan)
     found = kernels(plan, pair)
     whole = Same(*plan.names, Comparison(Verdict.UNKNOWN), sizes=plan.sizes, where=plan.where if plan.sizes else ())
@@ -121,7 +121,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], t
         if not said.sizes:
             return replace(whole, comparison=Comparison(Verdict.UNKNOWN, at, notes=notes))
         tick("the smallest sizes")
-        shown = _answered(plan.sized(said.sizes), tick)
+        shown = answered(plan.sized(said.sizes), tick)
         if shown.verdict is Verdict.REFUTED:
             return replace(shown, smallest=said.sizes)
         why = f"relations show a difference at these sizes that a walk does not: {at}"

@@ -340,14 +340,15 @@ def _compare(
 
 def _told(witness: Witness) -> str:
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
-    ours, theirs = (_number(x) for x in (witness.ours, witness.theirs))
+    ours, theirs = (number(x) for x in (witness.ours, witness.theirs))
     return (
         f"output {witness.output}{at} is {ours}, and the reference's {theirs}; "
         f"{witness.different:,} of {witness.of:,} elements differ, in {witness.rows:,} rows"
     )
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """A number of float64 as people read it."""
     return "undefined" if np.isnan(x) else f"{x:.9g}"
 
 
@@ -355,7 +356,8 @@ def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:
     return [values[k] for k in (range(len(values)) if outputs is None else outputs)]
 
 
-def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+def drawn_of(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+    """The inputs on a kind of number: given, or drawn."""
     drawn = []
     for i in inputs:
         kind = kind_of(i.dtype)
@@ -405,7 +407,7 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(seed, levels, bounds)
-            values = _values(numbers, inputs)
+            values = drawn_of(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
@@ -452,13 +454,17 @@ def _at_points(
     return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
 
 
-def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
-    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+def with_integers(inputs: Sequence[Input]) -> list[Input]:
+    """The inputs with numbers for the integers that nobody gave."""
     rng = np.random.default_rng((17, 0))
-    chosen = [
+    return [
         _given(i, rng, i.span or (0, DRAWN - 1)) if i.value is None and kind_of(i.dtype) in "ib" else i for i in inputs
     ]
-    shown = _on_floats(sides, chosen, Prepared(), outputs)
+
+
+def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
+    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+    shown = _on_floats(sides, with_integers(inputs), Prepared(), outputs)
     return bool(shown.outside or shown.first)
 
 
@@ -478,7 +484,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
     for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
         numbers = Floats(1, scale, sign)
         try:
-            values = _values(numbers, inputs)
+            values = drawn_of(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
@@ -501,7 +507,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
                 if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
                     # near to what rounding the numbers of the code may make
                     moved = Floats(1, scale, sign, shifted=True)
-                    values = _values(moved, inputs)
+                    values = drawn_of(moved, inputs)
                     near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
@@ -530,7 +536,7 @@ def _hint(
         ours, theirs = (_run(numbers, side, values, prepared, outputs)[output].array[witness.index] for side in sides)
         return float(ours), float(theirs)
 
-    found = one_sided(element, _values(numbers, inputs))
+    found = one_sided(element, drawn_of(numbers, inputs))
     if found is None:
         return ""
     changed = inputs[found.input]
@@ -552,7 +558,7 @@ def _begins(
     for scale in dict.fromkeys((1.0, witness.scale)):
         numbers = Floats(witness.seed, scale, witness.sign)
         with suppress(NotModelled, OutOfBounds):
-            found = begins(numbers, sides, _values(numbers, inputs), prepared, outputs, output, retrace)
+            found = begins(numbers, sides, drawn_of(numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:
                 return found
     return None
