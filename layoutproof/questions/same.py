@@ -81,10 +81,10 @@ def same(
         outputs=None if outputs is None else tuple(outputs), points=points, target=target, gradient=gradient,
         relations=relations, reduced=reduced,
     ) as plan:  # fmt: skip
-        return _answered(plan, tick)
+        return answered(plan, tick)
 
 
-def _answered(plan: Plan, tick: Tick) -> Same:
+def answered(plan: Plan, tick: Tick) -> Same:
     """What comes of a plan; of a function that is another program when it is traced again, the worse of both."""
     pair = traced(plan)
     answer = _answer_of(plan, pair, tick)
@@ -141,7 +141,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], t
         if not said.sizes:
             return replace(whole, comparison=Comparison(Verdict.UNKNOWN, at, notes=notes))
         tick("the smallest sizes")
-        shown = _answered(plan.sized(said.sizes), tick)
+        shown = answered(plan.sized(said.sizes), tick)
         if shown.verdict is Verdict.REFUTED:
             return replace(shown, smallest=said.sizes)
         why = f"relations show a difference at these sizes that a walk does not: {at}"

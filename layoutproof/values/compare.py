@@ -347,14 +347,15 @@ def _compare(
 
 def _told(witness: Witness) -> str:
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
-    ours, theirs = (_number(x) for x in (witness.ours, witness.theirs))
+    ours, theirs = (number(x) for x in (witness.ours, witness.theirs))
     return (
         f"output {witness.output}{at} is {ours}, and the reference's {theirs}; "
         f"{witness.different:,} of {witness.of:,} elements differ, in {witness.rows:,} rows"
     )
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """A number of float64 as people read it."""
     return "undefined" if np.isnan(x) else f"{x:.9g}"
 
 
@@ -460,13 +461,17 @@ def _at_points(
     return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
 
 
-def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
-    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+def with_integers(inputs: Sequence[Input]) -> list[Input]:
+    """The inputs with numbers for the integers that nobody gave."""
     rng = np.random.default_rng((17, 0))
-    chosen = [
+    return [
         _given(i, rng, i.span or (0, DRAWN - 1)) if i.value is None and kind_of(i.dtype) in "ib" else i for i in inputs
     ]
-    shown = _on_floats(sides, chosen, Prepared(), outputs)
+
+
+def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
+    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+    shown = _on_floats(sides, with_integers(inputs), Prepared(), outputs)
     return bool(shown.outside or shown.first)
 
 
@@ -536,7 +541,7 @@ def _where_equal(
     """A difference on whole numbers, of which many are equal."""
     numbers = Floats(1, whole=True)
     with suppress(NotModelled, OutOfBounds):
-        values = _values(numbers, inputs)
+        values = drawn(numbers, inputs)
         ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
         for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             found = _differs(a.array, b.array, CLEAR, k if outputs is None else outputs[k], numbers)
