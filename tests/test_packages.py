@@ -35,7 +35,9 @@ PACKAGES: dict[str, set[str]] = {
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
-    "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas", "questions"},
+    "programs": {
+        "compiler", "core", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
+    },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",
     },

@@ -192,7 +192,8 @@ Effect = Access | Copy | Wait | Signal | Freed
 class Unknown:
     """A number that no term says: low <= value < high. why: what it is, in words, with its line.
 
-    facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).
+    facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).  fixed: that a
+    program has one such number, and no iteration of a loop has its own.
     """
 
     name: str
@@ -201,6 +202,7 @@ class Unknown:
     why: str
     source: str = ""
     facts: tuple[Term, ...] = ()
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

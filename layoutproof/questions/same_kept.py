@@ -21,8 +21,9 @@ from layoutproof.questions.same_premises import Call
 from layoutproof.values.compare import Comparison, Witness
 from layoutproof.values.prefixes import Begin
 from layoutproof.values.stability import Exponent, Sum
+from layoutproof.values.uniform import Blocks
 
-_HELD = classes(Same, Comparison, Witness, Begin, Exponent, Sum, Finding)
+_HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, Sum, Finding)
 
 
 def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callable[[], Same]) -> Same:
