@@ -21,7 +21,7 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
-from layoutproof.ir.codec import unplaced, written
+from layoutproof.ir.codec import same_program
 from layoutproof.pallas.from_jax.adapter import need_jax
 from layoutproof.programs import compiling
 from layoutproof.programs.pairing import Pairing, paired
@@ -213,8 +213,7 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
     smaller = {n: shape for n, _, shape in same.reduced}
     pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
     if same.verdict in (Verdict.PROVED, Verdict.SAMPLED):
-        texts = [unplaced(written(each)) for each in pair.programs]
-        return said | {"state": "same", "alike": texts[0] == texts[1]}
+        return said | {"state": "same", "alike": same_program(*pair.programs)}
     if found.verdict is not Verdict.REFUTED or found.witness is None:
         return said
     witness = found.witness
