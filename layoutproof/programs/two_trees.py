@@ -12,7 +12,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,12 @@ from layoutproof.ir.codec import same_program
 from layoutproof.pallas.from_jax.adapter import need_jax
 from layoutproof.programs import compiling
 from layoutproof.programs.pairing import Pairing, paired
-from layoutproof.questions.same import answered
+from layoutproof.questions.reduced import MOST_WORK, work_of
+from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Plan
 from layoutproof.questions.same_plan import traced as traced_plan
-from layoutproof.values.compare import Input, number
+from layoutproof.values.compare import Input, elements_of, number
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import parting
 
@@ -125,6 +126,9 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         if pairing.why:
             return {"state": "unknown", "reason": pairing.why}
         plan = _plan(new, old, pairing, target, request["points"])
+        pair = traced_plan(plan)
+        if max(map(work_of, pair.programs)) > MOST_WORK or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS:
+            plan = replace(plan, reduced=True, halved=True)
         return _told(answered(plan, tell), plan, pairing, new, old)
 
 

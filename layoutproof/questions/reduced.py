@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
@@ -163,6 +164,67 @@ def smallest(
             "at no smaller sizes it can be traced, has the same kinds of programs, and no given size as a constant"
         )
     return _at(shapes, chosen), ""
+
+
+def halved(
+    shapes: Sequence[tuple[int, ...]],
+    fixed: set[int],
+    traced: Callable[[list[tuple[int, ...]]], Sequence[Program]],
+) -> tuple[list[tuple[int, ...]], str]:
+    """(The shapes, why they are the given ones), of programs without kernels and loops that say what has to be kept.
+
+    All extents from `PAIR` on that are even are halved, together where that can be traced, else one of them, until a
+    walk takes no more than `MOST_WORK`. So what is a multiple of another extent stays one, as far as it can.
+    fixed, traced: as of `smallest`.
+    """
+    chosen: dict[int, int] = {}
+    extents = sorted({n for shape in shapes for n in shape} - fixed, reverse=True)
+    while max(map(work_of, traced(_at(shapes, chosen)))) > MOST_WORK:
+        left = [n for n in extents if (m := chosen.get(n, n)) >= 2 * PAIR and m % 2 == 0]
+        for those in (left, *([n] for n in left)):
+            trial = {**chosen, **{n: chosen.get(n, n) // 2 for n in those}}
+            try:
+                stated = _of_all(traced(_at(shapes, trial)))
+            except LayoutError:
+                continue
+            if those and not any(_states(stated, n) for n in trial if n not in trial.values()):
+                chosen = trial
+                break
+        else:
+            return list(shapes), "its extents cannot be halved until a walk takes fewer steps: other ones are stated"
+    return _at(shapes, chosen), "" if chosen else "it is small enough as it is"
+
+
+PAIR = 4
+"""Extents are not halved below it: of fewer elements sums, means and maxima are special."""
+MOST_WORK = 2**33
+"""Steps of a walk, as `work_of` counts them, some 20 s of a processor at three points."""
+_COSTLY = 64
+"""Products that take as long as one element of anything else."""
+
+
+def work_of(program: Program) -> int:
+    """Steps that a walk over a program takes, about: products, and each other element for 64 of them."""
+    total = 0
+    for equation in program.eqns:
+        inner = sum(map(work_of, programs_in(equation)))
+        made = sum(prod(getattr(v.aval, "shape", ())) for v in equation.outvars)
+        p = equation.params
+        match equation.primitive.name:
+            case "dot_general":
+                contracted = p["dimension_numbers"][0][0]
+                made *= prod(equation.invars[0].aval.shape[k] for k in contracted)
+            case "conv_general_dilated":
+                made *= prod(equation.invars[1].aval.shape)
+            case "scan":
+                inner, made = inner * int(p["length"]), 0
+            case "pallas_call":
+                inner *= prod(n for n in p["grid_mapping"].extents if isinstance(n, int))
+                made = 0
+            case _:
+                made = 0 if inner else made * _COSTLY
+        total += inner + made
+    return total
 
 
 def _at(shapes: Sequence[tuple[int, ...]], chosen: Mapping[int, int]) -> list[tuple[int, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
-from layoutproof.questions.reduced import equations_in, explained, smallest
+from layoutproof.questions.reduced import equations_in, explained, halved, kinds_in, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
@@ -158,7 +158,12 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: Pair, found: Sequence[Call
     """What comes of the plan at the smallest sizes that keep every kind of program; the premises at the given ones."""
     tick("smaller sizes")
     fixed = {n for i in plan.arrays if i.value is not None for n in i.shape}
-    shapes, why = smallest(plan.shapes, fixed, lambda shapes: traced(plan.at(shapes)).programs)
+
+    def at(shapes: list[tuple[int, ...]]) -> tuple[Program, Program]:
+        return traced(plan.at(shapes)).programs
+
+    choose = halved if plan.halved and not kinds_in(given.programs[0]) else smallest
+    shapes, why = choose(plan.shapes, fixed, at)
     pair = traced(plan.at(shapes))
     there = kernels(plan, pair)
     changed = tuple((i.name, i.shape, s) for i, s in zip(plan.arrays, shapes, strict=True) if i.shape != s)

@@ -29,6 +29,7 @@ class Plan:
     """What is compared, with which inputs, at which sizes.
 
     names: of the function and of its reference.  calls: both, of the arrays alone, giving their outputs as a list.
+    halved: with `reduced`, whether extents are halved where no kernel and no loop says what smaller ones have to keep.
     arrays: those among the arguments; sizes that are names mean all of them.  the rest: as of `lp.same`, `assume`
     without what it says of arrays that are drawn.
     """
@@ -44,6 +45,7 @@ class Plan:
     gradient: bool = False
     relations: bool = True
     reduced: bool = False
+    halved: bool = False
 
     @property
     def shapes(self) -> list[tuple[Any, ...]]:

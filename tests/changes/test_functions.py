@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
 import pytest
 
+from layoutproof.changes import policy
 from layoutproof.changes.functions import OTHER, SAME, UNKNOWN, Function, of_computed
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, Report
 from layoutproof.core.result import Verdict
+from layoutproof.formats import render
 from layoutproof.programs.functions import Computed
+from layoutproof.specs.spec import loads
 from tests.changes.test_spec_programs import git, run
 
 pytest.importorskip("jax", reason="the extra jax is not installed")
@@ -182,6 +186,8 @@ def test_where_nobody_asked_for_the_same_it_is_a_warning_and_the_base_is_not_run
 def test_what_cannot_be_compared_is_unknown_and_a_mistake_in_either_state_has_its_place(folder: Path) -> None:
     spec = (folder / "specs" / "a.yaml").read_text()
     only = "\nprograms:\n  norm: {function: 'model:norm', args: ['f32[16,8]']}\n"
+    (folder / "specs" / "a.yaml").write_text(only)
+    git(folder, "commit", "-qam", "one program")
     (folder / "specs" / "a.yaml").write_text(only.replace("16,8", "16,12"))
     text = (folder / "model.py").read_text()
     (shapes,) = run(folder, GATE)
@@ -210,6 +216,73 @@ def test_a_lock_alone_does_not_say_what_is_computed(folder: Path) -> None:
     assert "unknown  function_unknown  program norm" in asked.out
     assert "gate --against REF --same-function" in asked.out
     assert "program kept" not in asked.out
+
+
+CLAIMS = """
+programs:
+  norm: {function: "model:norm", args: ["f32[16,8]"]}
+  sgd: {function: "model:sgd", args: ["f32[16,8]", "f32[16,8]"]}
+checks:
+  - {same_function: norm}
+  - {argument_memory: sgd, at_most: 1MiB}
+"""
+
+
+def test_a_claim_holds_one_program_to_what_it_computed_and_runs_nothing_by_itself(folder: Path) -> None:
+    (folder / "specs" / "a.yaml").write_text(CLAIMS)
+    git(folder, "commit", "-qam", "claims")
+    wrong(folder)
+    held, checked = run(folder, ["gate", "--against", "HEAD", "--compile-base", "--json", "specs"], ["check", "specs"])
+    assert (held.code, checked.code) == (1, 0), held.out
+    assert {name: each["severity"] for name, each in said(held.out).items()} == {"norm": "deny", "sgd": "warn"}
+    assert "claim of the gate, same_function of norm (specs/a.yaml:6)" in checked.out
+    assert "1 claim as stated: 1 proved" in checked.out
+    # with a lock there is a record to compare, and the code of the base is not run for a claim's sake
+    git(folder, "stash", "-q")
+    assert run(folder, ["gate", "--lock"])[0].code == 0
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "locked")
+    git(folder, "stash", "pop", "-q")
+    ran(folder)
+    (asked,) = run(folder, ["gate", "--against", "HEAD", "specs"])
+    assert (asked.code, ran(folder)) == (3, {"new"})
+    assert "unknown  function_unknown  program norm" in asked.out
+    assert "warn     program  program sgd" in asked.out
+    (folder / "specs" / "a.yaml").write_text(CLAIMS.replace("  - {same_function: norm}\n", ""))
+    (removed,) = run(folder, ["gate", "--against", "HEAD", "specs"])
+    assert removed.code == 1
+    assert "deny     removed  claim same_function norm" in removed.out
+
+
+def test_the_claim_has_no_expectation() -> None:
+    _, errors = loads(CLAIMS.replace("{same_function: norm}", "{same_function: norm, expect: refuted}"))
+    assert "takes no 'expect'" in str(errors[0])
+
+
+@pytest.mark.parametrize("form", ["markdown", "sarif", "junit", "html", "github", "json"])
+def test_every_form_of_a_report_has_the_three_classes(form: str) -> None:
+    computed = (
+        Computed("same", points=3, decided_by="points"),
+        Computed("other", "result is 1, and was 2", output="result", place="model.py:3", before="model.py:4"),
+        Computed("unknown", "a sort"),
+    )
+    found = [f for each in computed for f in of_computed(each, asked=False).over([])]
+    findings, _ = policy.judge(found, {}, policy.Policy(), datetime.date(2026, 11, 26))
+    text = render(form, Report("new against old", tuple(findings), 1))
+    for each in (SAME, OTHER, UNKNOWN):
+        assert each in text
+    for words in ("the same at 3 points", "they part at model.py:3, before model.py:4", "a sort"):
+        assert words in text
+
+
+def test_rules_may_ask_for_more_than_to_say_that_it_is_unknown() -> None:
+    found = of_computed(Computed("unknown", "a sort"), asked=False).over([])
+    strict = policy.read({UNKNOWN: "deny", OTHER: "deny"}, "here")
+    (judged,), _ = policy.judge(found, {}, strict, datetime.date(2026, 11, 26))
+    assert (judged.severity, judged.exit_code) == ("deny", 3)
+    other = of_computed(Computed("other", "result is 1, and was 2"), asked=False).over([])
+    (judged,), _ = policy.judge(other, {}, strict, datetime.date(2026, 11, 26))
+    assert judged.severity == "deny"
 
 
 # as findings

@@ -101,16 +101,19 @@ def test_the_graver_code_wins(check: int, gate: int, code: int, checkout: Path) 
         ({}, ()),
         ({"FORK": "true"}, ("--no-trace",)),
         ({"APPROVED": "true"}, ("--accept-approvals",)),
-        ({"FORK": "false", "APPROVED": "false"}, ()),
+        ({"FORK": "false", "APPROVED": "false", "REFACTORING": "false"}, ()),
+        ({"REFACTORING": "true"}, ("--same-function",)),
+        ({"REFACTORING": "true", "FORK": "true"}, ("--same-function", "--no-trace")),
     ],
 )
 def test_flags(inputs: dict[str, str], flags: tuple[str, ...], checkout: Path) -> None:
-    """A fork's code is not imported; approvals of the change count only when the label was just set."""
+    """A fork's code is not imported; approvals of the change count only when the label was just set; a refactoring has
+    to compute the same, of a fork too, where it is unknown."""
     calls = checkout / "calls"
     run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **inputs)
     check, gate = calls.read_text().splitlines()
     assert ("--no-trace" in check) == ("--no-trace" in flags)
-    for flag in ("--no-trace", "--accept-approvals"):
+    for flag in ("--no-trace", "--accept-approvals", "--same-function"):
         assert (flag in gate) == (flag in flags)
 
 
@@ -155,6 +158,9 @@ def test_what_a_runner_fills_in() -> None:
     environment = STEPS[2]["env"]
     assert environment["APPROVED"] == (
         "${{ github.event.action == 'labeled' && github.event.label.name == inputs.approval-label }}"
+    )
+    assert environment["REFACTORING"] == (
+        "${{ contains(github.event.pull_request.labels.*.name, inputs.refactoring-label) }}"
     )
     assert environment["HEAD_REPOSITORY"] == "${{ github.event.pull_request.head.repo.full_name }}"
     assert environment["BASE_REPOSITORY"] == "${{ github.event.pull_request.base.repo.full_name }}"

@@ -1,0 +1,48 @@
+"""Smaller sizes of programs without kernels and loops, where a walk would take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+
+import jax.numpy as jnp  # noqa: E402
+
+from layoutproof.core.errors import LayoutError  # noqa: E402
+from layoutproof.ir.program import Program  # noqa: E402
+from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
+from layoutproof.questions import reduced  # noqa: E402
+
+
+def halved(function: Callable[..., Any], *shapes: tuple[int, ...]) -> tuple[list[tuple[int, ...]], str]:
+    """The smaller shapes of a function's arguments, and why there are none."""
+
+    def traced(trial: list[tuple[int, ...]]) -> list[Program]:
+        try:
+            return [program_of(jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(s, "float32") for s in trial)))]
+        except TypeError as error:
+            raise LayoutError(str(error)) from None
+
+    return reduced.halved(list(shapes), set(), traced)
+
+
+def test_extents_are_halved_together_until_a_walk_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduced, "MOST_WORK", 1 << 12)
+    assert halved(jnp.matmul, (64, 32), (32, 16)) == ([(32, 16), (16, 8)], "")
+
+
+def test_what_states_its_size_is_not_compared_at_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduced, "MOST_WORK", 1 << 12)
+    found, why = halved(lambda x: x.sum(-1) / 32.0 @ jnp.ones((64,)), (64, 32))
+    assert (found, bool(why)) == ([(64, 32)], True)
+
+
+def test_a_loop_counts_its_trips() -> None:
+    def loop(x: Any) -> Any:
+        return jax.lax.scan(lambda h, _: (h @ x, None), x, None, length=10)[0]
+
+    work = reduced.work_of(program_of(jax.make_jaxpr(loop)(jax.ShapeDtypeStruct((8, 8), "float32"))))
+    assert work == 10 * 8**3
