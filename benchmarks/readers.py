@@ -1,6 +1,6 @@
 """How each reader of a stranger's text takes one that doubles, up to 50 MB or to the reader's own bound.
 
-python benchmarks/readers.py [MEGABYTES] [READER..]    two rows a reader: steps a character, and what whole texts take
+python benchmarks/readers.py [--whole] [MEGABYTES] [READER..]    steps a character, and what whole texts take
 
 A text is a beginning that the reader knows, with something in it again and again: line ends, digits, quotes and
 brackets that nobody closes. The one that takes most steps at `SHORT` characters is doubled. Steps are counted as
@@ -8,8 +8,8 @@ brackets that nobody closes. The one that takes most steps at `SHORT` characters
 times as long as reading. So they are counted while a text takes less than SECONDS of CPU, and from there on the CPU of
 a process that does not count is measured, up to the end; so are floods of line ends, of one long line, of brackets and
 of arrows, of which a packed file is one more reader. A reader is linear where neither rises; one that does ends with
-RISES, and the exit code is 1. A reader with a bound is asked to it and beyond. `tests/test_readers.py` counts over all
-of these texts, each at two sizes.
+RISES, and the exit code is 1. A reader with a bound is asked to it and beyond. `--whole` counts the steps of the whole
+text too, however long that takes. `tests/test_readers.py` counts over all of these texts, each at two sizes.
 """
 
 from __future__ import annotations
@@ -248,13 +248,13 @@ READERS = {
         _layout("xla"),
         ("@@", "f32[@@", "f32[8]{@@", "f32[8,8]{1,0:T(@@"),
         ("(8,128)", "T(8)", "8,", "<="),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "sharding": Reader(
         _layout("sharding"),
         ("@@", "{devices=[@@", "{@@", "P(@@", "f32[8] sharding={@@", "[{'x'@@", "@mesh<['x'=@@"),
         ("{replicated}, ", "'x',", "2,1", "<=[", "T(1,0)", "last_tile_dims={", "('x',"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "Axe": Reader(
         _layout("axe"),
@@ -272,7 +272,7 @@ READERS = {
         _layout("map"),
         ("@@", "(i < 4@@", "(i < 4) -> (@@", "(i < 4) -> (i@@"),
         ("+i", "*2", "i,", "i//2+", "((", "min(", "-", "i<4,"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "strided": Reader(
         _layout("strided"),
@@ -284,10 +284,10 @@ READERS = {
         _layout("kernel"),
         ("@@", "grid (2)\nin x: f32[16] block (8) index (i) -> (i)\n@@", "grid (@@", "grid (2)\n@@"),
         ("in x: f32[16] block (8)\n", "N=4;", "; ", "table t: s32[4]\n"),
-        bound="core.bounds.MAX_TEXT",
+        bound="core.bounds.MAX_CHARACTERS",
     ),
     "layout of any language": Reader(
-        _layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->"), bound="core.bounds.MAX_TEXT"
+        _layout(), ("@@", "f32@@", "[(@@"), ("8:1,", ":", "->"), bound="core.bounds.MAX_CHARACTERS"
     ),
     "size": Reader(
         _expression("parse_size"),
@@ -400,16 +400,18 @@ READERS = {
         ("a@n = 1\n", "a = [", "[[a]]\n", '"""', "[a@n]\n", "a.", "'a b' . "),
         bound="core.files.MAX_CONFIG",
     ),
-    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x="), bound="core.bounds.MAX_TEXT"),
+    "mesh": Reader(_mesh, ("@@", "x=2@@"), (",x=2", "=", "x="), bound="core.bounds.MAX_CHARACTERS"),
     "partition specs": Reader(
         _specs, ("@@", "P(@@", "[P('x'), @@"), ("'x',", "P('x'),", "(", "None,"), bound="programs.shardings.LONGEST"
     ),
-    "product of a mesh": Reader(_product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd"), bound="core.bounds.MAX_TEXT"),
+    "product of a mesh": Reader(
+        _product, ("@@", "bs,@@"), ("->", "b,", "bs,sd->bd"), bound="core.bounds.MAX_CHARACTERS"
+    ),
     "operands put together": Reader(_fusion, ("@@",), ("fusion(", "a,"), bound="core.expression.LONGEST"),
     "groups of devices": Reader(
-        _groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{"), bound="core.bounds.MAX_TEXT"
+        _groups, ("@@", "{{@@", "[2,4]<=[@@"), ("0,", "{0},", "},{"), bound="core.bounds.MAX_CHARACTERS"
     ),
-    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,"), bound="core.bounds.MAX_TEXT"),
+    "vector layout": Reader(_vector, ("@@", "16,{@@"), ("0,", "(8,128)", "*,"), bound="core.bounds.MAX_CHARACTERS"),
 }
 
 
@@ -451,8 +453,8 @@ def _sizes(of: Reader, most: int) -> list[int]:
     return sizes
 
 
-def count(name: str, most: int) -> dict[str, object]:
-    """The text of a reader that takes most steps, doubled."""
+def count(name: str, most: int, whole: bool = False) -> dict[str, object]:
+    """The text of a reader that takes most steps, doubled. whole: up to its end, whatever lies between."""
     from tests import steps
 
     steps.install()
@@ -464,12 +466,13 @@ def count(name: str, most: int) -> dict[str, object]:
     worst = max(taken, key=lambda text: taken[text])
     floods = [max((t for t in taken if t.again == again), key=lambda text: taken[text]) for again in FLOODS]
     lengths, found, words = list[int](), list[float](), ""
-    for length in _sizes(of, most):
-        some, seconds, words = _counted(of.read, worst.of(length))
-        lengths.append(length)
-        found.append(some)
-        if seconds > SECONDS:
-            break
+    sizes = _sizes(of, most)
+    seconds = 0.0
+    for length in sizes:
+        if seconds <= SECONDS or (whole and length == sizes[-1]):
+            some, seconds, words = _counted(of.read, worst.of(length))
+            lengths.append(length)
+            found.append(some)
     return {"worst": worst, "floods": floods, "lengths": lengths, "steps": found, "words": words, "bound": of.most()}
 
 
@@ -494,18 +497,18 @@ def _peak() -> float:
     return kib / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def _in_process(*given: object) -> Any:
+def _in_process(*given: object, seconds: float | None = PATIENCE) -> Any:
     """What `count` or `take` gives, in a process of its own."""
     command = [sys.executable, str(Path(__file__).resolve()), "--", json.dumps(given)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=ROOT)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     return json.loads(done.stdout)
 
 
-def _row(name: str, most: int) -> tuple[str, bool]:
+def _row(name: str, most: int, counted: bool = False) -> tuple[str, bool]:
     """The steps of a reader's worst text as it doubles, what whole texts take, and whether either rises."""
-    found = _in_process("count", name, most)
+    found = _in_process("count", name, most, counted, seconds=None if counted else PATIENCE)
     lengths, steps, bound = found["lengths"], found["steps"], found["bound"]
     last = min(most, bound or most)
     begin, again = found["worst"][1:]
@@ -549,13 +552,15 @@ def main(given: list[str]) -> int:
         what, *rest = json.loads(given[1])
         print(json.dumps({"count": count, "take": take}[what](*rest)))
         return 0
+    counted = given[:1] == ["--whole"]
+    given = given[1:] if counted else given
     most = int(float(given[0]) * 1e6) if given else 50_000_000
     print(f"| {' | '.join(HEAD)} |")
     print(f"|{'---|' * len(HEAD)}", flush=True)
     rise = False
     for name in given[1:] or READERS:
         try:
-            row, rises = _row(name, most)
+            row, rises = _row(name, most, counted)
         except (subprocess.TimeoutExpired, RuntimeError) as error:
             # one that was not measured hides no other
             row, rises = f"| {name} | {_shown(str(error))} |", True

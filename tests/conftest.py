@@ -17,9 +17,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # what commands print is compared with plain text
 os.environ.pop("FORCE_COLOR", None)
 
-# the same examples in every run, so that a green commit stays green; the nightly run draws new ones
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
-hypothesis.settings.register_profile("random", deadline=None, print_blob=True)
+# the same few examples in every run, so that a green commit stays green; the nightly run draws new ones, and many
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("random", deadline=None, print_blob=True, max_examples=500)
 hypothesis.settings.load_profile("fixed")
 
 

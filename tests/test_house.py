@@ -165,7 +165,7 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
             f"{positions.MAX_NODES:,} values with aliases expanded"
         ),
         "`pyproject.toml`": f"{files.MAX_CONFIG >> 20} MiB, keys of {files.MOST_PARTS} parts",
-        "a layout, a mesh, a product, groups of devices, as text": f"{bounds.MAX_TEXT:,} characters",
+        "a layout, a mesh, a product, groups of devices, as text": f"{bounds.MAX_CHARACTERS:,} characters",
         "an Axe layout; the partition specs of one argument": f"{axe.LONGEST:,} characters",
         "an expression, a condition, a size, a CuTe or a strided layout": f"{expression.LONGEST:,} characters",
         "candidates (`--prune`); a baseline": f"{prune.MAX_ROWS >> 20} MiB",

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.readers import AGAIN, HOLE, READERS, said
-from layoutproof.core.bounds import MAX_TEXT
+from layoutproof.core.bounds import MAX_CHARACTERS
 from tests.hangs import HANGS
 
 PROGRAM = """
@@ -49,7 +49,7 @@ def test_a_text_that_is_twice_as_long_is_twice_the_work() -> None:
     assert found(PROGRAM, "[]") == {}
 
 
-@pytest.mark.parametrize("name", [name for name, of in READERS.items() if 0 < of.most() <= MAX_TEXT])
+@pytest.mark.parametrize("name", [name for name, of in READERS.items() if 0 < of.most() <= MAX_CHARACTERS])
 def test_a_text_beyond_the_bound_is_refused_in_one_line(name: str) -> None:
     """With line ends, and as one long line. At the bound it is not its length that is wrong."""
     of = READERS[name]

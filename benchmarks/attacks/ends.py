@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.attacks.room import Untried, claims, command, descendants, environment, left_after
+from benchmarks.interrupts import PLAIN, interrupted, moments, prepare
 
 MOMENTS = 100
 """At which commands are interrupted."""
@@ -72,56 +73,18 @@ def _killed(room: Path, *arguments: str, least: int = 2) -> str:
 def interrupted_at_any_time(room: Path) -> str:
     """Ctrl-C comes at fifteen times of `check --jobs 2`, from its start on: one line and 130, or its answer."""
     claims(room, 4000)
-    wrong = [_interrupted(room, 0.02 + 0.1 * k, "check", "specs", "--jobs", "2") for k in range(15)]
-    return "\n".join(filter(None, wrong))
+    ends = [interrupted(room, 0.02 + 0.1 * k, "check", "specs", "--jobs", "2") for k in range(15)]
+    return "\n".join(filter(None, (end.said for end in ends)))
 
 
 def interrupted_at_random(room: Path) -> str:
     """Ctrl-C comes at a hundred random moments of several commands: one line and 130, or the whole answer."""
-    claims(room, 400)
-    (room / "m.txt").write_text("Ran out of memory in memory space hbm. Used 17.0G of 16.0G hbm.\n" * 2000)
-    commands = (
-        ("ask", "injective", "f32[3,5]"),
-        ("check", "specs"),
-        ("check", "specs", "--jobs", "2", "--json"),
-        ("why", "m.txt"),
-        ("search", "matmul", "4096", "4096", "4096", "--target", "v5e"),
-        ("explain",),
-    )
+    prepare(room)
     drawn = random.Random(29)
-    wrong = []
-    for k in range(MOMENTS):
-        words = commands[k % len(commands)]
-        said = _interrupted(room, drawn.uniform(0.0, 3.0), *words)
-        wrong += [f"{' '.join(words)}: {said}"] if said else []
-    return "\n".join(wrong)
-
-
-def _interrupted(room: Path, after: float, *arguments: str) -> str:
-    """What is wrong with how a command ends that is interrupted so many seconds after its start."""
-    process = subprocess.Popen(
-        command(*arguments),
-        cwd=room,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(after)
-    started = descendants(process.pid)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGINT)
-    out, said = process.communicate(timeout=240)
-    left = left_after(started, PATIENCE)
-    ends = said == "interrupted\n" or (not said and "interrupted" in out)
-    # before a line of ours runs, Python itself says what it says
-    early = process.returncode != 130 and "layoutproof" not in said.replace("-m layoutproof", "")
-    fine = (process.returncode == 130 and ends) or early or (process.returncode == 0 and not said)
-    if fine and not left:
-        return ""
-    return f"after {after:.2f} s: exit {process.returncode}, {len(left)} left, {said[-600:]!r}"
+    ends = [end for words in PLAIN.values() for end in moments(room, words, MOMENTS // len(PLAIN) + 1, drawn)]
+    wrong = [end.said for end in ends if end.said]
+    stopped = any(end.kind == "130" for end in ends)
+    return "\n".join(wrong) or ("" if stopped else "nothing was interrupted, so nothing is known")
 
 
 def nowhere_to_write(room: Path) -> str:

@@ -1,20 +1,23 @@
-"""`python benchmarks/public_functions CHECKOUTS [--only TEXT]`: public kernels, before and after the advice.
+"""`python benchmarks/public_functions CHECKOUTS [--only TEXT] [--keep FILE] [--page FILE]`: public kernels judged.
 
 CHECKOUTS is a folder that has checkouts of the repositories of `calls.py`, each named `OWNER+NAME`; none of their code
 is here. Their modules are imported without the `__init__` of their packages, so that little else has to be installed.
-Each call is judged in a process of its own as `layoutproof kernels` judges it for v6e, and then once more with all the
-assumptions that the first answer advises. Exits 1 where something is refuted that is not known to be wrong: `calls.py`
-says what is.
+Each call is judged in a process of its own as `layoutproof kernels` judges it for v6e, before the advice and after it:
+once more with all the assumptions that the first answer advises. Exits 1 where something is refuted that is not known
+to be wrong: `calls.py` says what is.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import re
 import resource
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,12 @@ from calls import CALLS, Call
 from modules import imported, older_names
 
 SECONDS = 600
+FIRST, LAST = "<!-- public functions -->", "<!-- end of public functions -->"
 
 
 def counted(answer: Any) -> dict[str, Any]:
     """What one pass says: counts of verdicts of errors, what is refuted and unknown, and what it advises."""
-    from layoutproof.pallas.judge import advice
+    from layoutproof.pallas.judge import about_body, advice
 
     errors = [f for f in answer.findings if f.severity == "error"]
     verdicts = Counter(f.verdict.value for f in errors)
@@ -36,7 +40,8 @@ def counted(answer: Any) -> dict[str, Any]:
         "exit": answer.exit_code,
         **{v: verdicts[v] for v in ("proved", "refuted", "unknown")},
         "refutations": [f"{f.question} {f.subject}: {f.reason}" for f in errors if f.verdict.value == "refuted"],
-        "open": dict(Counter(f.question for f in errors if f.verdict.value == "unknown")),
+        "bodies": dict(Counter(f.verdict.value for f in errors if about_body(f.question))),
+        "open": [(f.question, f.subject, f.reason) for f in errors if f.verdict.value == "unknown"],
         "assume": [text for text, _ in advised if text],
         "where": [text for _, text in advised if text],
     }
@@ -70,31 +75,77 @@ def apart(k: int, checkouts: Path) -> dict[str, Any]:
     return found
 
 
-def wrongly(call: Call, found: dict[str, Any]) -> list[str]:
-    """What is refuted in a call and not known to be wrong."""
-    passes = [found["before"], found["after"]]
-    return [r for said in passes if said for r in said["refutations"] if r.split()[0] not in call.wrong]
+def passes_of(found: Mapping[str, Any]) -> list[Any]:
+    """What is said before the advice, and after it where anything is advised."""
+    return [said for said in (found["before"], found["after"]) if said]
 
 
-def table(rows: list[tuple[Call, dict[str, Any]]]) -> list[str]:
-    """A row for each call, and counts of all."""
-    lines = [
-        "| repository | call | kernels | proved | refuted | unknown | advised | proved | refuted | unknown | CPU s |"
-        " MB |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+def wrongly(call: Call, found: Mapping[str, Any], after: bool) -> list[str]:
+    """What one pass refutes in a call that is not known to be wrong."""
+    said = last_pass(found) if after else found["before"]
+    return [r for r in said["refutations"] if r.split()[0] not in call.wrong]
+
+
+def last_pass(found: Mapping[str, Any]) -> Any:
+    """What is said at last: after the advice, where anything is advised."""
+    return found["after"] or found["before"]
+
+
+def table(rows: list[tuple[Call, dict[str, Any]]]) -> Iterator[str]:
+    """A row for each call."""
+    verdicts = "proved | refuted | unknown"
+    yield f"| repository | call | kernels | {verdicts} | advised | {verdicts} | CPU s | MB |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for call, found in rows:
         if "failed" in found:
-            lines.append(f"| {call.repository} | {call.name} | not traced: {found['failed']} |||||||||||")
+            yield f"| {call.repository} | {call.name} | not traced: {found['failed']} |||||||||||"
             continue
-        first, last = found["before"], found["after"] or found["before"]
+        first, last = found["before"], last_pass(found)
         advised = len(first["assume"]) + len(first["where"])
-        lines.append(
+        yield (
             f"| {call.repository} | {call.name} | {first['calls']} | {first['proved']} | {first['refuted']} | "
             f"{first['unknown']} | {advised or ''} | {last['proved']} | {last['refuted']} | {last['unknown']} | "
             f"{found['seconds']:.1f} | {found['mb']:.0f} |"
         )
-    return lines
+
+
+def summary(rows: list[tuple[Call, dict[str, Any]]]) -> Iterator[str]:
+    """Counts of all calls, and what is unknown at last, by question and cause."""
+    told = [found for _, found in rows if "failed" not in found]
+    yield f"{len(rows)} calls, {len(told)} traced.\n"
+    yield "| | before the advice | after |\n|---|---:|---:|"
+    passes = ([found["before"] for found in told], [last_pass(found) for found in told])
+    whole = [sum(not said["refuted"] and not said["unknown"] for said in those) for those in passes]
+    yield f"| proved whole | {whole[0]} | {whole[1]} |"
+    for name, of in (("questions", lambda said: said), ("questions about bodies", lambda said: said["bodies"])):
+        counts = [
+            [sum(of(said).get(v, 0) for said in those) for v in ("proved", "refuted", "unknown")] for those in passes
+        ]
+        texts = [f"{p} / {r} / {u}: {(p + r) / max(1, p + r + u):.1%} decided" for p, r, u in counts]
+        yield f"| {name} proved / refuted / unknown | {texts[0]} | {texts[1]} |"
+    wrong = [
+        [r for call, found in rows if "failed" not in found for r in wrongly(call, found, after)]
+        for after in (False, True)
+    ]
+    yield f"| refuted wrongly | {len(wrong[0])} | {len(wrong[1])} |"
+    seconds = sorted(found["seconds"] for found in told) or [0.0]
+    middle, most = seconds[len(seconds) // 2], seconds[int(0.9 * (len(seconds) - 1))]
+    yield f"\nCPU time of both passes with imports: median {middle:.1f} s, 90 % within {most:.1f} s.\n"
+    causes: Counter[tuple[str, str]] = Counter()
+    calls: dict[tuple[str, str], set[str]] = {}
+    for call, found in rows:
+        for question, _, reason in last_pass(found)["open"] if "failed" not in found else ():
+            key = question, cause(reason)
+            causes[key] += 1
+            calls.setdefault(key, set()).add(f"{call.repository} {call.name}")
+    yield "| question | what is not known | questions | calls |\n|---|---|---:|---:|"
+    for (question, text), count in causes.most_common():
+        yield f"| `{question}` | {text} | {count} | {len(calls[question, text])} |"
+
+
+def cause(reason: str) -> str:
+    """A reason without its numbers and its advice, so that those of one kind are alike."""
+    return re.sub(r"\d+", "#", reason.partition("; to settle it")[0])[:160].replace("|", "/")
 
 
 def main() -> int:
@@ -103,33 +154,47 @@ def main() -> int:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--call", type=int)
+    parser.add_argument("--keep", type=Path, help="answers as lines of JSON; what stands there is not asked again")
+    parser.add_argument("--page", type=Path, help="a page to write the table into, between its marks; asks nothing")
     given = parser.parse_args()
     checkouts = given.checkouts.resolve()
     if given.call is not None:
         print(json.dumps(judged(CALLS[given.call], checkouts)))
         return 0
-    rows, wrong = [], []
+    import jax
+
+    kept = given.keep.read_text().splitlines() if given.keep and given.keep.exists() else []
+    known = {said["name"]: said for said in map(json.loads, kept)}
+    rows = []
     for k, call in enumerate(CALLS):
-        if given.only not in f"{call.repository} {call.name}":
+        name = f"{call.repository} {call.name}"
+        if given.only not in name or (given.page and name not in known):
             continue
-        found = apart(k, checkouts)
-        rows.append((call, found))
-        print(table(rows)[-1], flush=True)
-        if "failed" in found:
+        if name not in known:
+            known[name] = {"name": name, **apart(k, checkouts)}
+            if given.keep:
+                with given.keep.open("a") as file:
+                    file.write(json.dumps(known[name]) + "\n")
+        rows.append((call, known[name]))
+        if given.page:
             continue
-        for question, count in (found["after"] or found["before"])["open"].items():
-            print(f"    unknown {question} {count}")
-        refuted = {r for said in (found["before"], found["after"]) if said for r in said["refutations"]}
-        for refutation in sorted(refuted):
+        print(list(table(rows[-1:]))[-1], flush=True)
+        if "failed" in known[name]:
+            continue
+        for question, subject, reason in last_pass(known[name])["open"]:
+            print(f"    unknown {question} {subject}: {reason[:300]}")
+        for refutation in sorted({r for said in passes_of(known[name]) for r in said["refutations"]}):
             print(f"    refuted {refutation[:300]}", flush=True)
-        wrong += wrongly(call, found)
-    print("\n".join(("", *table(rows))))
-    told = [found for _, found in rows if "failed" not in found]
-    whole = [sum(not (f[p] or f["before"])["refuted"] and not (f[p] or f["before"])["unknown"] for f in told)
-             for p in ("before", "after")]  # fmt: skip
-    print(f"\n{len(rows)} calls, {len(told)} traced; proved whole {whole[0]} before the advice and {whole[1]} after;")
-    print(f"refuted wrongly {len(wrong)}")
-    return 1 if wrong else 0
+    lines = "\n".join([f"{datetime.date.today()}, jax {jax.__version__}.\n", *summary(rows), "", *table(rows)])
+    print(lines)
+    if given.page:
+        before, _, rest = given.page.read_text().partition(FIRST)
+        given.page.write_text(f"{before}{FIRST}\n{lines}\n{LAST}{rest.partition(LAST)[2]}")
+    return (
+        1
+        if any(wrongly(call, found, after) for call, found in rows if "failed" not in found for after in (False, True))
+        else 0
+    )
 
 
 if __name__ == "__main__":

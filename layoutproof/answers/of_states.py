@@ -72,6 +72,7 @@ def gate(
     against: str | None = None,
     paths: Sequence[str | PathLike[str]] = (),
     compile_base: bool = False,
+    same_function: bool = False,
     libtpu: Sequence[str | PathLike[str]] = (),
     new_only: bool = False,
     accept_approvals: bool = False,
@@ -92,6 +93,8 @@ def gate(
         paths: With `against`, and with two of `libtpu`, files and folders; by default `specs`.
         compile_base: With `against`, whether the programs of spec files are compiled from that revision's code too, in
             a work tree and processes of its own: that code is run.
+        same_function: Whether every program has to compute what it did: one that does not is denied, and one of which
+            it is unknown is unknown. With `against`, that revision's functions are traced: that code is run.
         libtpu: Paths. One: what compiles the programs of spec files. Two: the same programs compiled with both.
         new_only: Whether to leave out what is allowed or approved.
         accept_approvals: Whether approvals that the change itself adds count.
@@ -126,7 +129,7 @@ def gate(
         raise LayoutError("the base to compile is a git revision: give against")
     names = tuple(map(str, (old, new) if given else paths))
     run = workers or Workers(jobs)
-    how = _How(run, progress, new_only, accept_approvals, compile_base, libraries)
+    how = _How(run, progress, new_only, accept_approvals, compile_base, libraries, same_function)
     with only(_allowed(names if given else (), against) if trace else here(on=False)):
         if check_lock:
             return Changes(_of_lock(names, how))
@@ -143,6 +146,7 @@ class _How:
     accept: bool
     compile_base: bool
     libraries: tuple[str, ...]
+    same_function: bool = False
 
     @property
     def library(self) -> str:
@@ -204,7 +208,8 @@ def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
         return _against_lock(rules.rules_of(config), today, how)
     else:
         raise LayoutError(NOTHING)
-    with states.work_tree_of(against) if against is not None and how.compile_base else nullcontext("") as base:
+    runs = how.compile_base or how.same_function
+    with states.work_tree_of(against) if against is not None and runs else nullcontext("") as base:
         return compare.compare(
             old,
             new,
@@ -218,6 +223,8 @@ def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
             lock=lock,
             base=base,
             library=how.library,
+            compiles=how.compile_base,
+            same=how.same_function,
         )
 
 
@@ -285,4 +292,6 @@ def _unread_lock(error: LayoutError, path: Path) -> Lock:
 def _against_lock(kept: Rules, today: datetime.date, how: _How) -> Report:
     if not os.path.lexists(NAME):
         raise LayoutError(NOTHING)
-    return drift.compare(Path(NAME), kept, today, how.workers, how.progress, how.new_only, how.library)
+    return drift.compare(
+        Path(NAME), kept, today, how.workers, how.progress, how.new_only, how.library, how.same_function
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from layoutproof.bodies.effects import Access, Body
+from layoutproof.bodies.effects import Access, Body, writes_to
 from layoutproof.bodies.symbolic import Number
 
 Place = tuple[Number, ...]
@@ -24,8 +24,7 @@ LOST: Place = ("lost",)  # type: ignore[assignment]
 
 def kept_by(body: Body) -> frozenset[str]:
     """The references in scalar memory, filled once or never for all programs, that the body stores to."""
-    stores = (e for e in body.effects if isinstance(e, Access) and e.kind != "read")
-    references = (store.view.reference for store in stores)
+    references = (e.view.reference for e in body.effects if isinstance(e, Access) and writes_to(e) is not None)
     return frozenset(r.name for r in references if r.memory == "smem" and r.role in ("prefetch", "scratch"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.shapes import clamped, shape_of
-from layoutproof.bodies.values import Index, Lost, Value, maybe
+from layoutproof.bodies.values import Index, Lost, Value, extent_term, maybe
 from layoutproof.core.folding import FALSE, all_of, any_of, folded, linear
 from layoutproof.core.term import ZERO, Term
 
@@ -51,7 +51,7 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         found = []
         for k, d in enumerate(moved if fills else ()):
             start = indices.number((*batch(index), Term("int", k)))
-            found += [Term("<=", ZERO, start), Term("<=", start, Term("int", operand.dims[d] - sizes[d]))]
+            found += [Term("<=", ZERO, start), Term("<=", start, extent_term(operand.dims[d] - sizes[d]))]
         return list(map(folded, found))
 
     def undefined(index: Index) -> Term:

@@ -233,7 +233,7 @@ def _as_often(
     return found
 
 
-def _steps(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
+def steps_of(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
     """What a loop's body adds to each carried number, as its equations say it; None where they say no such number.
 
     before: how many inputs of the body come before the carried ones.  count: of the carried ones.
@@ -262,7 +262,7 @@ def _made_by(jaxpr: Any) -> dict[Any, Any]:
 def _spans_of_scan(on: Any, jaxpr: Any, consts: int, inits: Sequence[Any], length: int) -> list[Span | None]:
     """Between which numbers each carried number is in every iteration, where it moves by a constant."""
     found: list[Span | None] = []
-    for init, step in zip(inits, _steps(on, jaxpr, consts, len(inits)), strict=True):
+    for init, step in zip(inits, steps_of(on, jaxpr, consts, len(inits)), strict=True):
         reach = None if step is None or isinstance(init, View) else step * max(length - 1, 0)
         found.append(
             None if reach is None else _within(init, (init.span[0] + min(reach, 0), init.span[1] + max(reach, 0)))
@@ -279,7 +279,7 @@ def _spans_of_while(
     such values they see.
     """
     (inner, seen), (jaxpr, before) = condition, body
-    steps = _steps(on, jaxpr, before, len(inits))
+    steps = steps_of(on, jaxpr, before, len(inits))
     found = [_within(init, init.span) if step == 0 else None for init, step in zip(inits, steps, strict=True)]
     carried = list(inner.invars[len(seen) :])
     moving = {own for own, step in zip(carried, steps, strict=True) if step != 0}
@@ -375,7 +375,9 @@ def _close(
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed
-    trips = count if count is not None else _trips(on, loop, condition, forms, dict(zip(names, starts, strict=True)))
+    trips = count
+    if trips is None:
+        trips = _trips(on, loop, condition, forms, dict(zip(names, starts, strict=True)), varying)
     open_ = {
         name: (start, following)
         for name, start, following in zip(names, starts, nexts, strict=True)
@@ -405,7 +407,8 @@ def _close(
             held = shapes.get(name, ())
             given, last = Term("name", name), Term("name", after)
             on.any_number(name, _HANDED_ON, init.dtype, loop.source, [shape(given, counter) for shape in held])
-            on.any_number(after, _HANDED_ON, init.dtype, loop.source, [shape(last, trips) for shape in held])
+            told = [shape(last, trips) for shape in held]
+            on.any_number(after, _HANDED_ON, init.dtype, loop.source, told, fixed=not on.loops)
             first, following = _number(init), _number(result)
             if first is not None and following is not None:
                 on.handed.append(Handed(name, after, loop, first, following))
@@ -433,9 +436,14 @@ def _number(value: Any) -> Term | None:
 
 
 def _trips(
-    on: Any, loop: Loop, condition: Term | None, forms: Mapping[str, Term], starts: Mapping[str, Term | None]
+    on: Any,
+    loop: Loop,
+    condition: Term | None,
+    forms: Mapping[str, Term],
+    starts: Mapping[str, Term | None],
+    varying: Collection[str],
 ) -> Term:
-    """How often a loop runs that a condition ends.
+    """How often a loop runs that a condition ends. varying: unknowns of which each iteration may have others.
 
     `i < upper` with a step of 1 runs `upper - start` times, or never; any other a number of times that is not known:
     before the last one the condition held.
@@ -447,7 +455,7 @@ def _trips(
         start = starts.get(left.args[0]) if left.op == "name" else None
         above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
         by_one = start is not None and difference(forms.get(left.args[0], start), Term("+", start, counter)) == 0
-        if by_one and start is not None and loop.name not in _reached(forms, above):
+        if by_one and start is not None and not {loop.name, *varying} & set(_reached(forms, above)):
             return Term("max", Term("-", above, start), ZERO)
     name = on.named("trips")
     trips = Term("name", name)
@@ -456,7 +464,8 @@ def _trips(
     if all(part in forms or part not in starts for part in names_in(condition)):
         held = replaced(replaced(condition, renaming(forms)), before)
         facts.append(any_of([Term("==", trips, ZERO), held]))
-    on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, "how often a loop runs", loop.source, tuple(facts))
+    why = "how often a loop runs"
+    on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, why, loop.source, tuple(facts), not on.loops)
     return trips
 
 

@@ -10,7 +10,7 @@ Names in terms: a dimension of the grid by its name in the kernel; a loop's coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -192,7 +192,8 @@ Effect = Access | Copy | Wait | Signal | Freed
 class Unknown:
     """A number that no term says: low <= value < high. why: what it is, in words, with its line.
 
-    facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).
+    facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).  fixed: that a
+    program has one such number, and no iteration of a loop has its own.
     """
 
     name: str
@@ -201,6 +202,7 @@ class Unknown:
     why: str
     source: str = ""
     facts: tuple[Term, ...] = ()
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,6 +292,31 @@ class Carried:
     start: Any
     next: Any
     final: bool = False
+
+
+def writes_to(effect: Effect) -> View | None:
+    """What a store, or a copy that arrives, changes; None of every other effect."""
+    match effect:
+        case Access(kind, view) if kind != "read":
+            return view
+        case Copy(_, target):
+            return target
+    return None
+
+
+def reads_from(effect: Effect) -> View | None:
+    """What a load, or a copy that leaves, looks at; None of every other effect."""
+    match effect:
+        case Access(kind, view) if kind != "write":
+            return view
+        case Copy(source):
+            return source
+    return None
+
+
+def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
+    """The references that something stores to."""
+    return frozenset(view.reference.name for view in map(writes_to, effects) if view is not None)
 
 
 @lru_cache(maxsize=8)

@@ -35,7 +35,9 @@ from layoutproof.bodies.effects import (
     View,
     Wait,
     loads_of,
+    stored_names,
 )
+from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
 from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, compared, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.bodies.values import Lost
@@ -165,7 +167,7 @@ class Walk:
     ways: Sequence[Way] = ()
 
     def __post_init__(self) -> None:
-        self._nodes = nested(self.body.effects)
+        self._parts = nested(self.body.effects)
         arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
@@ -260,7 +262,7 @@ class Walk:
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
         self._compared = set()
-        ways = self._nodes_of(self._nodes, dict(names), program, (), ways)
+        ways = forward(self._parts, self, Here(dict(names), program), ways)
         windows = {o.name for o in self.kernel.operands if o.windowed}
         for way in ways:
             for (name, _), slot in way.slots:
@@ -281,43 +283,34 @@ class Walk:
 
     # effects
 
-    def _nodes_of(
-        self, nodes: Sequence[Any], names: dict[str, Number], program: Any, turns: tuple[Number, ...], ways: list[Way]
-    ) -> list[Way]:
-        for node in nodes:
-            if isinstance(node, tuple):
-                ways = self._loop(node[0], node[1], names, program, turns, ways)
-            else:
-                ways = [after for way in ways for after in self._effect(node, names, program, turns, way)]
-                ways = list(dict.fromkeys(ways)) if len(ways) > 1 else ways
-            if len(ways) > MOST_WAYS:
-                spot = node.spot if not isinstance(node, tuple) else Spot(0, (), (), node[0].source)
-                self._open("", spot, f"more than {MOST_WAYS} ways through the body")
-                raise _Stop
-        return ways
+    def effect(self, effect: Effect, here: Here, ways: list[Way]) -> list[Way]:
+        """The ways after an effect."""
+        after = [after for way in ways for after in self._effect(effect, here, way)]
+        after = list(dict.fromkeys(after)) if len(after) > 1 else after
+        if len(after) > MOST_WAYS:
+            self._open("", effect.spot, f"more than {MOST_WAYS} ways through the body")
+            raise _Stop
+        return after
 
-    def _loop(
-        self,
-        loop: Loop,
-        nodes: Sequence[Any],
-        names: dict[str, Number],
-        program: Any,
-        turns: tuple[Number, ...],
-        ways: list[Way],
-    ) -> list[Way]:
+    def loop(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way]:
+        """The ways after a loop, turn by turn as long as it is known that there is one more."""
+        loop = nest.loop
         count = loop.count.args[0] if loop.count is not None and loop.count.op == "int" else None
-        if loop.count is None or (count is not None and count <= MOST_ITERATIONS):
-            walked = self._turn_by_turn(loop, count, nodes, names, program, turns, ways)
+        by_turns = loop.name in self.body.goes_on if loop.count is None else count is not None
+        if by_turns and (count is None or count <= MOST_ITERATIONS):
+            problems = len(self.problems)
+            walked = self._turn_by_turn(nest, count, here, ways)
             if walked is not None:
                 return walked
+            del self.problems[problems:]
         # any iteration stands for all, where it leaves everything as it was
         counter = named("name", loop.name)
         self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
-        stored_to = self._kept & _stored_in(nodes)
+        stored_to = self._kept & stored_names(nest.effects)
         found = []
         for way in ways:
             way = replace(way, cells=without(way.cells, stored_to)) if stored_to else way
-            after = self._nodes_of(nodes, {**names, loop.name: counter}, program, (*turns, counter), [way])
+            after = forward(nest.parts, self, here.turn(loop, counter, {}), [way])
             if any(a.slots != way.slots for a in after):
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
                 what = f"{name} counts something else after an iteration of a loop whose iterations are not known"
@@ -327,60 +320,31 @@ class Walk:
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
 
-    def _turn_by_turn(
-        self,
-        loop: Loop,
-        count: int | None,
-        nodes: Sequence[Any],
-        names: dict[str, Number],
-        program: Any,
-        turns: tuple[Number, ...],
-        ways: list[Way],
-    ) -> list[Way] | None:
-        """The ways through a loop of so many turns, or until its condition is false; None where that is not known.
+    def _turn_by_turn(self, nest: Nest, count: int | None, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The ways through so many turns, or until the loop's condition is false; None where that is not known."""
+        for inner, more in turns(self, nest.loop, count, here):
+            too_many = self.steps > MOST_STEPS or inner.turns[-1] == MOST_ITERATIONS
+            if not isinstance(more, bool) or (count is None and too_many):
+                return None
+            ways = forward(nest.parts, self, inner, ways)
+        return ways
 
-        A condition is looked at once more than the body runs, whose effects have it on their path.
-        """
-        goes_on = self.body.goes_on.get(loop.name)
-        if count is None and goes_on is None:
-            return None
-        handed = [one for one in self.body.handed if one.loop is loop]
-        values = self._handed(handed, [one.start for one in handed], names, program, turns)
-        problems = len(self.problems)
-        for turn in range(MOST_ITERATIONS if count is None else count):
-            here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
-            held: Any = True
-            if count is None and goes_on is not None:
-                on = Symbolic(self.body, here, {}, (program, (*turns, turn)), self._within, self._tables)
-                held = on(goes_on)
-                self._count(on)
-            if not isinstance(held, bool) or (count is None and self.steps > MOST_STEPS):
-                break
-            ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
-            if not held:
-                names |= {one.after: v for one, v in zip(handed, values, strict=True)}
-                return ways
-            values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
-            if self.steps > MOST_STEPS:
-                self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
-                raise _Stop
-        if count is not None:
-            names |= {one.after: v for one, v in zip(handed, values, strict=True)}
-            return ways
-        del self.problems[problems:]
-        return None
-
-    def _handed(
-        self, handed: Sequence[Handed], terms: Sequence[Term], names: Mapping[str, Number], program: Any, turns: Any
-    ) -> list[Number]:
-        """The numbers that a loop hands on; of one that is no int, a name."""
-        on = Symbolic(self.body, names, {}, (program, turns), self._within, self._tables)
+    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+        """The values of terms, whatever was taken to hold on the way."""
+        on = Symbolic(self.body, here.names, {}, (here.program, here.turns), self._within, self._tables)
         found = [on(term) for term in terms]
         self._count(on)
-        return [
-            int(v) if isinstance(v, int) else named("name", one.name, (program, turns))
-            for one, v in zip(handed, found, strict=True)
-        ]
+        return found
+
+    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+        """A number that a loop hands on; of one that is no int, a name."""
+        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
+
+    def turned(self, loop: Loop) -> None:
+        """Stops where the walk is too long."""
+        if self.steps > MOST_STEPS:
+            self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
+            raise _Stop
 
     def _freed(self, freed: Freed, way: Way, at: Any) -> None:
         """Memory that the body allocated is free again."""
@@ -396,11 +360,9 @@ class Walk:
                     hint = f"look at where run_scoped ends: nothing has waited on {_slot(name, slot_at)} by then"
                     self._found(way, Problem(what, hint, sure, region, self._spot(name, slot), *at))
 
-    def _effect(
-        self, effect: Effect, names: dict[str, Number], program: Any, turns: tuple[Number, ...], way: Way
-    ) -> Iterator[Way]:
+    def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
         if isinstance(effect, Freed):
-            self._freed(effect, way, (self._point(program), self._point(turns)))
+            self._freed(effect, way, (self._point(here.program), self._point(here.turns)))
             yield way
             return
         reference = effect.view.reference.name if isinstance(effect, Access) else ""
@@ -409,7 +371,7 @@ class Walk:
         if isinstance(effect, Access) and not (kept or in_flight or reference in self._scratch):
             yield way
             return
-        on = self._symbolic(names, way, program, turns)
+        on = self._symbolic(here, way)
         held: Any = True
         for condition in effect.spot.path:
             held = both(held, on(condition))
@@ -420,11 +382,9 @@ class Walk:
             yield way
         elif isinstance(held, Open) and (kept or not isinstance(effect, Access)):
             for taken in (True, False):
-                yield from self._effect(
-                    effect, names, program, turns, replace(way, assumed=(*way.assumed, (held.first(), taken)))
-                )
+                yield from self._effect(effect, here, replace(way, assumed=(*way.assumed, (held.first(), taken))))
         else:
-            at = (self._point(program), self._point(turns))
+            at = (self._point(here.program), self._point(here.turns))
             match effect:
                 case Access():
                     sure = held is True and effect.mask is None
@@ -432,21 +392,22 @@ class Walk:
                         self._touched(on, effect, way, at, sure)
                     yield self._remembering(on, effect, way, sure)
                 case Copy():
-                    yield self._started(on, effect, self._remembering(on, effect, way, True), at, program)
+                    yield self._started(on, effect, self._remembering(on, effect, way, True), at, here.program)
                 case Wait():
                     yield self._waited(on, effect, way, at)
                 case Signal():
                     yield self._signalled(on, effect, way, at)
             self._count(on)
 
-    def _symbolic(self, names: Mapping[str, Number], way: Way, program: Any, turns: Any) -> Symbolic:
+    def _symbolic(self, here: Here, way: Way) -> Symbolic:
         """What evaluates terms here; the same as before where nothing has changed."""
-        key = (names, way.assumed, way.loaded, program, turns)
+        key = (here.names, way.assumed, way.loaded, here.program, here.turns)
         if self._last is None or self._last[0] != key:
-            tables, loaded = self._tables, dict(way.loaded)
-            place = (program, turns)
-            on = Symbolic(self.body, names, dict(way.assumed), place, self._within, tables, loaded, self._compared)
-            self._last = ((dict(names), *key[1:]), on)
+            place = (here.program, here.turns)
+            self._last = (dict(here.names), *key[1:]), Symbolic(
+                self.body, here.names, dict(way.assumed), place, self._within, self._tables, dict(way.loaded),
+                self._compared,
+            )  # fmt: skip
         return self._last[1]
 
     def _count(self, on: Symbolic) -> None:
@@ -817,36 +778,3 @@ def _in_order(grid: Sequence[Any]) -> Iterator[tuple[int, ...]]:
             number, entry = divmod(number, extent)
             program.append(entry)
         yield tuple(reversed(program))
-
-
-def _stored_in(nodes: Sequence[Any]) -> set[str]:
-    """The references that something in some nodes of a body writes."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, tuple):
-            found |= _stored_in(node[1])
-        elif isinstance(node, Access | Copy):
-            found |= {touch.view.reference.name for touch in touches(node) if touch.writes}
-    return found
-
-
-def nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:
-    """Effects in order; those of one loop together, as (loop, what is in it)."""
-    found: list[Any] = []
-    k = 0
-    while k < len(effects):
-        loops = effects[k].spot.loops
-        if len(loops) <= depth:
-            found.append(effects[k])
-            k += 1
-            continue
-        end = k
-        while (
-            end < len(effects)
-            and len(effects[end].spot.loops) > depth
-            and effects[end].spot.loops[depth] is loops[depth]
-        ):
-            end += 1
-        found.append((loops[depth], nested(effects[k:end], depth + 1)))
-        k = end
-    return found

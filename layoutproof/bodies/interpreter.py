@@ -41,15 +41,16 @@ from layoutproof.bodies.effects import (
     Step,
     Unknown,
     View,
+    stored_names,
 )
-from layoutproof.bodies.integers import literal
+from layoutproof.bodies.integers import applied, condition_of, literal, number_of
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
-from layoutproof.bodies.values import Index, Lost, Value, again, dims_of, maybe
+from layoutproof.bodies.values import DEEPEST, Index, Lost, Value, again, dims_of, maybe
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded
-from layoutproof.core.term import Term, fixed
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded, negation
+from layoutproof.core.term import ZERO, Term, fixed
 from layoutproof.ir.program import Equation, Memory, Program
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
@@ -73,6 +74,27 @@ PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
     **choosing.PRIMITIVES,
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
+
+LOGIC = ("and", "or", "xor", "eq", "ne")
+"""What puts truth values together."""
+
+COMPARED: Mapping[str, tuple[str, bool, bool]] = {
+    "lt": ("lt", False, False),
+    "gt": ("lt", True, False),
+    "le": ("le", False, False),
+    "ge": ("le", True, False),
+    "eq": ("eq", False, False),
+    "ne": ("eq", False, True),
+}
+"""Comparisons: by which they are said, whether of the sides exchanged, and whether it is false where they hold."""
+
+REPEATED = frozenset(
+    (
+        *arithmetic.PRIMITIVES, *shapes.PRIMITIVES, *reductions.PRIMITIVES, *packing.PRIMITIVES, *choosing.PRIMITIVES,
+        *programs.NUMBERS,
+    )
+)  # fmt: skip
+"""Primitives that give the same again where they are applied to the same."""
 
 REFUSED: Mapping[str, str] = {
     "get_barrier_semaphore": "what other devices do",
@@ -107,9 +129,9 @@ class Interpreter:
     """The state of one pass.
 
     kernel: whose body it is.  constant: of references that show entries of a table to which nothing stores, how they
-    are a view of it.  whole: those that hold nothing undefined, and to which nothing stores.  induction: whether
-    invariants of
-    loops are looked for.  version: of JAX, for what is not known of it.
+    are a view of it.  whole: those that hold nothing undefined, and to which nothing stores.  steady: those to which
+    nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
+    what is not known of it.
     """
 
     def __init__(
@@ -117,6 +139,7 @@ class Interpreter:
         kernel: Kernel,
         constant: Mapping[str, View] = MappingProxyType({}),
         whole: frozenset[str] = frozenset(),
+        steady: frozenset[str] = frozenset(),
         induction: bool = True,
         version: str = "",
     ) -> None:
@@ -128,6 +151,7 @@ class Interpreter:
         self.counted = kernel.counted
         self.constant = constant
         self.whole = whole
+        self.steady = steady
         self.effects: list[Effect] = []
         self.references: list[Reference] = []
         self.unknowns: dict[str, Unknown] = {}
@@ -149,6 +173,10 @@ class Interpreter:
         self._around: tuple[Equation | None, ...] = ()
         self.scope = ""
         self._used: frozenset[Any] = frozenset()
+        self.first_loads: dict[tuple[Any, ...], str] = {}
+        self._same: dict[tuple[Any, ...], object] = {}
+        self._fixed: set[object] = set()
+        self._data: dict[object, Term] = {}
         self._made = 0
         self._seen = 0
 
@@ -180,13 +208,15 @@ class Interpreter:
 
     def unknown(self, why: str, dtype: Any) -> Term:
         """A number that no term says, of any value that its type holds."""
-        return self.any_number(self.named("any"), why, dtype, self.source())
+        return self.any_number(self.named("any"), why, dtype, self.source(), fixed=not self.loops)
 
-    def any_number(self, name: str, why: str, dtype: Any, source: str, facts: Sequence[Term] = ()) -> Term:
+    def any_number(
+        self, name: str, why: str, dtype: Any, source: str, facts: Sequence[Term] = (), fixed: bool = False
+    ) -> Term:
         """The name as a number of any value that its type holds, and of which the facts are true."""
         bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
         low, high = (0, 2) if kind == "b" else integer_range(bits, kind != "u")
-        self.unknowns[name] = Unknown(name, low, high, why, source, tuple(facts))
+        self.unknowns[name] = Unknown(name, low, high, why, source, tuple(facts), fixed)
         return Term("name", name)
 
     def scalar(self, value: Any, dtype: Any = None) -> Term:
@@ -194,10 +224,68 @@ class Interpreter:
         try:
             return value.number()  # type: ignore[no-any-return]
         except Lost as lost:
-            term = self.unknown(str(lost), value.dtype if dtype is None else dtype)
-            if not value.defined:
-                self.doubts[term.args[0]] = value
-            return Term("!=", term, Term("int", 0)) if getattr(value.dtype, "kind", "") == "b" else term
+            return self._of_data(value, str(lost), value.dtype if dtype is None else dtype)
+
+    def same(self, what: tuple[Any, ...]) -> object:
+        """What stands for something: the same object where it is asked again."""
+        if what not in self._same:
+            self._same[what] = object()
+            if not self.loops:
+                self._fixed.add(self._same[what])
+        return self._same[what]
+
+    def _which(self, value: Value) -> object:
+        if value.same is None:
+            value.same = self.same(("value", len(self._same)))
+        return value.same
+
+    def _of_data(self, value: Value, why: str, dtype: Any, depth: int = 0) -> Term:
+        """A single number that data decide, by one name wherever it is the same one, and what is computed of it."""
+        which = self._which(value)
+        if which not in self._data:
+            self._data[which] = self._computed(value, why, depth) or self._any_of_data(value, why, dtype)
+        return self._data[which]
+
+    def _any_of_data(self, value: Value, why: str, dtype: Any) -> Term:
+        term = self.any_number(self.named("any"), why, dtype, self.source(), fixed=self._which(value) in self._fixed)
+        if not value.defined:
+            self.doubts[term.args[0]] = value
+        return Term("!=", term, ZERO) if getattr(value.dtype, "kind", "") == "b" else term
+
+    def _computed(self, value: Value, why: str, depth: int) -> Term | None:
+        """A truth value that is computed of others, or compares two numbers, or stands for one; None of others.
+
+        Of what decides nothing where another part is false it does not count that it is undefined: that is said of the
+        whole alone.
+        """
+        name, operands = value.made or ("", ())
+        truths = [o.dtype.kind == "b" for o in operands] if name and not any(o.dims for o in operands) else []
+        logic = name in ("not", "convert_element_type") or (
+            name in LOGIC and all(o.defined or o.known for o in operands)
+        )
+        if depth < DEEPEST and logic and truths and all(truths):
+            parts = [self._part(operand, depth + 1) for operand in operands]
+            if name == "convert_element_type":
+                return number_of(parts[0]) if value.dtype.kind in "iu" else None
+            return folded(condition_of(applied(name, parts, operands[0].dtype)))
+        if name not in COMPARED or not truths or any(truths):
+            return None
+        if all(operand.dtype.kind in "iu" for operand in operands):
+            return folded(applied(name, [self._part(o, depth + 1) for o in operands], operands[0].dtype))
+        # of floats x < y and y <= x are both false where one is no number: neither says the other
+        said, turned, opposite = COMPARED[name]
+        left, right = reversed(operands) if turned else operands
+        sides = self._which(left), self._which(right)
+        which = self.same((said, frozenset(sides) if said == "eq" else sides))
+        if which not in self._data:
+            self._data[which] = self._any_of_data(value, why, value.dtype)
+        return negation(self._data[which]) if opposite else self._data[which]
+
+    def _part(self, value: Value, depth: int) -> Term:
+        try:
+            return value.number()
+        except Lost as lost:
+            return self._of_data(value, str(lost), value.dtype, depth)
 
     def is_used(self, variable: Any) -> bool:
         """Whether somebody looks at a result of the equation that is looked at."""
@@ -268,8 +356,13 @@ class Interpreter:
                 # what a pipeline's body takes from around it may stand in an inner function as a constant
                 return Value(dims, dtype, "a value of the body around the pipeline")
             known = constant(term)
-            return Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
-        return Value(dims, dtype, "a number of the code that is no integer" if not dims else "an array of the code")
+            found = Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
+        elif dims:
+            return Value(dims, dtype, "an array of the code")
+        else:
+            found = Value(dims, dtype, "a number of the code that is no integer")
+        found.same = self.same(("constant", str(getattr(value, "dtype", type(value))), repr(value)))
+        return found
 
     def _value(self, atom: Any, values: Mapping[Any, Any]) -> Any:
         return self.constant_value(atom.val) if hasattr(atom, "val") else values[atom]
@@ -282,13 +375,24 @@ class Interpreter:
                 why = REFUSED.get(name, "")
                 of = f" of {self.version}" if self.version and not why else ""
                 raise UnsupportedOp(f"the primitive {name}" + (f" ({why})" if why else of))
-            return self._made_by(make, equation, operands)
+            return self._noted(equation, operands, self._made_by(make, equation, operands))
         except UnsupportedOp as problem:
             addressed = any(isinstance(o, View) for o in operands)
             made = any(isinstance(v.aval, Memory) for v in equation.outvars)
             if addressed or made or equation.effects:
                 self.refuse(str(problem))
             return lost(self, equation, operands, str(problem))
+
+    def _noted(self, equation: Any, operands: list[Any], results: list[Any]) -> list[Any]:
+        """Results of which it is said what they are: the same operation of the same gives the same."""
+        name = equation.primitive.name
+        if name in REPEATED and all(isinstance(one, Value) for one in (*operands, *results)):
+            what = (name, str(equation.params), *map(self._which, operands))
+            for k, (result, variable) in enumerate(zip(results, equation.outvars, strict=True)):
+                if result.same is None:
+                    result.same = self.same((*what, k, dims_of(variable.aval), str(variable.aval.dtype)))
+                    result.made = name, tuple(operands)
+        return results
 
     def _made_by(self, make: Callable[..., list[Any]], equation: Any, operands: list[Any]) -> list[Any]:
         try:
@@ -350,9 +454,12 @@ def _read(
     tables = {r.name: view for r in references if (view := _of_table(kernel, r)) is not None}
 
     whole = frozenset(r.name for r in references if _is_whole(kernel, r))
+    shared = {kernel.inputs[k].name for k, _ in kernel.aliases if k >= 0}
+    given = frozenset(r.name for r in references if r.role in ("in", "prefetch") and r.name not in shared)
+    stored: frozenset[str] = frozenset()
 
     def passed(constant: Mapping[str, View], whole: frozenset[str], induction: bool) -> Interpreter:
-        on = Interpreter(kernel, constant, whole, induction, version)
+        on = Interpreter(kernel, constant, whole, given - stored, induction, version)
         on.references = list(references)
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
@@ -361,13 +468,13 @@ def _read(
 
     if tables:
         # a table that the body writes to is no constant, and what was read of it no entry of a table
-        stored = memory.stored_names(passed({}, frozenset(), False).effects)
+        stored = stored_names(passed({}, frozenset(), False).effects)
         tables = {name: view for name, view in tables.items() if name not in stored}
         whole -= stored
     on = passed(tables, whole, True)
-    stored = memory.stored_names(on.effects)
-    if stored & whole:
-        # what is stored into an input's window may be undefined
+    before, stored = stored, stored_names(on.effects)
+    if (stored - before) & (whole | given):
+        # what is stored into an input's window may be undefined, and is not what it held before
         on = passed(tables, whole - stored, True)
     body = Body(
         tuple(on.references),

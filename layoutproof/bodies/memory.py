@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.effects import Access, Copy, Effect, Mask, Reference, Slice, Step, View, places
+from layoutproof.bodies.effects import Access, Mask, Reference, Slice, Step, View, places
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
@@ -15,17 +14,6 @@ from layoutproof.ir.program import Bitcast, Indexed, Other, Reshaped, Span, Tran
 from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
-
-
-def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
-    """The references that something stores to."""
-    found = set()
-    for effect in effects:
-        if isinstance(effect, Access) and effect.kind != "read":
-            found.add(effect.view.reference.name)
-        elif isinstance(effect, Copy):
-            found.add(effect.target.reference.name)
-    return frozenset(found)
 
 
 def view_of(on: Any, value: Any) -> View:
@@ -101,8 +89,15 @@ def _term(on: Any, value: Any) -> Term:
 
 
 def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
-    """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
+    """What a load gives: entries of a table where nothing stores to it, else numbers of its own.
+
+    What is loaded again of memory to which nothing stores is what was loaded before.
+    """
     reference, name = view.reference, access.name
+    steady = reference.name in on.steady and access.mask is None
+    same = on.same(("load", reference.name, *map(_described, view.steps))) if steady else None
+    if steady:
+        name = on.first_loads.setdefault((same, *(loop.name for loop in access.spot.loops)), name)
     filled = next((t for t in every_table(on.kernel) if t.name == reference.name), None)
     kind = getattr(dtype, "kind", "")
     integral = kind in ("i", "u", "b")
@@ -131,8 +126,12 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
         return wrapped(read, ELEMENT_BITS[reference.dtype], kind == "i") if other else read
 
     if reference.name in on.whole:
-        return Value(dims, dtype, number)
-    return Value(dims, dtype, number, lambda index: leaf(name, index), lambda index: [(TRUE, leaf(name, index))])
+        found = Value(dims, dtype, number)
+    else:
+        own = access.name
+        found = Value(dims, dtype, number, lambda index: leaf(own, index), lambda index: [(TRUE, leaf(own, index))])
+    found.same = same
+    return found
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -149,6 +148,12 @@ def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: 
         return value
     on.masks.append(Mask(mask, access.spot, (other, value)))
     return _masked(value, mask, other)
+
+
+def _described(step: Step) -> tuple[Any, ...]:
+    """A step of a view, equal where it is the same one."""
+    slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
+    return step.kind, step.dims, step.after, slices, step.permutation, step.dtype
 
 
 def _masked(value: Value, mask: Value, other: Value | None) -> Value:

@@ -23,6 +23,7 @@ from layoutproof.bodies.effects import (
     Body,
     Carried,
     Copy,
+    Effect,
     Index,
     Loop,
     Reference,
@@ -31,7 +32,9 @@ from layoutproof.bodies.effects import (
     View,
     loads_of,
     places,
+    writes_to,
 )
+from layoutproof.bodies.forward import Nest, forward, nested, nests_of, within
 from layoutproof.bodies.order import (
     at_program,
     first_of_core,
@@ -103,8 +106,6 @@ class States:
     stale: str = ""
     reason: str = ""
     _stores: dict[str, list[Store]] = field(default_factory=dict)
-    _first: dict[str, int] = field(default_factory=dict)
-    _end: dict[str, int] = field(default_factory=dict)
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
     _known: dict[Any, Term] = field(default_factory=dict)
     _doubts: dict[tuple[int, int], list[Term]] = field(default_factory=dict)
@@ -123,16 +124,10 @@ class States:
         self._unknowns = ChainMap({}, self.body.unknowns)  # type: ignore[arg-type]
         self._loads = ChainMap({}, self.body.loads)  # type: ignore[arg-type]
         for effect in self.body.effects:
-            for loop in effect.spot.loops:
-                self._loops[loop.name] = loop
-                self._first.setdefault(loop.name, effect.spot.number)
-                self._end[loop.name] = effect.spot.number + 1
-            if isinstance(effect, Access) and effect.kind != "read":
-                self._stores.setdefault(effect.view.reference.name, []).append(effect)
-            elif isinstance(effect, Copy):
-                self._stores.setdefault(effect.target.reference.name, []).append(effect)
-        for carried in self.body.carried.values():
-            self._loops.setdefault(carried.loop.name, carried.loop)
+            if isinstance(effect, Access | Copy) and (view := writes_to(effect)) is not None:
+                self._stores.setdefault(view.reference.name, []).append(effect)
+        nests = (nest.loop for nest in nests_of(self.body).values())
+        self._loops = {loop.name: loop for loop in (*nests, *(each.loop for each in self.body.carried.values()))}
 
     # what properties ask
 
@@ -142,7 +137,8 @@ class States:
 
     def copied(self, store: Store, index: Index) -> Term:
         """The condition that a store happens and leaves something undefined at an element of its view."""
-        view = store.view if isinstance(store, Access) else store.target
+        view = writes_to(store)
+        assert view is not None
         given = all_of([*store.spot.path, self._given(store, index, FALSE)])
         return any_of([given, self.doubted(store.spot, view)])
 
@@ -195,23 +191,8 @@ class States:
         return self._small(replaced(condition, change))
 
     def _before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
-        state = self._entry(reference, loops)
-        start = self._first[loops[-1].name] if loops else 0
-        depth = len(loops)
-        stores = [s for s in self._stores.get(reference.name, ()) if start <= s.spot.number < number]
-        at = _at(reference.dims)
-        k = 0
-        while k < len(stores):
-            inner = stores[k].spot.loops
-            if len(inner) <= depth:
-                state = self._small(self._after(stores[k], at, state))
-                k += 1
-                continue
-            loop = inner[depth]
-            group = [s for s in stores[k:] if len(s.spot.loops) > depth and s.spot.loops[depth] is loop]
-            state = self._small(self._after_loop(group, depth, at, state))
-            k += len(group)
-        return state
+        parts = within(nested(self._stores.get(reference.name, ())), loops, number)
+        return forward(parts, self, _at(reference.dims), self._entry(reference, loops))
 
     def _entry(self, reference: Reference, loops: tuple[Loop, ...]) -> Term:
         """The condition where an iteration of the innermost loop begins, or the program."""
@@ -225,7 +206,7 @@ class States:
             return self.found(reference)
         if any(loop in s.spot.loops for s in self._stores.get(reference.name, ())):
             return self._invariant((loop.name, reference.name), lambda: self._over_iterations(reference, loops))
-        return self.before(reference, self._first[loop.name], loops[:-1])
+        return self.before(reference, nests_of(self.body)[loop.name].first, loops[:-1])
 
     def found(self, reference: Reference) -> Term:
         """The condition before anything was stored."""
@@ -237,6 +218,26 @@ class States:
         if operand is not None and reference.role == "in":
             return padding(operand, _at(reference.dims))
         return FALSE
+
+    # the domain: a state is the condition for element `at` of one reference, whose stores alone are gone over
+
+    def effect(self, store: Effect, at: Index, state: Term) -> Term:
+        """The condition after a store, from the one before."""
+        assert isinstance(store, Access | Copy)
+        return self._small(self._after(store, at, state))
+
+    def loop(self, nest: Nest, at: Index, state: Term) -> Term:
+        """The condition after a loop: what any store of any iteration leaves, and what surely none has replaced."""
+        stores = [store for store in nest.effects if isinstance(store, Access | Copy)]
+        depth = len(nest.around)
+        left = []
+        for store in stores:
+            counted = [_below(loop) for loop in store.spot.loops[depth:]]
+            one = self._after(store, at, FALSE)
+            if one is not FALSE:
+                left.append(all_of([*counted, one]))
+        gone = [self._surely(store, depth, at) for store in stores]
+        return self._small(any_of([*left, all_of([*map(negation, gone), state])]))
 
     def _after(self, store: Store, at: Index, state: Term) -> Term:
         """The condition after a store, from the one before."""
@@ -291,16 +292,6 @@ class States:
             if doubt is not None:
                 found[doubt] = None
         return list(found)
-
-    def _after_loop(self, group: Sequence[Store], depth: int, at: Index, state: Term) -> Term:
-        left = []
-        for store in group:
-            counted = [_below(loop) for loop in store.spot.loops[depth:]]
-            one = self._after(store, at, FALSE)
-            if one is not FALSE:
-                left.append(all_of([*counted, one]))
-        gone = [self._surely(store, depth, at) for store in group]
-        return any_of([*left, all_of([*map(negation, gone), state])])
 
     def _surely(self, store: Store, depth: int, at: Index) -> Term:
         """A condition under which an element is replaced by some iteration of the loops from `depth` on."""
@@ -386,10 +377,8 @@ class States:
         return self._used(state, index, (*loops, carried.loop))
 
     def _around(self, loop: Loop) -> tuple[Loop, ...]:
-        for effect in self.body.effects:
-            if loop in effect.spot.loops:
-                return effect.spot.loops[: effect.spot.loops.index(loop)]
-        return ()
+        nest = nests_of(self.body).get(loop.name)
+        return () if nest is None else nest.around
 
     # invariants
 
@@ -557,12 +546,13 @@ class States:
     def _over_iterations(self, reference: Reference, loops: tuple[Loop, ...]) -> _Invariant:
         loop = loops[-1]
         counter = Term("name", loop.name)
+        nest = nests_of(self.body)[loop.name]
 
         def before() -> Term:
-            return self.before(reference, self._first[loop.name], loops[:-1])
+            return self.before(reference, nest.first, nest.around)
 
         def starts() -> list[tuple[Term, Mapping[str, Term]]]:
-            left = self.before(reference, self._end[loop.name], loops)
+            left = self.before(reference, nest.end, loops)
             more = Term("+", counter, ONE)
             return [(before(), {loop.name: ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
 

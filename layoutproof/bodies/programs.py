@@ -78,13 +78,18 @@ def _unmodelled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     raise UnsupportedOp(str(equation.params["why"]))
 
 
-PRIMITIVES = {
-    "unmodelled": _unmodelled,
+NUMBERS = {
     "program_id": _program_id,
     "num_programs": _num_programs,
     "axis_index": _axis_index,
     "multiple_of": _multiple,
     "dim_as_value": _dimension,
+}
+"""What gives a number of the program that runs."""
+
+PRIMITIVES = {
+    **NUMBERS,
+    "unmodelled": _unmodelled,
     **dict.fromkeys(
         (
             "add_dependency", "debug_callback",

@@ -6,13 +6,13 @@ effect happens, or what a loop hands on, nothing is claimed of that: a run shows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Effect, Freed, Loop
-from layoutproof.bodies.in_flight import nested
-from layoutproof.bodies.symbolic import Symbolic, named
+from layoutproof.bodies.effects import Body, Effect, Freed, Handed, Loop
+from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.symbolic import Number, Symbolic, named
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded
@@ -77,6 +77,10 @@ class _Filled(Symbolic):
         return self.read[table.name, at]
 
 
+class _Found(Exception):
+    """What was looked for on the way was found."""
+
+
 class Run:
     """One program, with what it has read of tables so far."""
 
@@ -85,11 +89,21 @@ class Run:
         self.read: dict[tuple[str, Place], int] = {}
         self._tables = {table.name: table for table in every_table(kernel)}
         self._turns = 0
+        self._look: Look = lambda *_: None
+        self._last: tuple[Here, _Filled] | None = None
 
-    def effects(self) -> Iterator[tuple[Effect, Symbolic, Place]]:
-        """The effects that happen, each with what evaluates terms there, and its iteration."""
-        names = dict(zip(self.kernel.grid_names, self.program, strict=True))
-        yield from self._of(nested(self.body.effects), names, ())
+    def first(self, look: Look) -> Any:
+        """The first that is found of what is looked for; None where nothing is.
+
+        Raises BudgetExceeded where the run is too long.
+        """
+        self._look = look
+        here = Here(dict(zip(self.kernel.grid_names, self.program, strict=True)), self.program)
+        try:
+            forward(nested(self.body.effects), self, here, None)
+        except _Found as found:
+            return found.args[0]
+        return None
 
     def entries(self) -> dict[str, int] | None:
         """What was read of tables, by entry; None where no tables hold all of it, or it is too much to show."""
@@ -98,50 +112,60 @@ class Run:
             return None
         return {f"{name}[{', '.join(map(str, at))}]": value for (name, at), value in self.read.items()}
 
-    def _at(self, names: Mapping[str, Any], turns: Place) -> _Filled:
-        on = _Filled(self.body, names, {}, (self.program, turns), {}, self._tables)
-        on.fill, on.read = self.fill, self.read
-        return on
+    # the domain: an effect is looked at where it happens, a loop runs while it is known that there is one more turn
 
-    def _of(
-        self, nodes: Sequence[Any], names: dict[str, Any], turns: Place
-    ) -> Iterator[tuple[Effect, Symbolic, Place]]:
-        for node in nodes:
-            if isinstance(node, tuple):
-                yield from self._loop(node[0], node[1], names, turns)
-                continue
-            on = self._at(names, turns)
-            if not isinstance(node, Freed) and all(on(condition) is True for condition in node.spot.path):
-                yield node, on, turns
-            spend(1 + on.steps)
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Looks at an effect, if it happens."""
+        on = self._at(here)
+        if not isinstance(effect, Freed) and all(on(condition) is True for condition in effect.spot.path):
+            found = self._look(self, effect, on, here.turns)
+            if found is not None:
+                raise _Found(found)
+        self._spend(on)
 
-    def _loop(
-        self, loop: Loop, nodes: Sequence[Any], names: dict[str, Any], turns: Place
-    ) -> Iterator[tuple[Effect, Symbolic, Place]]:
-        """A loop, turn by turn, as long as it is known that there is one more."""
-        goes_on = self.body.goes_on.get(loop.name)
-        count = None if loop.count is None else self._at(names, turns)(loop.count)
-        handed = [one for one in self.body.handed if one.loop is loop]
-        values = [self._at(names, turns)(one.start) for one in handed]
-        turn, ended = 0, count == 0
-        while count is None or (type(count) is int and turn < count):
-            here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
-            on = self._at(here, (*turns, turn))
-            more = count is not None or (goes_on is not None and on(goes_on))
-            # what is before the end of a loop is looked at once more than the body runs
-            yield from self._of(nodes, here, (*turns, turn))
-            if more is not True:
-                ended = more is False
-                break
-            values = [on(one.following) for one in handed]
-            values = [int(v) if isinstance(v, bool) else v for v in values]
-            spend(1 + on.steps)
-            turn += 1
-            ended = turn == count
-            self._turns += 1
-            if self._turns > MOST_TURNS:
-                raise BudgetExceeded(f"more than {MOST_TURNS} iterations in one program")
-        names |= {
-            one.after: v if ended and type(v) is int else named("name", one.after, self.program)
-            for one, v in zip(handed, values, strict=True)
-        }
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Runs a loop, turn by turn."""
+        loop, count, ended = nest.loop, None, True
+        if loop.count is not None:
+            count = self._at(here)(loop.count)
+            ended = type(count) is int
+        for inner, more in turns(self, loop, count, here) if ended else ():
+            ended = isinstance(more, bool)
+            forward(nest.parts, self, inner, state)
+        for one in self.body.handed:
+            if one.loop is loop and not (ended and type(here.names[one.after]) is int):
+                here.names[one.after] = named("name", one.after, self.program)
+
+    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+        """The values of terms in this run."""
+        on = self._at(here)
+        found = [on(term) for term in terms]
+        self._spend(on)
+        return found
+
+    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+        """A number that a loop hands on."""
+        number: Number = int(value) if isinstance(value, bool) else value
+        return number
+
+    def turned(self, loop: Loop) -> None:
+        """Stops a run that is too long."""
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise BudgetExceeded(f"more than {MOST_TURNS} iterations in one program")
+
+    def _at(self, here: Here) -> _Filled:
+        if self._last is None or self._last[0] is not here:
+            on = _Filled(self.body, here.names, {}, (here.program, here.turns), {}, self._tables)
+            on.fill, on.read = self.fill, self.read
+            self._last = here, on
+        return self._last[1]
+
+    def _spend(self, on: Symbolic) -> None:
+        """Counts what was evaluated, once."""
+        spend(1 + on.steps)
+        on.steps = 0
+
+
+Look = Callable[[Run, Effect, Symbolic, tuple[Number, ...]], Any]
+"""What is looked for: (the run, an effect that happens, what evaluates terms there, its iteration) -> what is found."""

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.values import Index, Value, aligned, dims_of, hull, span_of_type
+from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, hull, span_of_type
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
 from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
@@ -34,17 +34,17 @@ def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
 
 def plus(term: Term, by: int) -> Term:
     """term + by."""
-    return fold("+", term, Term("int", by))
+    return fold("+", term, extent_term(by))
 
 
 def times(term: Term, by: int) -> Term:
     """term * by."""
-    return fold("*", term, Term("int", by))
+    return fold("*", term, extent_term(by))
 
 
 def quotient(op: Op, term: Term, by: int) -> Term:
     """term // by, or term % by, as `op` says; by > 0."""
-    return fold(op, term, Term("int", by))
+    return fold(op, term, extent_term(by))
 
 
 def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
@@ -166,7 +166,7 @@ def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             operand,
             operand.dims,
             lambda index: tuple(
-                Term("-", Term("int", operand.dims[k] - 1), t) if k in turned else t for k, t in enumerate(index)
+                Term("-", extent_term(operand.dims[k] - 1), t) if k in turned else t for k, t in enumerate(index)
             ),
         )
     ]
@@ -204,7 +204,7 @@ def _pieces(
             return parts[k].number(inside(k, index))
         found = parts[-1].number(inside(len(parts) - 1, index))
         for k in range(len(parts) - 2, -1, -1):
-            found = Term("select", Term("<", at, Term("int", ends[k])), parts[k].number(inside(k, index)), found)
+            found = Term("select", Term("<", at, extent_term(ends[k])), parts[k].number(inside(k, index)), found)
         return found
 
     def undefined(index: Index) -> Term:
@@ -212,8 +212,8 @@ def _pieces(
         for k, part in enumerate(parts):
             said = part.undefined(inside(k, index))
             if said is not FALSE:
-                within = [fold("<", index[axis], Term("int", ends[k]))]
-                within += [fold("<=", Term("int", starts[k]), index[axis])] if k else []
+                within = [fold("<", index[axis], extent_term(ends[k]))]
+                within += [fold("<=", extent_term(starts[k]), index[axis])] if k else []
                 found.append(all_of([*within, said]))
         return any_of(found)
 
@@ -233,7 +233,7 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         parts = []
         for term, extent, (low, high, _) in zip(index, operand.dims, config, strict=True):
             parts += [fold("<=", Term("int", low), term)] if low > 0 else []
-            parts += [fold("<", term, Term("int", low + extent))] if high > 0 else []
+            parts += [fold("<", term, extent_term(low + extent))] if high > 0 else []
         return all_of(parts)
 
     def number(index: Index) -> Term:
@@ -311,7 +311,7 @@ def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         back = index[axis]
         for by in (shift, *more):
             back = Term("-", back, by)
-        return (*index[:axis], Term("%", back, Term("int", extent)), *index[axis + 1 :])
+        return (*index[:axis], Term("%", back, extent_term(extent)), *index[axis + 1 :])
 
     return [moved(operand, operand.dims, source)]
 
@@ -356,9 +356,9 @@ def clamped(start: Term, most: int) -> Term:
     """A start moved to 0 .. most."""
     if most == 0:
         return ZERO
-    if start.op == "int":
+    if start.op == "int" and isinstance(most, int):
         return Term("int", min(max(start.args[0], 0), most))
-    return Term("min", Term("max", start, ZERO), Term("int", most))
+    return Term("min", Term("max", start, ZERO), extent_term(most))
 
 
 PRIMITIVES = {

@@ -6,7 +6,7 @@ missing where no store can reach it, whatever they are. Between the two the answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,14 +21,24 @@ from layoutproof.bodies.claims import (
     said,
     without_wraps,
 )
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
+from layoutproof.bodies.effects import (
+    Body,
+    Effect,
+    Loop,
+    Reference,
+    Unknown,
+    View,
+    loads_of,
+    reads_from,
+    writes_to,
+)
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import Index, Lost, aligned
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.folding import TRUE, all_of, negation
+from layoutproof.core.folding import TRUE, all_of, any_of, negation
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product
@@ -96,12 +106,12 @@ class Store:
 
 def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
     """What stores into, and copies into, the references with these names."""
-    return _touching(body, names, element, _written)
+    return _touching(body, names, element, writes_to)
 
 
 def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
     """What loads from, and copies out of, the references with these names."""
-    return _touching(body, names, element, _read)
+    return _touching(body, names, element, reads_from)
 
 
 def _touching(
@@ -114,24 +124,6 @@ def _touching(
         if view is not None and view.reference.name in wanted:
             found.append(_store(effect, view, element))
     return tuple(found)
-
-
-def _written(effect: Effect) -> View | None:
-    match effect:
-        case Access(kind, view) if kind != "read":
-            return view
-        case Copy(_, target):
-            return target
-    return None
-
-
-def _read(effect: Effect) -> View | None:
-    match effect:
-        case Access(kind, view) if kind != "write":
-            return view
-        case Copy(source):
-            return source
-    return None
 
 
 def _store(effect: Any, view: View, element: Index) -> Store:
@@ -182,20 +174,21 @@ def unstored(
             if certain:
                 lost.append(f"{why} ({store.source})")
             else:
-                found.append(_Told(TRUE, (), (), (), ()))
+                found.append(_Told(TRUE, (), (), (), (), ()))
     program = set(kernel.grid_names) if visit.programs else set()
     alone = not any(names_in(told.condition) and _other(told, other) for told in found) and not visit.alike
     common = list(own)
     unknowns: dict[str, Unknown] = {}
-    outside = _outside_loops(body)
     for told in found:
         for read in told.reads:
-            if _is_table(body, read) and set(names_in(read)) <= program and read not in common:
+            one = _is_table(body, read) or (certain and alone and not loads_of(body)[read.args[0].args[0]].spot.loops)
+            if one and set(names_in(read)) <= program and read not in common:
                 common.append(read)
         if certain and alone:
             # of the one program of a visit every number has one value, unless an iteration has its own
-            unknowns |= {u.name: u for u in told.unknowns if u.name in outside}
+            unknowns |= {u.name: u for u in told.unknowns if u.fixed}
     shared = Values(kernel, body, common, list(unknowns.values()))
+    found = _together(found, set(unknowns), common) if certain else found
     spaces: dict[str, Space] = {}
     if visit.programs:
         spaces["program"] = Space(kernel.grid_names, fixed(kernel.grid))
@@ -206,14 +199,14 @@ def unstored(
     facts = [f for f in (*facts, *body.facts) if unknowns and set(names_in(f)) <= known and not reads((f,))]
     parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), [*facts, visit.valid], shared)]
     taken = set(common)
+    lost += [_LOADED for read in common if not _is_table(body, read)]
     for told in found:
         mine = [read for read in told.reads if read not in taken]
         odd = [u for u in told.unknowns if u.name not in unknowns]
         single = Values(kernel, body, mine, odd)
         lost += [_where(u.why, u.source) for u in odd]
         lost += [
-            f"what {t.name} holds" if _is_table(body, r) else "what the body loads"
-            for t, r in zip(single.tables, mine, strict=True)
+            f"what {t.name} holds" if _is_table(body, r) else _LOADED for t, r in zip(single.tables, mine, strict=True)
         ]
         parts.append(_nowhere(kernel, body, visit, told, other, spaces, shared, single, certain))
     tables = {table.name for table in every_table(kernel)}
@@ -241,6 +234,9 @@ def _without_wraps(kernel: Kernel, body: Body, stores: Sequence[Store], visit: V
     return [replace(s, condition=c) for s, c in zip(stores, conditions, strict=True)], body
 
 
+_LOADED = "what the body loads"
+
+
 def _where(why: str, source: str) -> str:
     return f"{why} ({source})" if source else why
 
@@ -249,18 +245,16 @@ def _is_table(body: Body, read: Term) -> bool:
     return read.args[0].args[0] not in body.loads
 
 
-def _outside_loops(body: Body) -> frozenset[str]:
-    """Names that some effect outside of all loops speaks of, so that no loop makes them."""
-    spots = [effect.spot for effect in body.effects]
-    return frozenset(name for spot in spots if not spot.loops for term in spot.path for name in names_in(term))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Told:
-    """A store whose condition is one of terms over the program that stores.  ends: what lets its loops go on."""
+    """A store whose condition is one of terms over the program that stores.
+
+    loops: which it depends on, of those around it.  ends: what lets its loops go on.
+    """
 
     condition: Term
     loops: tuple[Loop, ...]
+    around: tuple[Loop, ...]
     reads: tuple[Term, ...]
     unknowns: tuple[Unknown, ...]
     ends: tuple[tuple[Loop, Term], ...]
@@ -281,7 +275,33 @@ def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], e
         raise Unsupported(f"speaks of {', '.join(sorted(stray))}, a loop's counter outside of the loop")
     unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)
     loops = tuple(loop for loop in store.loops if loop.name in names)
-    return _Told(terms[0], loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))
+    return _Told(terms[0], loops, store.loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))
+
+
+def _together(found: Sequence[_Told], known: Collection[str], taken: Collection[Term]) -> list[_Told]:
+    """Stores with those that one number decides in one iteration as one: where it is not said, some of them happen.
+
+    known, taken: numbers, and reads, that have a value already.
+    """
+    groups: list[tuple[set[Any], list[_Told]]] = []
+    for told in found:
+        rests: set[Any] = {u.name for u in told.unknowns if u.name not in known}
+        rests |= {read for read in told.reads if read not in taken}
+        near = [g for g in groups if g[0] & rests and g[1][0].around == told.around]
+        groups = [g for g in groups if g not in near]
+        groups.append((rests.union(*(g[0] for g in near)), [t for g in near for t in g[1]] + [told]))
+    return [_either(group) for _, group in groups]
+
+
+def _either(group: Sequence[_Told]) -> _Told:
+    """A store that happens where one of some does, all in the same loops."""
+    if len(group) == 1:
+        return group[0]
+    loops = [loop for loop in group[0].around if any(loop in told.loops for told in group)]
+    reads = dict.fromkeys(read for told in group for read in told.reads)
+    unknowns = {u.name: u for told in group for u in told.unknowns}
+    condition = any_of([told.condition for told in group])
+    return _Told(condition, tuple(loops), group[0].around, tuple(reads), tuple(unknowns.values()), group[0].ends)
 
 
 def _other(told: _Told, other: Mapping[str, Term]) -> list[str]:

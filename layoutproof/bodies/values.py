@@ -74,9 +74,11 @@ class Value:
     where there is none.  undefined: index -> the condition under which the element is undefined.  passed: index ->
     under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.  span: of whole
     numbers, the least and the greatest that any element may be.  parts: of words that were packed, what each part is.
+    same: an object that values share whose elements are known to be equal.  made: the operation that gives it, and
+    what that is applied to.
     """
 
-    __slots__ = ("_known", "_number", "_open", "_undefined", "dims", "dtype", "parts", "passed", "span")
+    __slots__ = ("_known", "_number", "_open", "_undefined", "dims", "dtype", "made", "parts", "passed", "same", "span")
 
     def __init__(
         self,
@@ -93,6 +95,8 @@ class Value:
         self.passed = (lambda index: ()) if passed is None else passed
         self.dims = dims
         self.dtype = dtype
+        self.same: object = None
+        self.made: tuple[str, tuple[Value, ...]] | None = None
         self._number = number
         self._undefined = undefined
         self._known: dict[tuple[bool, Index], Any] = {}
@@ -144,6 +148,15 @@ class Value:
             return lost
         except UnsupportedOp as lost:
             return Lost(str(lost))
+
+    @property
+    def known(self) -> bool:
+        """Whether a term says the number, of a single one."""
+        try:
+            self.number()
+        except Lost:
+            return False
+        return True
 
     @property
     def defined(self) -> bool:
@@ -212,6 +225,11 @@ def dims_of(aval: Any) -> tuple[int, ...]:
     """
     shape: Any = getattr(aval, "shape", ())
     return tuple(n if isinstance(n, Term) else int(n) for n in shape)  # type: ignore[misc]
+
+
+def extent_term(n: Any) -> Term:
+    """A number of elements, which may be a name, as a term."""
+    return n if isinstance(n, Term) else Term("int", n)
 
 
 def takes(which: Term, k: int, count: int) -> Term:

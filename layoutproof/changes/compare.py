@@ -63,14 +63,16 @@ def compare(
     lock: Lock | None = None,
     base: str = "",
     library: str = "",
+    compiles: bool = True,
+    same: bool = False,
 ) -> Report:
     """What changed from one state to the other, judged.
 
     rules: of the new state's pyproject.toml.  before: of the old one's, which judge; None where both have the same.
     new_only: leave out what is allowed or approved.  accept: whether approvals that only the new state has count.
     lock: the old state's, which says what Pallas calls of user code were; what they are now is traced.
-    base: the folder of the old state's code, where the programs that it names are to be compiled.  library: the path of
-    a libtpu to compile with.
+    base: the folder of the old state's code, where it may be run.  compiles: whether the programs that it names are
+    compiled.  same: whether every program is to compute what it did.  library: the path of a libtpu to compile with.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
     is nothing to compare and for rules that cannot be read where there are no others.
     """
@@ -80,7 +82,8 @@ def compare(
         raise LayoutError(f"no spec file, HLO dump or record in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
-    pairs = [_with_programs(pair, lock, base, library) for pair in pairs]
+    known = {"base": base, "library": library, "compiles": compiles, "same": same}
+    pairs = [_with_programs(pair, lock, known) for pair in pairs]
     work = Work(compare_pair, pairs, [pair.relpath for pair in pairs], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
@@ -193,13 +196,14 @@ def _with_lock(pair: Pair, lock: Lock) -> Pair:
     return replace(pair, program=lock.programs.get(pair.relpath))
 
 
-def _with_programs(pair: Pair, lock: Lock | None, base: str, library: str) -> Pair:
+def _with_programs(pair: Pair, lock: Lock | None, known: Mapping[str, Any]) -> Pair:
+    """The pair with what is known of the programs that it names. known: fields of `Was`, but for what a lock says."""
     if pair.old is None or pair.new is None or not _names_programs(pair.new):
         return pair
     from layoutproof.changes.spec_programs import Was
 
     locked = None if lock is None else lock.records.get(pair.old.relpath)
-    return replace(pair, was=Was(locked, base, library, kept=lock is not None and lock.kept))
+    return replace(pair, was=Was(locked, kept=lock is not None and lock.kept, **known))
 
 
 def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | None:

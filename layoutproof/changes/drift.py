@@ -29,10 +29,12 @@ def compare(
     progress: Progress | None = None,
     new_only: bool = False,
     library: str = "",
+    same: bool = False,
 ) -> Report:
     """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line.
 
-    library: the path of a libtpu that compiles the programs of spec files, "" for the installed one.
+    library: the path of a libtpu that compiles the programs of spec files, "" for the installed one.  same: whether
+    every program is to compute what it did, of which a lock says nothing.
     """
     judges = Judges(rules, None, today)
     text = text_of(path)
@@ -48,7 +50,7 @@ def compare(
         raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
         return judged(_TITLE, Work(_compare, [], [], workers), len(files), judges, new_only)
-    report = of_texts(path, text, files, judges, workers, progress, new_only, library)
+    report = of_texts(path, text, files, judges, workers, progress, new_only, library, same)
     if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
         cache.put(key, "none")
     return report
@@ -76,24 +78,25 @@ def of_texts(
     progress: Progress | None = None,
     new_only: bool = False,
     library: str = "",
+    same: bool = False,
 ) -> Report:
     """The report on these files against the text of a lock file, whose name is `path`."""
     from layoutproof.changes.lock import locked
 
     old = locked(text, path.as_posix())
     relpaths = sorted({*old, *files})
-    items = [(old.get(relpath), files.get(relpath), relpath, library) for relpath in relpaths]
+    items = [(old.get(relpath), files.get(relpath), relpath, library, same) for relpath in relpaths]
     return judged(_TITLE, Work(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
 
 
-def _compare(item: tuple[Any, File | None, str, str]) -> Compared:
+def _compare(item: tuple[Any, File | None, str, str, bool]) -> Compared:
     from layoutproof.changes.lock import drift
 
-    old, file, relpath, library = item
+    old, file, relpath, library, same = item
     try:
         if file is not None and unreadable(file):
             raise LayoutError(unreadable(file))
-        return drift(old, file, relpath, library)
+        return drift(old, file, relpath, library, same)
     except (LayoutError, Undecided) as error:
         path = relpath if file is None else file.path
         if isinstance(error, Undecided):

@@ -155,10 +155,13 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     return Lock(calls, programs, records_, verdicts)
 
 
-def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, library: str = "") -> Compared:
+def drift(
+    old: Spec | Program | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
+) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now.
 
-    library: the path of a libtpu that compiles the programs that it names.
+    library: the path of a libtpu that compiles the programs that it names.  same: whether they are to compute what they
+    did.
     """
     if isinstance(old, Record) or (file is not None and file.is_program):
         return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
@@ -173,9 +176,8 @@ def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, 
         from layoutproof.changes.spec_programs import Was
         from layoutproof.changes.spec_programs import drift as of_programs
 
-        changes = replace(
-            changes, findings=(*changes.findings, *of_programs(Was(old.records, library=library), None, new, relpath))
-        )
+        was = Was(old.records, library=library, same=same)
+        changes = replace(changes, findings=(*changes.findings, *of_programs(was, None, new, relpath)))
     compared = of_specs(changes, old, new)
     # a lock says nothing of rules, so those that are here judge
     return replace(compared, before=compared.rules)

@@ -72,6 +72,9 @@ DEFAULTS = {
     "operation": "deny",
     "operands": "deny",
     "computation_differs": "deny",
+    "same_function": "allow",
+    "other_function": "deny",
+    "function_unknown": "allow",
     "peak_memory": "warn, deny above 2%",
     "temporaries": "warn",
     "replicated": "deny",
@@ -164,13 +167,18 @@ def judge(
     idle: dict[str, str] = {}
     judged = []
     for finding in findings:
+        policy = policies[finding.relpath].over(general) if finding.relpath in policies else general
+        if finding.verdict is Verdict.UNKNOWN and finding.severity == "info":
+            # nobody was asked to settle it: rules may make more of it
+            severity, said = _severity(finding, policy)
+            judged.append(replace(finding, severity="info" if severity == "allow" else severity, policy=said))
+            continue
         if finding.bad_input or finding.verdict is Verdict.UNKNOWN:
             judged.append(finding)
             continue
         if finding.question == "approval_added":
             judged.append(_added(finding, accept))
             continue
-        policy = policies[finding.relpath].over(general) if finding.relpath in policies else general
         severity, said = _severity(finding, policy)
         if finding.severity == "warn" and severity == "deny" and finding.question not in policy.steps:
             severity = "warn"

@@ -9,7 +9,7 @@ shardings. A lock has records alone, so these are compared whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from layoutproof.changes import program_changes, records
 from layoutproof.changes.classes import text_of
 from layoutproof.changes.dataflow import COMPUTED
 from layoutproof.changes.folding import unfolded
+from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, of_computed
+from layoutproof.changes.functions import unknown as function_unknown
 from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
 from layoutproof.changes.specs import PROGRAM, Named, Spec, read
@@ -25,6 +27,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.programs.compile import CPU, Asked, Made
+from layoutproof.programs.functions import compared
 from layoutproof.programs.record import Record
 from layoutproof.specs.compiled import asked_of, permitted
 from layoutproof.specs.compiled import compiled as once
@@ -49,38 +52,44 @@ _NO_SHARDINGS = "shardings of the parameters"
 class Was:
     """Where it is known what the programs of a spec file were.
 
-    locked: by name, as the old state's lock has them; None where it has no lock.  kept: whether that lock is the new
-    state's too, so that the next change is held against it.  base: the folder of the old
+    locked: by name, as the old state's lock has them; None where it has no lock.  base: the folder of the old
     revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
-    one.
+    one.  kept: whether that lock is the new state's too, so that the next change is held against it.
+    compiles: whether the base is compiled, or only traced.  same: whether every program is to compute what it did.
     """
 
     locked: Mapping[str, Record] | None = field(default_factory=dict)
     base: str = ""
     library: str = ""
     kept: bool = False
+    compiles: bool = True
+    same: bool = False
 
 
 def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
     """What comes of each program, or why it may not be compiled. folder: of its code, "" for the current one."""
-    found: list[Made | Finding | None] = []
-    asked: list[Asked] = []
-    for entry in entries:
-        program = _program(entry)
-        try:
-            one = asked_of(program, permitted(program))
-            one = replace(
-                one, folder=folder, name=entry.name, libtpu=library if library and one.target != CPU else one.libtpu
-            )
-            asked.append(one)
-            found.append(None)
-        except Undecided as why:
-            found.append(unknown(f"program {entry.name}", str(why)))
-        except LayoutError as error:
-            found.append(wrong_input(f"program {entry.name}", error.problem))
-    seconds = max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
-    answers = iter(once(asked, seconds))
-    return [next(answers) if each is None else each for each in found]
+    asked = [_asked(entry, library, folder) for entry in entries]
+    given = [each for each in asked if isinstance(each, Asked)]
+    answers = iter(once(given, _seconds(entries)))
+    return [next(answers) if isinstance(each, Asked) else each for each in asked]
+
+
+def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
+    """What is to be compiled or traced of a program, or why it may not be."""
+    program = _program(entry)
+    try:
+        one = asked_of(program, permitted(program))
+        return replace(
+            one, folder=folder, name=entry.name, libtpu=library if library and one.target != CPU else one.libtpu
+        )
+    except Undecided as why:
+        return unknown(f"program {entry.name}", str(why))
+    except LayoutError as error:
+        return wrong_input(f"program {entry.name}", error.problem)
+
+
+def _seconds(entries: Sequence[Named]) -> float:
+    return max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
 
 
 def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Finding]:
@@ -92,22 +101,72 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
         renamed = {text_of(old.value): old for name, old in olds.items() if name not in {each.name for each in news}}
         olds |= {each.name: renamed[text_of(each.value)] for each in news if text_of(each.value) in renamed}
         news = [entry for entry in news if entry.name in olds]
-    if was.base:
-        firsts: Iterable[Any] = compiled([olds[entry.name] for entry in news], was.library, was.base)
-    elif was.locked is None:
+    firsts: Iterable[Any]
+    if was.base and was.compiles:
+        firsts = compiled([olds[entry.name] for entry in news], was.library, was.base)
+    elif was.locked is None and not was.base:
         return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
     else:
-        firsts = [was.locked.get(olds[entry.name].name if before is not None else entry.name) for entry in news]
+        locked = was.locked or {}
+        firsts = [locked.get(olds[entry.name].name if before is not None else entry.name) for entry in news]
+    seconds = compiled(news, was.library)
+    trio = [*zip(news, firsts, seconds, strict=True)]
+    held = {*_held(before), *_held(after)}
+    functions = _functions(was, [(olds.get(each.name, each), each, *pair) for each, *pair in trio], held)
     found: list[Finding] = []
-    for entry, first, second in zip(news, firsts, compiled(news, was.library), strict=True):
-        if first is None:
-            why = "the lock file does not say what it was"
-            found += _placed([unknown("", why, fix="layoutproof gate --lock writes it")], entry, after.file, relpath)
-            continue
-        found += _placed(_between(first, second), entry, after.file, relpath)
+    for (entry, first, second), function in zip(trio, functions, strict=True):
+        one: list[Finding] = []
+        if first is None and was.locked is not None:
+            one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
+        elif first is not None:
+            one = _between(first, second)
+        elif isinstance(second, Finding):
+            one = [second]
+        elif second.problem is not None:
+            one = [_problem(second)]
+        found += _placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
     return found
+
+
+def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: Collection[str]) -> list[Function]:
+    """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
+    said: dict[int, Function] = {}
+    pairs: dict[int, tuple[Asked, Asked]] = {}
+    for k, (old, new, first, second) in enumerate(given):
+        asked = was.same or new.name in held
+        then, now = map(_lowered, (first, second))
+        broken = isinstance(first, Finding) or (isinstance(first, Made) and first.record is None)
+        if not now or now == then or broken:
+            # nothing to compare: it is said elsewhere why, or it is the same program
+            continue
+        sides = _asked(new), _asked(old, folder=was.base)
+        if not was.base:
+            if asked:
+                said[k] = function_unknown(NOT_HERE, asked, ASK)
+        elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
+            pairs[k] = sides  # type: ignore[assignment]
+        else:
+            why = next(each.reason for each in sides if isinstance(each, Finding))
+            said[k] = function_unknown(why, asked)
+    seconds = _seconds([new for _, new, _, _ in given])
+    for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
+        _, new, first, _ = given[k]
+        if not one.alike or _lowered(first):
+            said[k] = of_computed(one, was.same or new.name in held, records=first is not None)
+    return [said.get(k, Function()) for k in range(len(given))]
+
+
+def _lowered(side: Any) -> str:
+    """The digest of a program before it was compiled, "" where nobody knows it."""
+    record = side if isinstance(side, Record) else side.record if isinstance(side, Made) else None
+    return "" if record is None else str(record.made.lowered)
+
+
+def _held(spec: Spec | None) -> Iterator[str]:
+    """The names of the programs that a spec file says must compute what they did."""
+    return (c.check.labels[0] for c in (spec.claims if spec is not None else ()) if c.check.kind == SAME)
 
 
 def _slack(locked: Record, now: Record) -> list[Finding]:

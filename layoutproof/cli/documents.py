@@ -785,6 +785,18 @@ class _Sum(_Part):
     unit_roundoff: float
 
 
+class _Blocks(_Part):
+    """An axis of a grid along which the answer holds for any number of blocks."""
+
+    axis: int = Field(description="of the grid")
+    reduced: bool = Field(
+        description="whether outputs are the same blocks at every step; else they go along, as of a scan"
+    )
+    steps: list[Literal["first", "middle", "last", "ragged"]]
+    along: list[str] = Field(description="axes of arguments that grow by a block with each program")
+    compared: list[int] = Field(description="the numbers of blocks at which the two were compared")
+
+
 class _Begins(_Part):
     """Where a difference begins."""
 
@@ -828,6 +840,9 @@ class Same(Document):
     scope: str
     sizes: list[str] = Field(description="names of sizes, where the answer is about all of them")
     smallest: dict[str, int] = Field(description="of a difference, the smallest sizes at which there is one")
+    blocks: list[_Blocks] = Field(
+        description="axes of the kernel's grid along which it is the same for any number of blocks, by induction"
+    )
     premises: list[_Premise] = Field(description="what the comparison rests on")
 
 

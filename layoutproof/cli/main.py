@@ -20,7 +20,7 @@ import click
 import layoutproof
 import layoutproof.cli.commands
 from layoutproof.cli.arguments import print_json, say
-from layoutproof.cli.interrupt import leave
+from layoutproof.cli.interrupt import leave, listen
 from layoutproof.core.document import document, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 
@@ -130,9 +130,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # a terminal that cannot show a character is no reason to fail
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    code = INTERRUPTED
     try:
+        listen(INTERRUPTED)
         code = run(arguments)
+        if code == INTERRUPTED:
+            leave(code)
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
@@ -144,7 +146,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             say(_message(error), err=True)
     except KeyboardInterrupt:
         say("interrupted", err=True)
-        leave(code)
+        leave(INTERRUPTED)
     sys.exit(code)
 
 

@@ -45,7 +45,8 @@ class Crew:
 
 @contextlib.contextmanager
 def crew(work: Callable[[Crew], None], many: int) -> Iterator[Crew]:
-    """So many threads that call `work`. At the end they are told to stop and waited for, Ctrl-C or not.
+    """So many threads that call `work`. At the end they are told to stop, and waited for where it is not Ctrl-C: each
+    ends the process that it waits for, and whoever goes on at once loses nothing by it.
 
     work: asks `stop` again and again, or hands it to `child.ask`.
     """
@@ -59,6 +60,9 @@ def crew(work: Callable[[Crew], None], many: int) -> Iterator[Crew]:
             thread.start()
             started.append(thread)
         yield found
+    except KeyboardInterrupt:
+        started.clear()
+        raise
     finally:
         found.over = True
         for thread in started:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
+import signal
 import sys
 import threading
 import time
@@ -46,9 +48,12 @@ def serve(answer: Callable[[Any, Tell], Any], again: Callable[[Any], bool] = lam
     def tell(value: Any) -> None:
         say({"progress": value})
 
-    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+    answering = threading.Event()
+    watched = (os.getppid(), requests.fileno(), answering)
+    threading.Thread(target=_leave_with, args=watched, daemon=True).start()
     limit(_of(requests.readline())["memory"])
     for line in requests:
+        answering.set()
         try:
             value = answer(_of(line)["request"], tell)
             more = again(value)
@@ -56,6 +61,8 @@ def serve(answer: Callable[[Any, Tell], Any], again: Callable[[Any], bool] = lam
         except Exception as error:
             more = not isinstance(error, MemoryError)
             message = json.dumps({**_told(error), "more": more})
+        # whoever has the answer may hang up
+        answering.clear()
         answers.write(f"{MARK}{message}\n".encode("ascii"))
         answers.flush()
         if not more:
@@ -72,11 +79,30 @@ def limit(memory: int | None) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _leave_with(parent: int) -> None:
-    """Ends this process once the one that asks is gone: nobody else would, in the middle of a long answer."""
-    while os.getppid() == parent:
+def _leave_with(parent: int, pipe: int, answering: threading.Event) -> None:
+    """Ends this process, with what it started, once the one that asks is gone: nobody else would, in the middle of a
+    long answer.
+
+    Whoever asks holds its end of the pipe until it has the answer, and the system closes it, however and whenever it
+    dies: also before this process could see who its parent is. Where another process has that end too, one that was
+    forked from the one that asks, it is the parent that changes.
+    """
+    while os.getppid() == parent and not (answering.is_set() and hung_up(pipe)):
         time.sleep(1.0)
+    with contextlib.suppress(AttributeError, OSError):  # where a system has no groups
+        if os.getpgid(0) == os.getpid():
+            os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def hung_up(pipe: int) -> bool:
+    """Whether nobody can write into a pipe any more, whatever is left in it; False where no system says so."""
+    if not hasattr(select, "poll"):
+        return False
+    asked = select.poll()
+    # Linux says it unasked, macOS does not
+    asked.register(pipe, select.POLLHUP)
+    return any(said & select.POLLHUP for _, said in asked.poll(0))
 
 
 def _of(line: bytes) -> Any:

@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import Extent, Size
 from layoutproof.core.term import Term
 
-MAX_TEXT = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Characters of one layout, mesh, size or claim; what is longer is data, which no text holds."""
 MOST_DIGITS = 20
 LARGEST = 10**MOST_DIGITS - 1
@@ -42,7 +42,7 @@ EXPRESSION_BITS = 1024
 _MARKS = re.compile(rf"[(\[{{]|[)\]}}]|[0-9]{{{MOST_DIGITS + 1},}}")
 
 
-def check_length(text: str, most: int = MAX_TEXT) -> str:
+def check_length(text: str, most: int = MAX_CHARACTERS) -> str:
     """The text itself. LayoutError for one of more than `most` characters, before anything looks for a mark in it.
 
     >>> check_length("f32[8]", 4)

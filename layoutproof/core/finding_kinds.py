@@ -50,6 +50,9 @@ KINDS = {
     "estimated_cycles": "The compiler's own estimate of the program's cycles is higher.",
     "operands": "An instruction takes its operands in another order, or another element of a tuple.",
     "computation_differs": "An instruction computes something else: another value as operand, a step less or more.",
+    "same_function": "The program is written otherwise, and no output differs: proved, or sampled at random points.",
+    "other_function": "An output of the program differs from what it was, on inputs on which float64 shows it.",
+    "function_unknown": "The program is another, and whether it computes the same is unknown.",
     "program": "Another program is compiled under a name: its function, its arguments, their shardings, or its text.",
     "constant": "A constant of the program has another value.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
@@ -158,6 +161,16 @@ Fix: if it is meant, approve it; if it is not, look at the line that the finding
 Limits: two programs compute the same where each instruction does the same to the same; names, layouts, copies, fusions
 and the order of operands that commute do not count. What a compiler made of one formula in two ways is another program:
 `a * (b * c)` beside `(a * b) * c` is known, distribution is not, and a transpose elsewhere is unknown.""",
+    ),
+    (
+        "same_function other_function function_unknown",
+        """Why it matters: a refactoring must compute what was computed before; a sign, a stale moment or a scale
+changes no shape, no memory and no time, and a test with a tolerance may miss it.
+Incident: of 523 fixes in five public stacks from May to November 2026, 26 repair wrong numbers and 45 shardings.
+Fix: look at the line where the two part. Where the change is meant, approve it; where it is a refactoring, ask for
+it: `layoutproof gate --against main --same-function`, or the claim `same_function: step`.
+Limits: over the reals, at the sizes that are printed; rounding is not asked. Both sources have to be at hand: that of
+the base is traced with --same-function and with --compile-base only. docs/same.md says what is not modelled.""",
     ),
     (
         "lost refuted unknown error",

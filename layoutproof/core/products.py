@@ -30,17 +30,28 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Monomial:
-    """coefficient times the product of the factors, for every choice of the bound names, where all of `when` holds."""
+    """coefficient times the product of the factors, for every choice of the bound names, where all of `when` holds.
+
+    unless: and where for none of these a choice of names fulfils the condition.
+    """
 
     coefficient: Fraction = Fraction(1)
     when: tuple[Term, ...] = ()
     factors: tuple[Factor, ...] = ()
     bound: Named = ()
+    unless: tuple[tuple[Named, Term], ...] = ()
 
     def under(self, *conditions: Term) -> Monomial:
         """The same where these hold too."""
         more = tuple(c for c in conditions if c is not TRUE and c not in self.when)
         return replace(self, when=(*self.when, *more)) if more else self
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All that it is said with, but for what it is bound below."""
+        return (*self.when, *(t for f in self.factors for t in f.index), *(
+            t for named, condition in self.unless for t in (condition, *(extent for _, extent in named))
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,8 @@ class Output:
     """An output of a call: `source` is what the window `state` has written back after the last program that shows it.
 
     element: names of its dimensions.  shows: whether a program's window has the element.  cell: where it is in it.
+    otherwise: what it holds where no program shows it: undefined, or an input's element whose place it takes.  sees: of
+    that input, whether a program's window has the element; None where it takes no place.
     """
 
     source: str
@@ -102,6 +115,8 @@ class Output:
     element: Named
     shows: tuple[Term, ...]
     cell: tuple[Term, ...]
+    otherwise: Sum = Sum((), (Monomial(),))
+    sees: tuple[Term, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

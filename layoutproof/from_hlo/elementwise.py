@@ -63,6 +63,11 @@ def _convert(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return converted(body, operands[0], read_shape(at.shape), at)
 
 
+def _reduce_precision(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    bits = {name: int(at.attribute(name) or 0) for name in ("exponent_bits", "mantissa_bits")}
+    return body.one("reduce_precision", operands, read_shape(at.shape), at, **bits)
+
+
 def _bits(body: Body, at: Instruction, operands: list[Any]) -> Any:
     out = read_shape(at.shape)
     if operands[0].aval.shape != out.shape:
@@ -76,7 +81,7 @@ RULES: dict[str, Rule] = {
     "select": _select,
     "convert": _convert,
     "copy": _convert,
-    "reduce-precision": _convert,
+    "reduce-precision": _reduce_precision,
     "bitcast-convert": _bits,
     "round-nearest-even": _round("TO_NEAREST_EVEN"),
     "round-nearest-afz": _round("AWAY_FROM_ZERO"),

@@ -24,9 +24,9 @@ from layoutproof.ir.program import (
     Array,
     Atom,
     Bitcast,
+    ElementType,
     Equation,
     Indexed,
-    Kind,
     Leaf,
     Literal,
     Memory,
@@ -185,7 +185,7 @@ def _shaped(value: Any) -> Array:
 
 def read(data: Mapping[str, Any]) -> Program:
     """The program that `written` wrote. Python's own errors where it is none."""
-    kinds = [Kind(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
+    kinds = [ElementType(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
     avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
     programs: list[Program] = []
     for entry in data["jaxprs"]:
@@ -193,11 +193,13 @@ def read(data: Mapping[str, Any]) -> Program:
     return programs[-1]
 
 
-def _aval(shape: tuple[int, ...], kind: Kind, memory: str) -> Array | Memory:
+def _aval(shape: tuple[int, ...], kind: ElementType, memory: str) -> Array | Memory:
     return Memory(shape, kind, memory) if memory else Array(shape, kind)
 
 
-def _program(data: Any, kinds: Sequence[Kind], avals: Sequence[Array | Memory], inner: Sequence[Program]) -> Program:
+def _program(
+    data: Any, kinds: Sequence[ElementType], avals: Sequence[Array | Memory], inner: Sequence[Program]
+) -> Program:
     variables: list[Variable] = []
 
     def new(of: Sequence[int]) -> tuple[Variable, ...]:
@@ -228,7 +230,7 @@ def _number(aval: Array | Memory, value: Any) -> Number:
     return Number(None if isinstance(value, list) else value, aval.dtype, aval.shape)
 
 
-def _parameter(data: Any, kinds: Sequence[Kind], inner: Sequence[Program]) -> Any:
+def _parameter(data: Any, kinds: Sequence[ElementType], inner: Sequence[Program]) -> Any:
     if not isinstance(data, dict):
         return data
     match data:

@@ -2,8 +2,8 @@
 
 The names are those of a jaxpr, of which it is a picture: whoever has read one has read the other. Unlike a jaxpr it
 is complete without JAX: where an equation stands, what memory a reference lies in, and what JAX's trees make of
-operands are in it, and nested jaxprs are programs. Element types are NumPy's, JAX's or a `Kind`: each has `kind` and
-`itemsize`, and `element_type` says XLA's name of it.
+operands are in it, and nested jaxprs are programs. Element types are NumPy's, JAX's or an `ElementType`: each has
+`kind` and `itemsize`, and `element_type` says XLA's name of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ElementType:
     """An element type. name: XLA's.  kind: "b", "i", "u" or "f", as NumPy has it.  itemsize: in bytes."""
 
     name: str
@@ -30,15 +30,15 @@ class Kind:
         return self.name
 
 
-def kind_of(name: str) -> Kind:
+def element_type_named(name: str) -> ElementType:
     """The element type of XLA's name; semaphores and the like have none of the four kinds.
 
-    >>> kind_of("s32"), kind_of("pred").kind, kind_of("bf16").kind
-    (Kind(name='s32', kind='i', itemsize=4), 'b', 'f')
+    >>> element_type_named("s32"), element_type_named("pred").kind, element_type_named("bf16").kind
+    (ElementType(name='s32', kind='i', itemsize=4), 'b', 'f')
     """
     first = {"pred": "b"}.get(name, {"s": "i", "u": "u"}.get(name[0], "f"))
     known = name in ELEMENT_BITS
-    return Kind(name, first if known else "V", max(1, ELEMENT_BITS[name] // 8) if known else 4)
+    return ElementType(name, first if known else "V", max(1, ELEMENT_BITS[name] // 8) if known else 4)
 
 
 @dataclass(frozen=True, slots=True)

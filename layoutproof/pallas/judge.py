@@ -736,7 +736,7 @@ def _rests_on(
 
 def _may_read(kernel: Kernel, name: str, asked: Obligation) -> bool:
     """Whether an answer may rest on what tables hold: of the body's, all that neither a claim nor a rule settles."""
-    if isinstance(asked.claim, Settled) and about_body(name):
+    if isinstance(asked.claim, Settled) and (about_body(name) or asked.claim.by == "rule"):
         return asked.claim.by != "rule"
     return asked.reads and bool(_tables(kernel, asked))
 

@@ -1,7 +1,8 @@
 """Whether any tables are as a user says: what follows from assumptions that contradict each other is vacuous.
 
-Of single tables `assumptions.impossible` counts. Relations tie several together: such tables are looked for, entry by
-entry, for a few sizes of the call. Where none is found nothing is proved.
+Of single tables `assumptions.impossible` counts. Relations tie several together: of these a witness is looked for
+among tables of simple shapes (`witnesses`), for a few sizes of the call, whatever the length of the tables; and then,
+of small ones, entry by entry. Where none is found nothing is proved of what reads them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from layoutproof.core.term import Term, fixed, reads, value_of
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.relations import every_case, range_at, ranged, tables_of
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas.witnesses import witness
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.vacuity import where_term
 
@@ -53,6 +55,8 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
     if apart or all(relation.bound is not None or not tables_of(relation) for relation in kernel.relations):
         return apart
     if _alike(kernel, tuple(names)):
+        return ""
+    if any(witness(kernel, tuple(names), values) is not None for values in _sizes(kernel, where, sizes)):
         return ""
     open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
     try:
@@ -132,8 +136,11 @@ def _enough(table: Table, values: Mapping[str, int]) -> bool:
 
 def _sizes(kernel: Kernel, where: Term | None, names: tuple[str, ...]) -> Iterator[dict[str, int]]:
     """Values of sizes under a condition, those first that tables have as extents, the larger before the smaller."""
-    extents = {e for table in every_table(kernel) for e in fixed(table.dims) if type(e) is int}
-    likely = dict.fromkeys([*sorted(extents, reverse=True), 8, 4, 3, 2, 1, 16, 128, 1024])
+    tables = every_table(kernel)
+    extents = {e for table in tables for e in fixed(table.dims) if type(e) is int}
+    # where the first entries of a table hold every value, there may be as many of them as values
+    counts = [t.high - t.low for t in tables if t.first is not None and type(t.low) is int and type(t.high) is int]
+    likely = dict.fromkeys([*counts, *sorted(extents, reverse=True), 8, 4, 3, 2, 1, 16, 128, 1024])
     ways = (dict(zip(names, values, strict=True)) for values in product(likely, repeat=len(names)))
     yield from islice((way for way in ways if allows(where, Numbers(way))), MOST_SIZES)
 

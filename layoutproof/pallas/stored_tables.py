@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutproof.bodies.effects import Access, Body, Copy
+from layoutproof.bodies.effects import Access, Body, Copy, stored_names
 from layoutproof.bodies.invariants import keeps_range
-from layoutproof.bodies.memory import stored_names
 from layoutproof.core.errors import Undecided
 from layoutproof.core.term import Term, reads, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Table

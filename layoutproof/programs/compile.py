@@ -279,7 +279,7 @@ def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) 
         what, environment = libtpu.WHAT, {**here, **libtpu.environment(_library(asked))}
     where: dict[str, Any] = {}
     if asked.folder:
-        where = {"folder": asked.folder, "python": Path(sys.executable), "paths": _paths_in(Path(asked.folder))}
+        where = {"folder": asked.folder, "python": Path(sys.executable), "paths": paths_in(Path(asked.folder))}
     return Child(what, "layoutproof.programs.compiling", environment, seconds, memory, **where)
 
 
@@ -287,7 +287,7 @@ def _library(asked: Asked) -> str:
     return libtpu.library_at(asked.libtpu) if asked.libtpu else ""
 
 
-def _paths_in(folder: Path) -> tuple[str, ...]:
+def paths_in(folder: Path) -> tuple[str, ...]:
     """Where this process finds modules, those of its own checkout of the repository in that of the folder."""
     own, other = repository_of(Path.cwd()), repository_of(folder)
     found = []

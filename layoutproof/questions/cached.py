@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.compiler.cache import get, put
+from layoutproof.compiler.kept import as_json, classes, from_json
 from layoutproof.core.finding import Finding
-from layoutproof.core.result import Verdict, plain
+from layoutproof.core.result import plain
 from layoutproof.hardware.tpu_kernels import installed
 from layoutproof.questions.ask import ask as prove
 
 MIN_SECONDS_TO_CACHE = 0.005
 """Seconds a proof must have taken to be kept; the quick ones are proved again faster than read. No verdict depends on
 it."""
+
+_HELD = classes(Finding)
 
 
 def ask(name: str, *layouts: object, **options: Any) -> Finding:
@@ -23,58 +26,17 @@ def ask(name: str, *layouts: object, **options: Any) -> Finding:
     # the rules of the installed compiler hold where no version is named
     speaks = installed() if options.get("target") is not None and options.get("compiler") is None else ""
     key = None if len(texts) < len(layouts) or not _plain(options) else ["ask", name, texts, options, speaks]
-    kept = None if key is None else get(key)
-    if kept is not None:
-        result = _result(kept)
-        if result is not None:
-            return result
+    kept = None if key is None else from_json(get(key), _HELD)
+    if isinstance(kept, Finding):
+        return kept
     start = time.perf_counter()
     answer = prove(name, *layouts, **options)
     if key is not None and time.perf_counter() - start > MIN_SECONDS_TO_CACHE:
-        entry = _entry(answer)
-        if entry is not None:
+        said = replace(answer, figures=plain(answer.figures))
+        entry = as_json(said, _HELD)
+        if from_json(entry, _HELD) == said:
             put(key, entry)
     return answer
-
-
-def _entry(answer: Finding) -> dict[str, Any] | None:
-    """A result as JSON holds it; None when that would not give the same result back."""
-    point = answer.counterexample
-    entry = {
-        "question": answer.question,
-        "subject": answer.subject,
-        "verdict": answer.verdict.value,
-        "counterexample": None
-        if point is None
-        else [[k, v if isinstance(v, dict) else list(v)] for k, v in point.items()],
-        "reason": answer.reason,
-        "decided_by": answer.decided_by,
-        "figures": plain(answer.figures),
-        "scope": answer.scope,
-        "derivation": list(answer.derivation),
-    }
-    try:
-        return entry if json.loads(json.dumps(entry)) == entry else None
-    except (TypeError, ValueError):
-        return None
-
-
-def _result(entry: Any) -> Finding | None:
-    try:
-        point = entry["counterexample"]
-        return Finding(
-            entry["question"],
-            entry["subject"],
-            entry["reason"],
-            verdict=Verdict(entry["verdict"]),
-            counterexample=None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point},
-            decided_by=entry["decided_by"],
-            figures=entry["figures"],
-            scope=entry["scope"],
-            derivation=tuple(entry["derivation"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def _plain(value: object) -> bool:

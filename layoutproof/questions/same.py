@@ -13,8 +13,9 @@ from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
 from layoutproof.questions.reduced import equations_in, explained, smallest
 from layoutproof.questions.same_answer import Same
+from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
-from layoutproof.questions.same_plan import Pair, Plan, planned, traced
+from layoutproof.questions.same_plan import Pair, Plan, again, planned, traced
 from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
@@ -60,7 +61,8 @@ def same(
         outputs: Positions of the outputs that are compared; all by default.
         points: At how many random points the two are compared, from 1 to 100.
         target: The TPU generation that functions are traced for, e.g. "v5e".
-        gradient: Whether the gradients are compared: of all float arguments, for random cotangents.
+        gradient: Whether the gradients are compared: of all float arguments, for random cotangents; and
+            the values beside them.
         relations: Whether relations are asked before points.
         reduced: Whether they are compared at the smallest sizes of the arguments at which the function's kernels have
             every kind of program: the first, a middle, the last and a ragged one of each axis. The premises are asked
@@ -79,12 +81,27 @@ def same(
         outputs=None if outputs is None else tuple(outputs), points=points, target=target, gradient=gradient,
         relations=relations, reduced=reduced,
     ) as plan:  # fmt: skip
-        return _answered(plan, tick)
+        return answered(plan, tick)
 
 
-def _answered(plan: Plan, tick: Tick) -> Same:
-    """What comes of a plan: for all sizes, at smaller ones, or at the given ones."""
+def answered(plan: Plan, tick: Tick) -> Same:
+    """What comes of a plan; of a function that is another program when it is traced again, the worse of both."""
     pair = traced(plan)
+    answer = _answer_of(plan, pair, tick)
+    other = again(plan, pair)
+    if other is None:
+        return answer
+    first, second = _noted(answer, "first"), _noted(_answer_of(plan, other, tick), "second")
+    return min(first, second, key=lambda said: said.verdict)
+
+
+def _noted(said: Same, word: str) -> Same:
+    note = f"traced twice, the function is two programs, so it looks at more than its arguments: this is the {word}"
+    return replace(said, comparison=replace(said.comparison, notes=(*said.comparison.notes, note)))
+
+
+def _answer_of(plan: Plan, pair: Pair, tick: Tick) -> Same:
+    """What comes of one pair: for all sizes, at smaller ones, or at the given ones."""
     found = kernels(plan, pair)
     whole = Same(*plan.names, Comparison(Verdict.UNKNOWN), sizes=plan.sizes, where=plan.where if plan.sizes else ())
     if plan.sizes:
@@ -95,7 +112,10 @@ def _answered(plan: Plan, tick: Tick) -> Same:
     def at_given_sizes() -> Same:
         rests = premises(plan, found)
         said = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
-        return replace(whole, comparison=said, premises=rests_on(said, rests))
+        answer = replace(whole, comparison=said, premises=rests_on(said, rests))
+        if answer.verdict not in (Verdict.PROVED, Verdict.SAMPLED):
+            return answer
+        return replace(answer, blocks=any_number(plan, pair, tick))
 
     return kept(plan, [(pair, found)], at_given_sizes)
 
@@ -121,7 +141,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], t
         if not said.sizes:
             return replace(whole, comparison=Comparison(Verdict.UNKNOWN, at, notes=notes))
         tick("the smallest sizes")
-        shown = _answered(plan.sized(said.sizes), tick)
+        shown = answered(plan.sized(said.sizes), tick)
         if shown.verdict is Verdict.REFUTED:
             return replace(shown, smallest=said.sizes)
         why = f"relations show a difference at these sizes that a walk does not: {at}"

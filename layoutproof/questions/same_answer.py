@@ -12,7 +12,8 @@ from layoutproof.core.result import Verdict
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.values.compare import Comparison
 from layoutproof.values.prefixes import Begin
-from layoutproof.values.relations.calls import LARGEST
+from layoutproof.values.relations.reading import LARGEST
+from layoutproof.values.uniform import Blocks
 
 QUESTION = "same"
 
@@ -30,6 +31,7 @@ class Same(Answer):
         sizes: Names of sizes, where it is about all of them.
         where: What holds of these.
         smallest: Of a difference, the smallest sizes at which there is one.
+        blocks: Axes of the function's kernel along which the answer holds for any number of blocks.
     """
 
     function: str
@@ -40,6 +42,7 @@ class Same(Answer):
     sizes: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     smallest: Mapping[str, int] = field(default_factory=dict)
+    blocks: tuple[Blocks, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -151,6 +154,7 @@ class Same(Answer):
                 lines.append(f"  begins at     {_told(found.begins)}")
             if found.hint:
                 lines.append(f"  hint          {found.hint}")
+        lines += [f"  blocks        {_any_number(b)}" for b in self.blocks]
         lines += [f"  drawn         {said}" for said in found.drawn]
         lines += [f"  note          {said}" for said in found.notes]
         by_verdict = {v: [f.question for f in self.premises if f.verdict is v] for v in Verdict}
@@ -235,12 +239,26 @@ class Same(Answer):
             ],
             "sizes": list(self.sizes),
             "smallest": dict(self.smallest),
+            "blocks": [
+                {
+                    "axis": b.axis, "reduced": b.reduced, "steps": list(b.kinds), "along": list(b.along),
+                    "compared": list(b.compared),
+                }
+                for b in self.blocks
+            ],
             "premises": [
                 {"question": f.question, "subject": f.subject, "verdict": f.verdict.value, "reason": f.reason}
                 for f in self.premises
             ],
         }  # fmt: skip
         return document(self.exit_code, body)
+
+
+def _any_number(b: Blocks) -> str:
+    """Along which axis any number of blocks gives the same, in words."""
+    axis = "reduced" if b.reduced else "carried"
+    kinds = ", ".join(b.kinds[:-1]) + f" and {b.kinds[-1]}"
+    return f"any number along the {axis} axis (induction over program_id({b.axis}): {kinds} steps)"
 
 
 def _told(begins: Begin) -> str:

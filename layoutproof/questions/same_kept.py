@@ -7,11 +7,12 @@ decides. A refutation is not kept: it is shown again each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.compiler.cache import get, put
+from layoutproof.compiler.kept import as_json, classes, from_json
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.questions.same_answer import Same
@@ -20,8 +21,9 @@ from layoutproof.questions.same_premises import Call
 from layoutproof.values.compare import Comparison, Witness
 from layoutproof.values.prefixes import Begin
 from layoutproof.values.stability import Exponent, Sum
+from layoutproof.values.uniform import Blocks
 
-_HELD = {each.__name__: each for each in (Same, Comparison, Witness, Begin, Exponent, Sum, Finding)}
+_HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, Sum, Finding)
 
 
 def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callable[[], Same]) -> Same:
@@ -30,13 +32,13 @@ def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callabl
     asked: of the given sizes, and of smaller ones where these are compared: both programs, and the kernels.
     """
     key = _key(plan, asked)
-    found = None if key is None else _from_json(get(key))
+    found = None if key is None else from_json(get(key), _HELD)
     if isinstance(found, Same):
         return found
     answer = make()
-    held = _as_json(answer)
+    held = as_json(answer, _HELD)
     lasts = answer.verdict is not Verdict.REFUTED and not answer.comparison.again
-    if key is not None and lasts and _from_json(held) == answer:
+    if key is not None and lasts and from_json(held, _HELD) == answer:
         put(key, held)
     return answer
 
@@ -52,33 +54,3 @@ def _key(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]]) -> list[Any] 
         parts += [pair.jaxprs, pair.arrays, pair.outputs, texts]
     whole = digest(*parts)
     return None if whole is None else ["same", whole]
-
-
-def _as_json(value: Any) -> Any:
-    """Frozen data as JSON holds it; what is no list, mapping, text or number says its type."""
-    if isinstance(value, Verdict):
-        return {"Verdict": value.value}
-    if is_dataclass(value) and type(value).__name__ in _HELD:
-        return {type(value).__name__: {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}}
-    if isinstance(value, Mapping):
-        return {"mapping": [[name, _as_json(each)] for name, each in value.items()]}
-    if isinstance(value, tuple | list):
-        return [_as_json(each) for each in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _from_json(value: Any) -> Any:
-    """What `_as_json` was given; None for what it never wrote."""
-    try:
-        if isinstance(value, list):
-            return tuple(map(_from_json, value))
-        if not isinstance(value, dict):
-            return value
-        ((name, held),) = value.items()
-        if name == "Verdict":
-            return Verdict(held)
-        if name == "mapping":
-            return {key: _from_json(each) for key, each in held}
-        return _HELD[name](**{key: _from_json(each) for key, each in held.items()})
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None

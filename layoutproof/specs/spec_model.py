@@ -500,6 +500,22 @@ class EstimatedCyclesCheck(ProgramCheck):
     at_most: int = Field(ge=0, description="Cycles.", examples=[100000])
 
 
+SAME_FUNCTION = "same_function"
+"""The kind of check that the gate alone asks, because it is about two states."""
+
+
+class SameFunctionCheck(ProgramCheck):
+    """The program computes what it did in the state that the gate compares with; no other command asks it."""
+
+    same_function: str = _NAME
+
+    @model_validator(mode="after")
+    def _of_the_gate(self) -> SameFunctionCheck:
+        if self.expect != "proved" or self.reason or self.figures:
+            raise ValueError("the gate says what came of it, so it takes no 'expect', 'reason' or 'figures'")
+        return self
+
+
 PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
     "peak_memory": PeakMemoryCheck,
     "argument_memory": ArgumentMemoryCheck,
@@ -513,8 +529,9 @@ PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
     "vmem": VmemCheck,
     "kernels": KernelsCheck,
     "estimated_cycles": EstimatedCyclesCheck,
+    SAME_FUNCTION: SameFunctionCheck,
 }
-"""Kinds of check that are about a program; `programs.claims` asks them."""
+"""Kinds of check that are about a program; `programs.claims` asks them, and the gate the last one."""
 
 
 OF_VALUES: dict[str, type[ValuesCheck]] = {SAME: SameCheck, "stable": StableCheck, "sums_at_least": SumsCheck}

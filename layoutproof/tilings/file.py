@@ -53,7 +53,7 @@ class TilingsAnswer:
         return as_json(self.tilings)
 
 
-def kind_of(root: Node, file: str) -> str:
+def search_kind(root: Node, file: str) -> str:
     """`kernel`, `trace` or `arrays`, by the keys of the document. LayoutError where it is none, or two at once."""
     keys = root.value if type(root.value) is dict else {}
     found = [kind for kind in ("kernel", "trace") if kind in keys]
@@ -72,12 +72,12 @@ def kind_of(root: Node, file: str) -> str:
 
 
 def problem_of(root: Node, file: str) -> Any:
-    """The Problem, TracedProblem or ArraysProblem of a document, by `kind_of`.
+    """The Problem, TracedProblem or ArraysProblem of a document, by `search_kind`.
 
     LayoutError with the place for everything that is wrong with it.
     """
     # each kind of search has imports of its own, and a file is of one kind
-    kind = kind_of(root, file)
+    kind = search_kind(root, file)
     if kind == "kernel":
         from layoutproof.tilings import read
 
@@ -136,7 +136,7 @@ def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: fl
     from layoutproof.tilings import prune as pruning
 
     with at(root, file):
-        kind = kind_of(root, file)
+        kind = search_kind(root, file)
         if kind == "arrays":
             raise LayoutError("--prune is for tilings of kernels; here are none")
         given, problem = pruning.read_rows(rows), problem_of(root, file)
@@ -159,7 +159,7 @@ def answer(
     progress: called with which candidate the compiler is asked about, and with what is done now.
     """
     with at(root, file):
-        kind, problem = kind_of(root, file), problem_of(root, file)
+        kind, problem = search_kind(root, file), problem_of(root, file)
         if pareto and kind != "kernel":
             raise LayoutError("--pareto is for tilings of a declared kernel; here is none")
         if compiling and kind == "arrays":

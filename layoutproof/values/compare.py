@@ -23,7 +23,7 @@ from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known, first_place
-from layoutproof.values.points import Points
+from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
@@ -311,6 +311,13 @@ def _compare(
                 f"no difference at {said.points} points of a field, and float64 shows one: {_told(shown.clear)}",
                 witness=shown.clear, points=said.points, axioms=axioms,
             )  # fmt: skip
+        if EQUAL in said.axioms and (tied := _where_equal(sides, inputs, prepared, outputs)) is not None:
+            return Comparison(
+                Verdict.UNKNOWN,
+                f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
+                f"shows one on whole numbers: {_told(tied)}",
+                witness=tied, points=said.points, axioms=axioms,
+            )  # fmt: skip
         notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
         exponents, sums = said.audit.found()
         return Comparison(
@@ -342,14 +349,15 @@ def _compare(
 
 def _told(witness: Witness) -> str:
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
-    ours, theirs = (_number(x) for x in (witness.ours, witness.theirs))
+    ours, theirs = (number(x) for x in (witness.ours, witness.theirs))
     return (
         f"output {witness.output}{at} is {ours}, and the reference's {theirs}; "
         f"{witness.different:,} of {witness.of:,} elements differ, in {witness.rows:,} rows"
     )
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """A number of float64 as people read it."""
     return "undefined" if np.isnan(x) else f"{x:.9g}"
 
 
@@ -357,23 +365,24 @@ def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:
     return [values[k] for k in (range(len(values)) if outputs is None else outputs)]
 
 
-def _values(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
-    drawn = []
+def drawn(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+    """What is given, and of the rest a draw."""
+    found = []
     for i in inputs:
         kind = kind_of(i.dtype)
         if i.value is not None and kind in "ib":
-            drawn.append(Known(np.asarray(i.value)))
+            found.append(Known(np.asarray(i.value)))
         elif i.value is not None and not hasattr(i.value, "astype"):
-            drawn.append(Known(i.value))
+            found.append(Known(i.value))
         elif kind == "b":
             raise NotModelled("truth values that are data")
         elif kind == "i":
-            drawn.append(numbers.draw(i.shape, _range(i)))
+            found.append(numbers.draw(i.shape, _range(i)))
         elif kind == "c":
             raise NotModelled("complex numbers")
         else:
-            drawn.append(numbers.draw(i.shape))
-    return drawn
+            found.append(numbers.draw(i.shape))
+    return found
 
 
 def _run(
@@ -407,7 +416,7 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(seed, levels, bounds, oracles, prepared.readings)
-            values = _values(numbers, inputs)
+            values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
@@ -453,14 +462,28 @@ def _at_points(
     return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
 
 
-def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
-    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+def with_integers(inputs: Sequence[Input]) -> list[Input]:
+    """The inputs with numbers for the integers that nobody gave."""
     rng = np.random.default_rng((17, 0))
-    chosen = [
+    return [
         _given(i, rng, i.span or (0, DRAWN - 1)) if i.value is None and kind_of(i.dtype) in "ib" else i for i in inputs
     ]
-    shown = _on_floats(sides, chosen, Prepared(), outputs)
+
+
+def differs(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> bool:
+    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+    shown = _on_floats(sides, with_integers(inputs), Prepared(), outputs)
     return bool(shown.outside or shown.first)
+
+
+def not_same(sides: Sides, inputs: Sequence[Input], outputs: Sequence[int] | None) -> str:
+    """Why one random point does not show that two are the same; "" where it does."""
+    if any(i.value is None and kind_of(i.dtype) in "ib" for i in inputs):
+        return "integers that are data"
+    said = _at_points(sides, inputs, Prepared(), 1, outputs, lambda what: None)
+    if said.state == "same" and said.inside and said.defined:
+        return ""
+    return said.reason or ("the field differs" if said.state == "differs" else "an access out of bounds")
 
 
 @dataclass
@@ -479,7 +502,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
     for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
         numbers = Floats(1, scale, sign, numbers=prepared.numbers)
         try:
-            values = _values(numbers, inputs)
+            values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
@@ -501,8 +524,8 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
                 found.first = _differs(a.array, b.array, SHOWN, position, numbers)
                 if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
                     # near to what rounding the numbers of the code may make
-                    moved = Floats(1, scale, sign, True, prepared.numbers)
-                    values = _values(moved, inputs)
+                    moved = Floats(1, scale, sign, True, numbers=prepared.numbers)
+                    values = drawn(moved, inputs)
                     near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
@@ -511,6 +534,21 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
         held = tuple(v.array for v in values)
         found.first, found.clear = (_on(w, held) for w in (found.first, found.clear))
     return found
+
+
+def _where_equal(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None
+) -> Witness | None:  # fmt: skip
+    """A difference on whole numbers, of which many are equal."""
+    numbers = Floats(1, whole=True, numbers=prepared.numbers)
+    with suppress(NotModelled, OutOfBounds):
+        values = drawn(numbers, inputs)
+        ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            found = _differs(a.array, b.array, CLEAR, k if outputs is None else outputs[k], numbers)
+            if found is not None:
+                return _on(found, tuple(v.array for v in values))
+    return None
 
 
 def _on(witness: Witness | None, inputs: tuple[Array, ...]) -> Witness | None:
@@ -531,7 +569,7 @@ def _hint(
         ours, theirs = (_run(numbers, side, values, prepared, outputs)[output].array[witness.index] for side in sides)
         return float(ours), float(theirs)
 
-    found = one_sided(element, _values(numbers, inputs))
+    found = one_sided(element, drawn(numbers, inputs))
     if found is None:
         return ""
     changed = inputs[found.input]
@@ -553,7 +591,7 @@ def _begins(
     for scale in dict.fromkeys((1.0, witness.scale)):
         numbers = Floats(witness.seed, scale, witness.sign, numbers=prepared.numbers)
         with suppress(NotModelled, OutOfBounds):
-            found = begins(numbers, sides, _values(numbers, inputs), prepared, outputs, output, retrace)
+            found = begins(numbers, sides, drawn(numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:
                 return found
     return None

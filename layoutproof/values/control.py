@@ -49,6 +49,21 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return list(on.run(branches[chosen], rest))
 
 
+def _platform(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Which of several forms of a function is lowered: inside of a kernel that for Mosaic, outside of it never that.
+
+    Source: jax/_src/lax/control_flow/conditionals.py (platform_index), jax 0.10.2; `jnp.diagonal` is written so.
+    """
+    within = on.programs is not None
+    kinds = [None if k is None else tuple(k) for k in equation.params["platforms"]]
+    for number, kind in enumerate(kinds):
+        if kind is None or (within and kind == ("mosaic",)):
+            return [Known(np.asarray(number, np.int32))]
+        if kind != ("mosaic",):
+            break
+    raise on.refuse(f"a branch for {', '.join(str(kind) for kind in kinds)}, which are platforms")
+
+
 def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     p = equation.params
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
@@ -104,6 +119,7 @@ CALLS = (
 PRIMITIVES = {
     **dict.fromkeys(CALLS, _call),
     "cond": _cond,
+    "platform_index": _platform,
     "while": _while,
     "scan": _scan,
 }  # fmt: skip

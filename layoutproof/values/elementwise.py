@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -312,6 +312,18 @@ def _bits(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Known(found.astype(np.float64) if kind_of(dtype) == "f" else found, x.sampled)]
 
 
+def narrowed(params: Mapping[str, Any]) -> str:
+    """What `reduce_precision` makes of numbers, as a function's name; "" where it keeps as many bits as 16 have."""
+    exponent, mantissa = int(params["exponent_bits"]), int(params["mantissa_bits"])
+    return "" if 1 + exponent + mantissa >= 16 else f"to e{exponent}m{mantissa}"
+
+
+def _reduce(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (x,) = operands
+    name = narrowed(equation.params)
+    return [on.numbers.function(name, on.data(x))] if name else [x]
+
+
 def kind_of(dtype: Any) -> str:
     """ "b", "i", "f" or "c": of what is no NumPy type, by its name."""
     kind = getattr(dtype, "kind", "f")
@@ -337,9 +349,10 @@ PRIMITIVES = {
     "round": _round,
     "convert_element_type": _convert,
     "bitcast_convert_type": _bits,
+    "reduce_precision": _reduce,
     **dict.fromkeys(
         (
-            "reduce_precision", "optimization_barrier", "sharding_constraint", "pvary", "mesh_cast", "reshard", "name",
+            "optimization_barrier", "sharding_constraint", "pvary", "mesh_cast", "reshard", "name",
             "multiple_of", "layout_constraint", "pcast",
         ),
         _same,

@@ -42,16 +42,17 @@ class Floats:
 
     shifted: whether numbers of the code are others that round to the same float32, each the same wherever it stands.
     numbers: of those that are read as others, these.
+    whole: whether inputs are whole numbers, of which many are equal, and many 0.
     """
 
     exact = False
 
     def __init__(
-        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False,
+        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False, whole: bool = False,
         numbers: Mapping[float, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.numbers = numbers
-        self.seed, self.scale, self.sign, self.shifted = seed, scale, sign, shifted
+        self.seed, self.scale, self.sign, self.shifted, self.whole = seed, scale, sign, shifted, whole
         self._draw = np.random.default_rng((13, seed))
         self.axioms: set[str] = set()
 
@@ -63,6 +64,7 @@ class Floats:
             low, high = max(span[0], -(2**31)), min(span[1], 2**31 - 1)
             return Real(self._draw.integers(low, high, tuple(shape), endpoint=True).astype(np.float64), span)
         normal = self.scale * self._draw.standard_normal(tuple(shape))
+        normal = np.round(normal) if self.whole else normal
         return Real(self.sign * np.abs(normal) if self.sign else normal)
 
     def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
@@ -230,7 +232,19 @@ def _converted(name: str, array: Array) -> Array:
 
     if hasattr(ml_dtypes, name):
         return array.astype(getattr(ml_dtypes, name)).astype(np.float64)
+    if name.startswith("e"):
+        return _reduced(array, *map(int, name[1:].split("m")))
     return np.trunc(array)
+
+
+def _reduced(array: Array, exponent: int, mantissa: int) -> Array:
+    """Numbers with fewer bits: rounded to the nearest, too small ones 0, too large ones infinite."""
+    fraction, power = np.frexp(array)
+    rounded = np.ldexp(np.round(np.ldexp(fraction, mantissa + 1)), power - mantissa - 1)
+    bias = 2 ** (exponent - 1) - 1
+    with np.errstate(all="ignore"):
+        rounded = np.where(np.abs(rounded) < 2.0 ** (1 - bias), np.copysign(0.0, array), rounded)
+        return np.where(np.abs(rounded) >= 2.0 ** (bias + 1), np.copysign(np.inf, array), rounded)
 
 
 def _guarded(function: Callable[..., float]) -> Callable[..., float]:

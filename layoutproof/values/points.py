@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -35,6 +35,8 @@ LOGARITHM = 128
 """In `turned`: a logarithm of what is no square rests below it."""
 MASKED = 1e9
 """A literal below minus this is a mask value: below everything that is a number, and its exponential is 0."""
+EQUAL = "=="
+"""The axiom that two numbers which are not the same function of the inputs are never equal."""
 FEW = 64
 """Arrays of more different numbers than that are weights, not literals."""
 OPPOSED = 1e15
@@ -443,7 +445,7 @@ class Points:
     def function(self, name: str, *arguments: Field, span: Span | None = None) -> Field:
         """A function of which nothing is known but its name."""
         self.axioms.add(name)
-        salt = self.seed * 1_000_003 + int.from_bytes(sha256(name.encode()).digest()[:5], "little")
+        salt = self.seed * 1_000_003 + crc32(name.encode())
 
         def drawn(field: Prime, *residues: Array) -> Array:
             keys = np.zeros(residues[0].shape, np.uint64)
@@ -483,6 +485,8 @@ class Points:
             raise NotModelled("a comparison of integers that are data")
         top = self._top(a, b)
         same = (self._residue(a, top) == self._residue(b, top)) & ((a.marks & KIND) == (b.marks & KIND))
+        if not same.all():
+            self.axioms.add(EQUAL)
         for one, other in ((a, b), (b, a)):
             # the maximum is one of its members: the one that is drawn
             which = ((one.marks & MAXIMUM) != 0) & ((other.marks & MAXIMUM) == 0)

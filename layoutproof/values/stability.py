@@ -70,9 +70,9 @@ class Audit:
         self.exponents[key] = before[0] and bounded, before[1] or beside, before[2] or plain
 
     def body(self, program: Program) -> None:
-        """A program that was walked."""
+        """A program that was walked, or read where sizes are names: sums over such a size have no number of terms."""
         if program not in self._bodies:
-            self._bodies[program] = tuple(_sums(program))
+            self._bodies[program] = tuple(one for one in _sums(program) if isinstance(one[2], int))
         for place, dtype, terms in self._bodies[program]:
             key = place, dtype, terms == 0
             self.sums[key] = max(self.sums.get(key, 0), terms)
@@ -102,7 +102,7 @@ def sums_in(program: Program) -> tuple[Sum, ...]:
         audit.body(inner)
         for equation in inner.eqns:
             todo += programs_in(equation)
-    return tuple(s for s in audit.found()[1] if isinstance(s.terms, int))
+    return audit.found()[1]
 
 
 def _roundoff(dtype: Any) -> float:
@@ -147,7 +147,7 @@ def _sums(program: Program) -> Iterator[tuple[str, Any, int]]:
             inside = {v: e for e in inner.eqns for v in e.outvars}
             for before, after in zip(inner.invars[consts : consts + carry], inner.outvars[:carry], strict=True):
                 if not hasattr(after, "val") and _is_float(after.aval) and _adds_to(inside, after, {before}):
-                    yield place, after.aval.dtype, int(equation.params["length"])
+                    yield place, after.aval.dtype, equation.params["length"]
 
 
 def _adds_to(made: Any, value: Any, before: set[Any]) -> bool:

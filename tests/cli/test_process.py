@@ -185,6 +185,48 @@ cli.main([])
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+LOST = """
+class Lost:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+Lost()
+"""
+"""What is raised in a finaliser Python prints and forgets."""
+LONG = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); os.kill(os.getpid(), signal.SIGINT)"
+"""The main thread hears of nothing, as in one long product."""
+
+
+@pytest.mark.parametrize("work", [LOST, LONG])
+def test_interrupted_where_the_main_thread_does_not_hear_of_it(work: str) -> None:
+    """One line and the same code, and no traceback of a finaliser."""
+    assert _interrupted(work, "default_int_handler") == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
+def test_other_signals_and_errors_stay_as_they_are(handler: str) -> None:
+    """What a shell lets ignore Ctrl-C ignores it, a finaliser's own error is shown, and another signal is no Ctrl-C."""
+    work = "class Lost:\n    def __del__(self):\n        raise ValueError('mine')\nLost()\n"
+    work += (
+        "signal.signal(signal.SIGUSR1, lambda number, frame: print('heard'))\nos.kill(os.getpid(), signal.SIGUSR1)\n"
+    )
+    work += "os.kill(os.getpid(), signal.SIGINT)\n" if handler == "SIG_IGN" else ""
+    code, out, err = _interrupted(work, handler, "time.sleep(1)")
+    assert (code, out) == (0, "heard\n")
+    assert "ValueError: mine" in err
+    assert "interrupted" not in err
+
+
+def _interrupted(work: str, handler: str, then: str = "time.sleep(60)") -> tuple[int, str, str]:
+    """(exit code, output, messages) of the command, which does some work instead of its own."""
+    lines = "\n".join(f"    {line}" for line in [*work.strip().splitlines(), then, "return 0"])
+    code = f"import os, signal, time\nsignal.signal(signal.SIGINT, signal.{handler})\n"
+    code += f"from layoutproof.cli import main as cli\ndef run(arguments):\n{lines}\ncli.run = run\ncli.main([])\n"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS)
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_verbose_lists_each_claim(tmp_path: Path) -> None:
     """A line for each that is as stated, a counterexample that was wanted by that name; an unchanged run says so."""
     path = spec(tmp_path, f"injective: {SCORES}", f"injective: {OVERLAP}\n    expect: refuted")

@@ -59,6 +59,13 @@ def answer(request: Any, tell: Tell) -> Any:
                 os.abort()
         case "hang":
             time.sleep(1000)
+        case "slowly":
+            time.sleep(rest[0])
+            return "done"
+        case "tell and hang with a child":
+            tell("begun")
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+            time.sleep(1000)
         case "hang with a child":
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
             time.sleep(1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import hmac
 import json
@@ -16,12 +17,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from layoutproof.cli.main import cli, run
-from layoutproof.compiler import cache
+from layoutproof.compiler import cache, kept
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.questions import cached
 from layoutproof.questions.ask import ask as prove
@@ -70,6 +73,25 @@ def test_an_answer_that_is_kept_is_the_same(
     second = cached.ask(name, *layouts, **options)
     assert first == asked
     assert second == asked
+
+
+def test_every_field_of_an_answer_is_kept() -> None:
+    """A fix, an assumption, a hint or a severity of one that is kept was lost."""
+    by_type = {"str": "said", "int": 7, "bool": True, "tuple[str, ...]": ("N % 8 == 0",), "Verdict": Verdict.UNKNOWN}
+    given: dict[str, Any] = {
+        f.name: by_type[str(f.type)] for f in dataclasses.fields(Finding) if str(f.type) in by_type
+    }
+    inner = Finding(**given)
+    given |= {
+        "counterexample": {"sizes": {"N": 3}, "first": (0, 4)},
+        "figures": {"per_dimension": [{"dimensions": [0]}], "share": 0.5, "none": None},
+        "follows": (inner,),
+    }
+    assert set(given) == {f.name for f in dataclasses.fields(Finding)}
+    held = kept.classes(Finding)
+    entry = json.loads(json.dumps(kept.as_json(Finding(**given), held)))
+    assert kept.from_json(entry, held) == Finding(**given)
+    assert kept.from_json(entry, {}) is None
 
 
 def test_other_questions_are_other_entries(tmp_path: Path) -> None:
@@ -154,7 +176,7 @@ def test_a_broken_file_is_ignored(breakage: Callable[[bytes], bytes], tmp_path: 
     (path,) = files(tmp_path)
     path.write_bytes(breakage(path.read_bytes()))
     assert cached.ask("injective", "f32[3,5]{1,0}").verdict is Verdict.PROVED
-    assert json.loads(path.read_bytes().partition(b"\n")[2])["value"]["verdict"] == "proved"
+    assert json.loads(path.read_bytes().partition(b"\n")[2])["value"]["Finding"]["verdict"] == {"Verdict": "proved"}
 
 
 def test_an_entry_of_another_question_is_ignored(tmp_path: Path) -> None:
@@ -197,7 +219,7 @@ def test_where_it_is(platform: str, variable: str, end: str, tmp_path: Path, mon
 
 WRITER = """
 import sys
-from layoutproof.compiler import cache
+from layoutproof.compiler import cache, kept
 cache.tool = lambda: "0" * 32  # so that whoever edits the package meanwhile does not matter
 number, name = 0, sys.argv[1]
 while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.serve import MARK, hung_up
 from layoutproof.core.errors import BudgetExceeded, LayoutError
+from tests.hangs import HANGS
 
 CHILD = Child("the reader", "tests.compiler.answering", seconds=30)
 
@@ -257,3 +260,56 @@ def test_it_ends_when_we_are_killed(tmp_path: Path) -> None:
     while alive(pid):
         assert time.monotonic() < end, "it is still there"
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_it_ends_where_nobody_holds_the_pipe(early: bool) -> None:
+    """Its parent is there all the time, as where it was adopted before it looked: the pipe alone says who is gone.
+
+    early: the pipe is closed before it begins, with a request in it. What it has started ends too.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-m", "tests.compiler.answering"]
+    with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(messages({"memory": None}, {"request": ["tell and hang with a child"]}))
+        process.stdin.flush()
+        if not early:
+            process.stdout.readline()
+        process.stdin.close()
+        # the end of what it writes is the end of the last process that holds its output
+        process.stdout.read()
+        assert process.wait(HANGS) == -signal.SIGKILL
+
+
+def test_who_has_every_answer_may_hang_up() -> None:
+    """It ends by itself, with its own exit code."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "tests.compiler.answering"]
+    given = messages({"memory": None}, {"request": ["slowly", 2.5]})
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(given)
+        process.stdin.flush()
+        assert b'"answer": "done"' in process.stdout.readline()
+        process.stdin.close()
+        assert process.wait(HANGS) == 0
+
+
+def messages(*data: Any) -> bytes:
+    """As they stand in the pipe."""
+    return "".join(f"{MARK}{json.dumps(each)}\n" for each in data).encode("ascii")
+
+
+def test_a_pipe_is_hung_up_whatever_is_left_in_it() -> None:
+    told, tells = os.pipe()
+    os.write(tells, b"x")
+    assert not hung_up(told)
+    os.close(tells)
+    assert hung_up(told)
+    os.read(told, 1)
+    assert hung_up(told)
+    os.close(told)

@@ -65,7 +65,8 @@ def test_reads_of_one_table_stand_together_where_some_table_holds_them(
         places = list(itertools.product(*(range(extent) for extent in dims)))
         if len(dims) == 1:
             places.append((dims[0],))
-        for many in (1, 2, 3):
+        # three reads of four values say nothing of a table that three reads of three do not
+        for many in (1, 2, 3) if count < 4 else (1, 2):
             for at in itertools.product(places, repeat=many):
                 for value in itertools.product(values, repeat=many):
                     pairs = list(zip(at, value, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
@@ -41,7 +41,6 @@ def reshapes(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return draw(grouped(factors)), draw(grouped(draw(st.permutations(factors))))
 
 
-@settings(max_examples=300, deadline=None)
 @given(reshapes())
 def test_reshape_is_numpys(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     """Every element ends where NumPy's row-major reshape puts it."""
@@ -55,7 +54,6 @@ def test_reshape_is_numpys(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> N
         assert moved[target] == numbers[index]
 
 
-@settings(max_examples=200, deadline=None)
 @given(reshapes())
 def test_common_factors_are_equal_and_short(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     """Groups follow each other to the end on both sides, have equal products, and no group can be cut."""
@@ -97,7 +95,6 @@ def test_reshape_of_run_time_sizes(before: tuple[Any, ...], result: tuple[Any, .
             assert numbers.reshape(target)[reindex(index, on)] == numbers[index]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(1, 4), max_size=4), st.data())
 def test_row_major_and_back(dims: list[int], data: st.DataObject) -> None:
     """row_major is NumPy's order on any box, and from_row_major undoes it."""
@@ -165,7 +162,6 @@ def test_address_counts_from_the_prefix() -> None:
         address(IndexMap(Space(), Space(), lambda i, c, on: ()), 1)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.permutations((0, 1, 2)), st.permutations((0, 1, 2)), st.sampled_from((8, 16)), st.integers(0, 1))
 def test_comparable_coordinates_agree_with_addresses(one: list[int], other: list[int], bits: int, prefix: int) -> None:
     """Two elements have equal comparable coordinates exactly when they have one address."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import Undecided
@@ -59,7 +59,6 @@ def value(size: Any, sizes: dict[str, int]) -> int:
     return int(evaluate(size, sizes.__getitem__))
 
 
-@settings(max_examples=300, deadline=None)
 @given(BUILT)
 def test_arithmetic_is_that_of_integers(built: Built) -> None:
     """Any nesting of + - * // % and ceil_div, with numbers put in afterwards or before: the same."""
@@ -68,7 +67,6 @@ def test_arithmetic_is_that_of_integers(built: Built) -> None:
         assert value(size, sizes) == expected(sizes)
 
 
-@settings(max_examples=300, deadline=None)
 @given(BUILT, BUILT)
 def test_equal_sizes_are_equal_numbers(left: Built, right: Built) -> None:
     """Two sizes that compare equal have equal hashes and the same value for all symbols; a difference of 0 is 0."""
@@ -79,7 +77,6 @@ def test_equal_sizes_are_equal_numbers(left: Built, right: Built) -> None:
         assert [left[1](sizes) for sizes in choices()] == [right[1](sizes) for sizes in choices()]
 
 
-@settings(max_examples=400, deadline=None)
 @given(BUILT, BUILT)
 def test_surely_less_holds_for_all(left: Built, right: Built) -> None:
     """When one is called surely less, it is less for all sizes tried; both ways it is never said."""
@@ -103,7 +100,6 @@ def test_surely_less_says_what_tiling_needs() -> None:
     assert not surely_less((n + 7) // 8, n)
 
 
-@settings(max_examples=300, deadline=None)
 @given(BUILT, st.one_of(st.integers(1, 20), st.sampled_from((symbol("N"), 3 * symbol("M"), symbol("N") * symbol("M")))))
 def test_divide_keeps_the_value(built: Built, by: Any) -> None:
     """value == quotient * by + rest always; for a number, every coefficient of the rest lies in [0, by)."""

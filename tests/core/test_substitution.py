@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.expression import parse_condition
@@ -38,7 +38,6 @@ def simple(draw: Any) -> str:
     return " and ".join(draw(st.permutations(parts)))
 
 
-@settings(max_examples=300, deadline=None)
 @given(simple())
 def test_takes_exactly_the_allowed_sizes(text: str) -> None:
     """A remainder and lower bounds: neither a size too many nor one missing."""

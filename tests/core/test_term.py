@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -147,7 +147,6 @@ def numbers(conditions: bool) -> st.SearchStrategy[Term]:
     return st.recursive(leaves, extend, max_leaves=6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(numbers(conditions=True))
 def test_text_reads_back(term: Term) -> None:
     """The text of a term, read again, has the same text and the same values."""

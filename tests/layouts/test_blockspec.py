@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -106,7 +106,6 @@ def test_what_is_wrong_is_said(value: object, message: str) -> None:
         read_layout({"blockspec": value})
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(TEXTS), st.integers(0, 80), st.integers(0, 6), st.text("(),->ijMs0 8[]Nonegrid", max_size=4))
 def test_a_damaged_text_is_read_or_refused(text: str, start: int, cut: int, new: str) -> None:
     """Nothing but a layout that prints itself, or a LayoutError, comes of a text with a few letters changed."""

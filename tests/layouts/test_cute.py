@@ -14,8 +14,6 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.cute import CuteLayout, Swizzle, looks_like, read
 from layoutproof.layouts.cute.nested import leaves, refill, size_of
 
-PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
-
 
 def crd2idx(at: int, shape: Any, stride: Any) -> int:
     """CuTe's coordinate to index, as its documentation has it: recursive, the first mode fastest."""
@@ -53,7 +51,6 @@ def layouts(draw: st.DrawFn, swizzles: bool = True) -> CuteLayout:
     return CuteLayout(shape, stride, Swizzle(bits, draw(st.integers(0, 2)), shift), draw(st.integers(0, 3)))
 
 
-@PROFILE
 @given(layouts())
 def test_place_is_the_definition(layout: CuteLayout) -> None:
     """Every element, by its coordinates and by its linear position, is where the recursive definition puts it."""
@@ -71,7 +68,6 @@ def test_place_is_the_definition(layout: CuteLayout) -> None:
         assert layout.at(position) == offset
 
 
-@PROFILE
 @given(layouts())
 def test_text_reads_back(layout: CuteLayout) -> None:
     """What is printed is read as the same data, with and without an element type."""
@@ -223,7 +219,7 @@ def test_properties(name: str, text: str, verdict: str, counterexample: Any, by:
     assert by is None or by in result.decided_by
 
 
-@settings(PROFILE, max_examples=40)
+@settings(max_examples=40)
 @given(layouts())
 def test_properties_by_enumeration(layout: CuteLayout) -> None:
     """injective and in_bounds are what the table says, whatever engine decides."""

@@ -44,7 +44,6 @@ from layoutproof.algebra.cute.tiling import (
 from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute import CuteLayout, parse
 
-PROFILE = settings(max_examples=300, deadline=None, derandomize=True)
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 6])
 STRIDES = st.sampled_from([0, 1, 1, 2, 3, 4, 5, 6, 8, 12])
 
@@ -229,7 +228,6 @@ def test_complements_judged(a: str, target: int, result: str, text: str | None) 
     assert (None if fails is None else fails.text) == text
 
 
-@PROFILE
 @given(layouts())
 def test_coalesce_keeps_the_function(a: CuteLayout) -> None:
     """Same offsets, no unit mode, no two modes that could be one."""
@@ -239,7 +237,6 @@ def test_coalesce_keeps_the_function(a: CuteLayout) -> None:
     assert same_function(a.modes(), found.modes()) is None  # type: ignore[arg-type]
 
 
-@PROFILE
 @given(layouts(), layouts())
 def test_same_function_finds_the_first_difference(a: CuteLayout, b: CuteLayout) -> None:
     """Equal exactly when all offsets are; else the smallest position at which they differ."""
@@ -253,7 +250,6 @@ def test_same_function_finds_the_first_difference(a: CuteLayout, b: CuteLayout) 
         assert (fails.position, fails.wanted, fails.got) == (first, a.at(first), b.at(first))
 
 
-@PROFILE
 @given(layouts(), layouts())
 def test_composition_obeys_its_law(a: CuteLayout, b: CuteLayout) -> None:
     """R(x) = a(b(x)) for every x, in b's shape; or no layout does, which the forced values show."""
@@ -286,7 +282,6 @@ def factorisations(n: int, before: int = 1) -> list[list[tuple[int, int]]]:
     return [[(f, before), *rest] for f in range(2, n + 1) if n % f == 0 for rest in factorisations(n // f, before * f)]
 
 
-@PROFILE
 @given(layouts(), st.integers(1, 40))
 def test_complement_obeys_its_law(a: CuteLayout, target: int) -> None:
     """Sums of the two are all different, the complement increases, and it is large enough."""
@@ -302,7 +297,6 @@ def test_complement_obeys_its_law(a: CuteLayout, target: int) -> None:
     assert complement_fails(a, target, found) is None
 
 
-@PROFILE
 @given(layouts(st.sampled_from([1, 2, 3, 4, 6, 8, 12, 24])))
 def test_inverses_obey_their_laws(a: CuteLayout) -> None:
     """a(R(i)) = i as far as R goes, which is as far as a run 0, 1, 2, .. of digits goes; L(a(i)) = i for every i."""
@@ -313,7 +307,6 @@ def test_inverses_obey_their_laws(a: CuteLayout) -> None:
         assert [found.at(x) for x in offsets(a)] == list(range(int(a.size())))  # type: ignore[arg-type]
 
 
-@PROFILE
 @given(layouts(), layouts(st.sampled_from([1, 2, 3, 4])))
 def test_divide_and_product_obey_their_laws(a: CuteLayout, b: CuteLayout) -> None:
     """The divided layout is a at tile plus repetition; the product holds a at every place, and nothing twice."""
@@ -356,7 +349,6 @@ def extents(layout: CuteLayout, rank: int) -> list[int]:
     return counts + [1] * (rank - len(counts))
 
 
-@PROFILE
 @given(layouts(), layouts(st.sampled_from([1, 2, 3, 4])))
 def test_blocked_and_raked_products_keep_dimensions(a: CuteLayout, b: CuteLayout) -> None:
     """Along each dimension element i of block j is at i + n*j, or at j + n*i: the very offsets of logical_product."""
@@ -388,7 +380,7 @@ def test_the_laws_are_exercised() -> None:
     """Enough random operands have results, and enough have none, for the tests above to mean something."""
     seen: dict[str, int] = {}
 
-    @settings(PROFILE, max_examples=200, database=None)
+    @settings(max_examples=200, database=None)
     @given(layouts(), layouts())
     def count(a: CuteLayout, b: CuteLayout) -> None:
         for name, found in (

@@ -24,7 +24,6 @@ def read(mapping: dict[str, Any]) -> Kernel:
     return kernel
 
 
-@settings(deadline=None, max_examples=100)
 @given(kernels())
 def test_a_kernel_prints_what_reads_as_itself(mapping: dict[str, Any]) -> None:
     """The mapping of a kernel is read as the same kernel, field by field, and is its own mapping."""
@@ -36,7 +35,6 @@ def test_a_kernel_prints_what_reads_as_itself(mapping: dict[str, Any]) -> None:
     assert again.mapping() == layout.mapping()
 
 
-@settings(deadline=None, max_examples=60)
 @given(kernels())
 def test_windows_are_what_the_map_of_elements_says(mapping: dict[str, Any]) -> None:
     """For every program, the elements of the window are the places of its replicas."""
@@ -49,7 +47,7 @@ def test_windows_are_what_the_map_of_elements_says(mapping: dict[str, Any]) -> N
         assert tuple(map(Block.start, layout.operand.block, blocks.at(program))) == tuple(first for first, _ in window)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(kernels(), st.sampled_from(sorted(TABLE)))
 def test_interpret_mode_writes_what_the_walk_says(mapping: dict[str, Any], table: str) -> None:
     """Every element is written last by the program that `written_by` names, and by none where it says none."""
@@ -62,7 +60,7 @@ def test_interpret_mode_writes_what_the_walk_says(mapping: dict[str, Any], table
     assert np.array_equal(written(kernel, TABLE), np.where(found < 0, NEVER, found))
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(kernels())
 def test_interpret_mode_reads_what_the_walk_says(mapping: dict[str, Any]) -> None:
     """Every program reads the elements of its window; what a window has outside the array is not compared."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
@@ -205,7 +205,6 @@ ODD = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(FULL)), st.sampled_from([None, *X, "memory", "indexing_mode"]), ODD)
 def test_whatever_stands_in_a_field_is_read_or_refused(field: str, inner: str | None, value: Any) -> None:
     """Nothing but a kernel or a LayoutError comes of any value in any field."""

@@ -15,8 +15,6 @@ import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.linear import LinearLayout, looks_like, read
 
-PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
-
 # printed by Triton for getCoreMatrixLinearLayout of #ttg.nvmma_shared<{swizzlingByteWidth = 128, elementBitWidth = 16}>
 CORE_MATRIX = """\
  - offset=1 -> (0, 1)
@@ -58,7 +56,6 @@ def layouts(draw: st.DrawFn) -> LinearLayout:
     return LinearLayout(tuple(inputs), tuple((f"out{n}", 2**out) for n, out in enumerate(outs)))
 
 
-@PROFILE
 @given(layouts())
 def test_place_is_the_xor_of_bases(layout: LinearLayout) -> None:
     """Every index goes to the xor of the bases of its bits; and the text reads back, in either form."""
@@ -75,7 +72,7 @@ def test_place_is_the_xor_of_bases(layout: LinearLayout) -> None:
     assert lp.read_layout(str(layout)) == lp.read_layout(layout.triton()) == layout
 
 
-@settings(PROFILE, max_examples=40)
+@settings(max_examples=40)
 @given(layouts())
 def test_properties_by_enumeration(layout: LinearLayout) -> None:
     """injective and covers are what the list of places says; every place is inside."""

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -27,7 +27,6 @@ def places(layout: Any, axes: tuple[str, ...]) -> dict[tuple[int, ...], set[tupl
     return found
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_random_shardings_and_back(rng: random.Random) -> None:
     """Where there is an Axe form it has the same places, and turned back again too; both are also proved the same."""

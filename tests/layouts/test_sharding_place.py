@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -92,7 +92,6 @@ def places(layout: Any) -> Places:
     }
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_tile_assignments_place_by_definition(rng: random.Random) -> None:
     """V1 and V2, even and uneven, with subgroups: each element's set of (device, index in the shard)."""
@@ -104,7 +103,6 @@ def test_tile_assignments_place_by_definition(rng: random.Random) -> None:
     assert places(found) == by_definition_of_tiles(text, shape)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_mesh_shardings_place_by_definition(rng: random.Random) -> None:
     """V3 with parts of axes, device orders, replicated, manual and unreduced axes."""
@@ -119,7 +117,6 @@ def test_mesh_shardings_place_by_definition(rng: random.Random) -> None:
     assert places(found) == by_definition_of_mesh(text, shape)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_owned_and_even_agree_with_counting(rng: random.Random) -> None:
     """`owned` is proved of every sharding; `even` exactly when all devices hold equally much; figures are counts."""

@@ -77,7 +77,6 @@ def value(expression: Any, m: IndexMap, index: tuple[int, ...], sizes: dict[str,
 
 
 @given(xla_layouts(), st.data())
-@settings(max_examples=100, deadline=None)
 def test_the_offset_is_what_place_says(layout: XlaLayout, data: st.DataObject) -> None:
     """The simplified sum equals the offset of `place` on any index of any layout."""
     m = layout.index_map()
@@ -101,7 +100,7 @@ def test_the_offset_is_what_place_says(layout: XlaLayout, data: st.DataObject) -
     ],
 )
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_run_time_sizes_and_case_distinctions(text: str, data: st.DataObject) -> None:
     """Formulas over size symbols equal `place` for all sizes and indices tried."""
     m = map_of(read_layout(text))
@@ -131,7 +130,7 @@ def test_divisions_by_zero_have_no_formula(body: str) -> None:
 
 
 @given(xla_layouts())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_traced_map_can_be_read_back(layout: XlaLayout) -> None:
     """The first line is the project's own map language: read again, it gives the same places."""
     m = layout.index_map()

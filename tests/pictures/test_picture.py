@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
@@ -138,7 +138,6 @@ def test_adjacent_tiles_differ_in_colour() -> None:
 
 
 @given(xla_layouts(most_rank=2, most_tile_rank=2))
-@settings(max_examples=200, deadline=None)
 def test_every_element_and_every_padding_place_is_shown_once(layout: XlaLayout) -> None:
     """The whole grid shows each offset once, at the index that its labels name, and one dot per padding place."""
     grid = whole_grid(layout)

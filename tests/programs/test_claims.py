@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_one_process import commands
+from tests.cli.in_one_process import Answer, commands
 
 PROGRAM = """HloModule step, is_scheduled=true, num_partitions=4, input_output_alias={ {0}: (1, {}, may-alias) }
 
@@ -232,36 +232,44 @@ def test_a_dump_that_changes_is_read_again(folder: Path) -> None:
     assert (before.code, after.code) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("claim", "why"),
-    [
-        ("collectives: stp, at_most: 0", "unknown program 'stp'; did you mean 'step'?"),
-        ("collectives: step", "'at_most' is missing"),
-        ("collectives: step, at_most: lots", "an amount of memory is a number of bytes"),
-        ("collectives: step, kind: all-gathr, at_most: 0", "did you mean 'all-gather'"),
-        ("collectives: step, axes: modle, at_most: 0", "the program's mesh has no axis 'modle'"),
-        ("copies: step", "copies needs at_most"),
-        ("program_padding: step, at_most: some", "a share is written 5%"),
-        ("layout: step, of: y, is: 'f32[8]{0}'", "no parameter or result 'y'"),
-        ("layout: step, of: x, is: 'f32[8'", "8"),
-        ("donated: step, of: nothing", "no parameter or result 'nothing'"),
-    ],
-)
-def test_wrong_claims_are_errors_at_their_place(folder: Path, claim: str, why: str) -> None:
-    (folder / "bad.yaml").write_text(spec([claim]))
-    (answer,), _ = commands(folder, ["check", "bad.yaml"])
+WRONG = [
+    ("collectives: stp, at_most: 0", "unknown program 'stp'; did you mean 'step'?"),
+    ("collectives: step", "'at_most' is missing"),
+    ("collectives: step, at_most: lots", "an amount of memory is a number of bytes"),
+    ("collectives: step, kind: all-gathr, at_most: 0", "did you mean 'all-gather'"),
+    ("collectives: step, axes: modle, at_most: 0", "the program's mesh has no axis 'modle'"),
+    ("copies: step", "copies needs at_most"),
+    ("program_padding: step, at_most: some", "a share is written 5%"),
+    ("layout: step, of: y, is: 'f32[8]{0}'", "no parameter or result 'y'"),
+    ("layout: step, of: x, is: 'f32[8'", "8"),
+    ("donated: step, of: nothing", "no parameter or result 'nothing'"),
+]
+
+
+@pytest.fixture(scope="module")
+def refusals(folder: Path) -> list[Answer]:
+    """What `check` says of each wrong claim, a file and a command for each."""
+    for number, (claim, _) in enumerate(WRONG):
+        (folder / f"bad{number}.yaml").write_text(spec([claim]))
+    return commands(folder, *(["check", f"bad{number}.yaml"] for number in range(len(WRONG))))[0]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)), ids=[claim for claim, _ in WRONG])
+def test_wrong_claims_are_errors_at_their_place(refusals: list[Answer], number: int) -> None:
+    answer = refusals[number]
     assert answer.code == 2
-    assert why in answer.out
-    assert f"bad.yaml:{len(NAMED) + 3}" in answer.out
+    assert WRONG[number][1] in answer.out
+    assert f"bad{number}.yaml:{len(NAMED) + 3}" in answer.out
 
 
 def test_a_program_is_one_thing(folder: Path) -> None:
     """A function or a dump, and something."""
     texts = ["{dump: step.hlo, function: 'a:f'}", "{target: v5e}", "{dump: step.hlo, mesh: {x: 0}}", "{dmp: step.hlo}"]
     whys = ["found function and dump", "found none", "at least 1", "did you mean 'dump'"]
-    for text, why in zip(texts, whys, strict=True):
-        (folder / "bad.yaml").write_text(f"programs: {{step: {text}}}\nchecks: [{{kernels: step}}]\n")
-        (answer,), _ = commands(folder, ["check", "bad.yaml"])
+    for number, text in enumerate(texts):
+        (folder / f"many{number}.yaml").write_text(f"programs: {{step: {text}}}\nchecks: [{{kernels: step}}]\n")
+    answers, _ = commands(folder, *(["check", f"many{number}.yaml"] for number in range(len(texts))))
+    for answer, why in zip(answers, whys, strict=True):
         assert (answer.code, why in answer.out) == (2, True), answer.out
 
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -165,7 +165,6 @@ def test_an_input_that_is_updated_in_place() -> None:
     assert word(found["x0"]) == "warning"
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.integers(1, 14), st.integers(1, 5), st.integers(-2, 3), st.integers(-3, 4), st.integers(1, 6), st.integers(1, 3)
 )

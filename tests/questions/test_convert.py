@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -19,8 +19,6 @@ from layoutproof.layouts.cute import CuteLayout, Swizzle
 from layoutproof.layouts.linear import LinearLayout
 from layoutproof.questions import convert as conversion
 from layoutproof.questions.convert import attempt, conversions, convert, language_of
-
-PROFILE = settings(max_examples=60, deadline=None, derandomize=True)
 
 # bf16[16,256]{1,0:T(8,128)(2,1)}: tiles of 8x128 = 1024, two rows of one column side by side.
 # i = 2*4*a + 2*b + c: c to 1, b to 2*128 = 256, a to two tiles = 2048. j = 128*d + e: e to 2, d to 1024.
@@ -177,7 +175,6 @@ def xla_layouts(draw: st.DrawFn) -> str:
     return f"{kind}[{dims[0]},{dims[1]}]{{{order}{tile}}}"
 
 
-@PROFILE
 @given(xla_layouts(), st.sampled_from(["cute", "axe", "linear"]))
 def test_conversions_of_xla_keep_every_offset(text: str, to: str) -> None:
     """Whatever is returned has the table of the original."""
@@ -188,7 +185,6 @@ def test_conversions_of_xla_keep_every_offset(text: str, to: str) -> None:
     assert (lp.table(found).reshape(-1) == lp.table(text).reshape(-1)).all()
 
 
-@PROFILE
 @given(st.sampled_from([1, 2, 4]), st.sampled_from([2, 4]), st.permutations([1, 2, 4, 8, 16]), st.integers(0, 2))
 def test_round_trips(a: int, b: int, strides: list[int], bits: int) -> None:
     """CuTe to Axe or to a linear layout and back again is the same map."""

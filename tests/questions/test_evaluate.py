@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
@@ -95,7 +95,6 @@ def test_bad_indices_are_refused(layout: str, index: Any, message: str) -> None:
 
 
 @given(xla_layouts())
-@settings(max_examples=200, deadline=None)
 def test_the_table_is_place_on_every_index(layout: XlaLayout) -> None:
     """Tables of random tiled layouts equal `place` on plain ints, element by element."""
     if 0 in layout.dims:
@@ -286,7 +285,6 @@ def test_narrow_elements_as_bytes(bits: int, dtype: Any) -> None:
 
 
 @given(xla_layouts("s4", most_bits=4), st.data())
-@settings(max_examples=150, deadline=None)
 @example(XlaLayout("s4", (0, 3), ("", ""), (1, 0), ((2, 2),), 8, element_bits=4), None)
 def test_random_layouts_go_there_and_back(layout: XlaLayout, data: Any) -> None:
     """Any layout, stars and repeated tiles included, packed or one per byte: exactly the allotted bytes, and back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.crosschecks.pad_reshape import pad_reshape_transpose
@@ -21,7 +21,6 @@ def numbered(layout: XlaLayout) -> np.ndarray:
 
 
 @given(xla_layouts())
-@settings(max_examples=400, deadline=None)
 @example(XlaLayout("bf16", (5, 9), ("", ""), (1, 0), ((1, 4), (2, 1))))
 @example(XlaLayout("f32", (2, 3, 4), ("", "", ""), (0, 2, 1), ((COMBINE, 4, 3), (COMBINE, COMBINE, 2))))
 @example(XlaLayout("u32", (), (), (), ((4, 2), (3,))))

@@ -18,12 +18,7 @@ from layoutproof.solvers import brute, isl, smt
 from tests.solvers.claims import M, N, box, covers, flattened, in_bounds, injective, mapping, same
 
 UNKNOWN = "unknown"
-PROFILE = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+PROFILE = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def answer(solver: Any, claim: Claim) -> Any:

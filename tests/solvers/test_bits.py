@@ -24,7 +24,6 @@ from layoutproof.solvers.decide import decide
 from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
 
 UNKNOWN = "unknown"
-PROFILE = settings(max_examples=150, deadline=None, derandomize=True)
 
 
 def answer(solver: Any, claim: Claim) -> Any:
@@ -83,7 +82,6 @@ def term_maps(draw: st.DrawFn, extents: st.SearchStrategy[int]) -> IndexMap:
     return mapping(shape, lambda on, *x: tuple(t.evaluate(dict(zip(names, x, strict=True)), on) for t in found), room)
 
 
-@PROFILE
 @given(linear_maps(), linear_maps())
 def test_linear_maps_are_decided_as_by_enumeration(m: IndexMap, other: IndexMap) -> None:
     """Every claim about a linear map of boxes of powers of two gets enumeration's answer, never Undecided."""
@@ -97,7 +95,7 @@ def test_linear_maps_are_decided_as_by_enumeration(m: IndexMap, other: IndexMap)
             assert answer(bits, claim) == brute.decide(claim)
 
 
-@settings(PROFILE, max_examples=25)
+@settings(max_examples=25)
 @given(linear_maps())
 def test_z3_agrees(m: IndexMap) -> None:
     """Bit-vectors give the same verdict and the same counterexample."""
@@ -105,7 +103,6 @@ def test_z3_agrees(m: IndexMap) -> None:
         assert answer(bits, claim) == smt.decide(claim)
 
 
-@settings(PROFILE, max_examples=250)
 @given(term_maps(st.sampled_from([1, 2, 4, 8, 16])), term_maps(st.integers(1, 13)))
 def test_never_wrong(exact: IndexMap, rounded: IndexMap) -> None:
     """On sums, differences and shifts in any order it says what enumeration says, or that it cannot tell."""
@@ -119,7 +116,7 @@ def test_never_wrong_is_not_never_right() -> None:
     """The terms above are within reach often enough for the test to mean something."""
     decided = 0
 
-    @settings(PROFILE, max_examples=100, database=None)
+    @settings(max_examples=100, database=None)
     @given(term_maps(st.sampled_from([1, 2, 4, 8, 16])))
     def count(m: IndexMap) -> None:
         nonlocal decided
@@ -248,7 +245,6 @@ def test_a_matrix_that_is_given_is_what_its_place_says() -> None:
     assert bits.decide(injective(other)) == brute.decide(injective(other)) == {"first": (0, 0), "second": (0, 2)}
 
 
-@PROFILE
 @given(linear_maps())
 def test_places_are_counted_by_rank_as_one_by_one(m: IndexMap) -> None:
     """How many, their bounds, how many elements at each; where some leave the range it is left to others."""

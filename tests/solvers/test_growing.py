@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import layoutproof as lp
@@ -57,7 +57,6 @@ def growing_layouts(draw: st.DrawFn) -> str:
 
 
 @given(growing_layouts(), st.integers(1, 120))
-@settings(max_examples=120, deadline=None)
 def test_the_smallest_by_bisection_is_the_smallest_of_all(text: str, limit: int) -> None:
     """Sizes and element; padding too, where a tile's last rows hold no element."""
     claim = claim_of(text, (limit,))

@@ -18,7 +18,7 @@ from layoutproof.solvers.digits.counts import tally
 from layoutproof.solvers.sumset import cuts, gap, inside, saturated, sums, superincreasing
 from tests.solvers.claims import M, N, box, covers, in_bounds, injective, mapping
 
-PROFILE = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+PROFILE = settings(suppress_health_check=[HealthCheck.too_slow])
 UNKNOWN = "unknown"
 
 

@@ -64,7 +64,7 @@ ROOM = ("injective", "in bounds", "covers", "repeated", "same replica")
 """Kinds of claims about a map that may have replicas."""
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(claims())
 def test_the_same_as_point_by_point(claim: Claim) -> None:
     """The same verdict and the same smallest violation; where a place divides by zero neither answers."""

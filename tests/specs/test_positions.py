@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
@@ -202,14 +202,12 @@ _DATA = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(_DATA, st.booleans())
 def test_what_pyyaml_writes_is_read_back(data: object, flow: bool) -> None:
     """Any nested data written by PyYAML, in block or flow style, is read as the same data."""
     assert read_yaml(yaml.safe_dump(data, default_flow_style=flow, allow_unicode=True)).plain() == data
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.text("ab:-?[]{},&*!|>'\"%@#~ 1\n\t.é", max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing but a LayoutError with a line comes out of text that is not YAML."""

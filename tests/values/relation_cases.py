@@ -168,3 +168,164 @@ def turns(wrong: str = "", block: int = BLOCK) -> Call:
         )(x)
 
     return call
+
+
+def in_place(wrong: str = "", block: int = BLOCK) -> Call:
+    """x + 2 y in the place of x, in every second block of rows; the others keep what x has."""
+
+    def body(x: Any, y: Any, o: Any) -> None:
+        o[...] = x[...] + (1 if wrong == "once" else 2) * y[...]
+
+    def call(x: Any, y: Any) -> Any:
+        rows = pl.BlockSpec((block, x.shape[1]), lambda i: (2 * i, 0))
+        beside = pl.BlockSpec((block, x.shape[1]), lambda i: (2 * i + 1, 0))
+        blocks = pl.cdiv(x.shape[0], block)
+        return pl.pallas_call(
+            body,
+            grid=((blocks if wrong == "beside" else blocks + 1) // 2,),
+            in_specs=[rows, beside if wrong == "of the next" else rows],
+            out_specs=beside if wrong == "beside" else rows,
+            out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+            input_output_aliases={} if wrong == "no alias" else {0: 0},
+        )(x, y)
+
+    return call
+
+
+def every_second(x: Any, y: Any, block: int = BLOCK) -> Any:
+    """What `in_place` computes."""
+    return jnp.where((jnp.arange(x.shape[0]) // block % 2 == 0)[:, None], x + 2 * y, x)
+
+
+def chunks(wrong: str = "", step: int = 4) -> Call:
+    """x @ y in one program, a chunk of the contracted dimension in each of many iterations of a loop."""
+
+    def call(x: Any, y: Any) -> Any:
+        (m, k), n = x.shape, y.shape[1]
+        steps = k // step
+
+        def body(x: Any, y: Any, o: Any) -> None:
+            def more(s: Any, acc: Any) -> Any:
+                found = jnp.dot(x[:, pl.ds(s * step, step)], y[pl.ds(s * step, step), :], preferred_element_type=F32)
+                if wrong == "twice":
+                    return acc + jnp.where(s == steps - 1, 2 * found, found)
+                return found if wrong == "=" else acc + found
+
+            first, last = (wrong == "not the first"), steps - (wrong == "not the last")
+            o[...] = lax.fori_loop(int(first), last, more, jnp.zeros((m, n), F32))
+
+        return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((m, n), F32))(x, y)
+
+    return call
+
+
+def rows_in_turn(wrong: str = "") -> Call:
+    """2 x, a row in each iteration of a loop that stores."""
+
+    def body(x: Any, o: Any) -> None:
+        def more(i: Any, _: Any) -> Any:
+            o[pl.ds(0 if wrong == "all in one" else i, 1), :] = 2 * x[pl.ds(i, 1), :]
+            if wrong == "the first again":
+
+                @pl.when(i == 70)
+                def _() -> None:
+                    o[0:1, :] = x[0:1, :]
+
+            return 0
+
+        lax.fori_loop(0, x.shape[0] - (wrong == "not the last"), more, 0)
+
+    return lambda x: pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+
+def in_scratch(wrong: str = "", block: int = 4) -> Call:
+    """The sums of rows: a loop adds chunks to scratch memory, in each of two programs of a row of blocks."""
+
+    def call(x: Any) -> Any:
+        m, n = x.shape
+        half = n // 2
+
+        def body(x: Any, o: Any, acc: Any) -> None:
+            @pl.when(pl.program_id(1) == (1 if wrong == "zeroed late" else 0))
+            def _() -> None:
+                acc[...] = jnp.zeros_like(acc)
+
+            def more(s: Any, _: Any) -> Any:
+                found = x[:, pl.ds(s * block, block)].sum(1, keepdims=True)
+                if wrong == "=":
+                    acc[...] = found
+                else:
+                    acc[...] += found
+                return 0
+
+            lax.fori_loop(0, half // block, more, 0)
+
+            @pl.when(pl.program_id(1) == 1)
+            def _() -> None:
+                o[...] = acc[...]
+
+        return pl.pallas_call(
+            body,
+            grid=(m // 8, 2),
+            in_specs=[pl.BlockSpec((8, half), lambda i, j: (i, 0 if wrong == "the first half" else j))],
+            out_specs=pl.BlockSpec((8, 1), lambda i, j: (i, 0)),
+            out_shape=jax.ShapeDtypeStruct((m, 1), F32),
+            scratch_shapes=[pltpu.VMEM((8, 1), F32)],
+        )(x)
+
+    return call
+
+
+def scanned(wrong: str = "", back: bool = False) -> Call:
+    """(x.sum(0), the running sums), row by row."""
+
+    def call(x: Any) -> Any:
+        def more(held: Any, row: Any) -> Any:
+            now = held + row
+            if wrong == "twice":
+                now = now + row
+            return now, held if wrong == "before" else now
+
+        begin = x[0] if wrong == "the first twice" else jnp.zeros(x.shape[1:], x.dtype)
+        return lax.scan(more, begin, x, reverse=back != (wrong == "backwards"))
+
+    return call
+
+
+def summed_in_turn(wrong: str = "") -> Call:
+    """x.sum(0), row by row in a loop whose end is a size."""
+
+    def call(x: Any) -> Any:
+        n = x.shape[0]
+        low, high = int(wrong == "not the first"), n - (wrong == "not the last")
+
+        def more(i: Any, held: Any) -> Any:
+            return held + x[n - 1 - i if wrong == "" else i] * (2 if wrong == "twice" else 1)
+
+        return lax.fori_loop(low, high, more, jnp.zeros(x.shape[1:], x.dtype))
+
+    return call
+
+
+def shifted_in_place(block: int = BLOCK) -> Call:
+    """Block i of rows becomes what block i - 4 is by then, in one buffer; the first four stay."""
+
+    def body(x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    def call(x: Any) -> Any:
+        return pl.pallas_call(
+            body,
+            grid=(x.shape[0] // block - 4,),
+            in_specs=[pl.BlockSpec((block, x.shape[1]), lambda i: (i, 0))],
+            out_specs=pl.BlockSpec((block, x.shape[1]), lambda i: (i + 4, 0)),
+            out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+            input_output_aliases={0: 0},
+        )(x)
+
+    return call
+
+
+def spread(x: Any, block: int = BLOCK) -> Any:
+    """What `shifted_in_place` computes of at most eight blocks."""
+    return jnp.concatenate([x[: 4 * block], x[: x.shape[0] - 4 * block]])

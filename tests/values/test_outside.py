@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import layoutproof as lp
 
-pytest.importorskip("jax", reason="kernels are JAX's")
+jax = pytest.importorskip("jax", reason="kernels are JAX's")
+jnp = jax.numpy
 cases = pytest.importorskip("tests.values.outside_cases")
 
 
@@ -43,3 +45,89 @@ def test_a_lower_precision_path_is_no_secret() -> None:
     assert {s.dtype for s in kept["none"].comparison.sums} == {"float32"}
     assert {s.dtype for s in kept["in bfloat16"].comparison.sums} == {"bfloat16"}
     assert "sums kept in  bfloat16" in str(kept["in bfloat16"])
+
+
+def _first_only(times: int) -> Any:
+    """Right when it is traced for the first few times."""
+    calls = []
+
+    def function(x: Any, w: Any) -> Any:
+        calls.append(1)
+        return cases.layer(x, w) if len(calls) <= times else jnp.zeros((x.shape[0], w.shape[1]), x.dtype)
+
+    return function
+
+
+def _of_another_name() -> Any:
+    """A primitive that has the name of JAX's `mul`, and adds."""
+    from jax.extend.core import Primitive
+
+    other = Primitive("mul")
+    other.def_abstract_eval(lambda a, b: a)
+    other.def_impl(lambda a, b: a + b)
+    return lambda x: other.bind(x, x)
+
+
+def _by_callback(x: Any) -> Any:
+    return jax.pure_callback(lambda a: np.asarray(a) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+def _narrow(name: str) -> Any:
+    return lambda x: x.astype(getattr(jnp, name)).astype(jnp.float32)
+
+
+@jax.custom_vjp
+def _right(x: Any) -> Any:
+    return x * x
+
+
+_right.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
+
+
+@jax.custom_vjp
+def _zeros(x: Any) -> Any:
+    return x * x
+
+
+_zeros.defvjp(lambda x: (jnp.zeros_like(x), x), lambda x, g: (2 * x * g,))
+
+VECTOR = ("f32[64]",)
+HIDDEN: list[tuple[str, Any, Any, dict[str, Any], str]] = [
+    ("right when it is traced once", _first_only(1), cases.layer, {}, "refuted"),
+    ("right when it is traced twice", _first_only(2), cases.layer, {}, "refuted"),
+    ("right whenever it is traced", _first_only(9), cases.layer, {}, "sampled"),
+    ("another primitive of the name", _of_another_name(), lambda x: x * x, {}, "unknown"),
+    ("JAX's own of the name", lambda x: x * x, lambda x: jnp.square(x), {}, "proved"),
+    ("by Python", _by_callback, lambda x: 2 * x, {}, "unknown"),
+    ("by Python, both", _by_callback, _by_callback, {}, "unknown"),
+    ("for its effects alone", lambda x: (jax.debug.callback(lambda a: None, x), 2 * x)[1], lambda x: x + x, {},
+     "proved"),
+    ("few bits", lambda x: jax.lax.reduce_precision(x, 5, 2), lambda x: x, {}, "refuted"),
+    ("few bits, both", lambda x: jax.lax.reduce_precision(2 * x, 5, 2),
+     lambda x: jax.lax.reduce_precision(x + x, 5, 2), {}, "sampled"),
+    ("few bits before exp", lambda x: jnp.exp(jax.lax.reduce_precision(x, 5, 2)), jnp.exp, {}, "refuted"),
+    ("another float8 of 4 and 3 bits", _narrow("float8_e4m3fn"), _narrow("float8_e4m3b11fnuz"), {}, "refuted"),
+    ("another float8 of 5 and 2 bits", _narrow("float8_e5m2"), _narrow("float8_e5m2fnuz"), {}, "refuted"),
+    ("the same float8", lambda x: _narrow("float8_e5m2")(2 * x), lambda x: _narrow("float8_e5m2")(x + x), {},
+     "sampled"),
+    ("another number for 0", lambda x: jnp.where(x == 0, 1.0, x), lambda x: x, {}, "unknown"),
+    ("the same number for 0", lambda x: jnp.where(x == 0, 0.0, x), lambda x: x, {}, "sampled"),
+    ("another value beside its gradient", _zeros, lambda x: x * x, {"gradient": True}, "refuted"),
+    ("the value beside its gradient", _right, lambda x: x * x, {"gradient": True}, "proved"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "reference", "more", "verdict"), [c[1:] for c in HIDDEN], ids=[c[0] for c in HIDDEN]
+)
+def test_what_is_hidden_from_a_trace(function: Any, reference: Any, more: dict[str, Any], verdict: str) -> None:
+    """State of the process, Python that runs later, names, fewer bits, ties: each with a twin that is right."""
+    found = lp.same(function, reference, *(cases.SHAPES if reference is cases.layer else VECTOR), **more)
+    assert found.verdict.value == verdict, found.reason
+
+
+def test_a_function_that_is_two_programs_says_so() -> None:
+    """Which of the two the answer is about."""
+    found = lp.same(_first_only(1), cases.layer, *cases.SHAPES)
+    assert any("traced twice" in note and "second" in note for note in found.comparison.notes)
+    assert "==" in lp.same(lambda x: jnp.where(x == 0, 0.0, x), lambda x: x, *VECTOR).comparison.axioms

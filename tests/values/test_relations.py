@@ -43,6 +43,11 @@ RIGHT: list[tuple[str, Any, Any, tuple[str, ...]]] = [
     ("a gather", lambda x: x[jnp.arange(8)[::-1]], lambda x: jnp.flip(x, 0), ("f32[8,16]",)),
     ("convolution", lambda x, w: jnp.convolve(x, w, mode="valid"),
      lambda x, w: sum(x[2 - k : 14 + 2 - k] * w[k] for k in range(3)), ("f32[16]", "f32[3]")),
+    ("in place", cases.in_place(), cases.every_second, ("f32[40,16]", "f32[40,16]")),
+    ("many chunks", cases.chunks(), product, ("f32[8,400]", "f32[400,8]")),
+    ("rows in turn", cases.rows_in_turn(), lambda x: 2 * x, ("f32[80,8]",)),
+    ("chunks in scratch", cases.in_scratch(), lambda x: x.sum(1, keepdims=True), ("f32[16,640]",)),
+    ("a long scan", cases.scanned(), lambda x: (x.sum(0), jnp.cumsum(x, 0)), ("f32[80,8]",)),
     ("running", lambda x: jnp.cumsum(x), lambda x: jnp.tril(jnp.ones((8, 8))) @ x, ("f32[8]",)),
 ]  # fmt: skip
 
@@ -76,6 +81,49 @@ WRONG: list[tuple[str, Any, Any, tuple[str, ...], str]] = [
             ("wrong block of y", SQUARE, "is extra"),
             ("turned", SQUARE, "is extra"),
             ("transposed", SQUARE, "is extra"),
+        )
+    ),
+    *(
+        (f"in place: {wrong}", cases.in_place(wrong), cases.every_second, ("f32[40,16]", "f32[40,16]"), said)
+        for wrong, said in (
+            ("once", "args[1][0, 0] is there once, and in the reference twice"),
+            ("of the next", "args[1][0, 0] is missing"),
+            ("beside", "args[1][0, 0] is missing"),
+            ("no alias", "nobody wrote"),
+        )
+    ),
+    *(
+        (f"chunks: {wrong}", cases.chunks(wrong), product, ("f32[8,400]", "f32[400,8]"), said)
+        for wrong, said in (
+            ("twice", "args[0][0, 396] * args[1][396, 0] is there twice"),
+            ("=", "args[0][0, 0] * args[1][0, 0] is missing"),
+            ("not the first", "args[0][0, 0] * args[1][0, 0] is missing"),
+            ("not the last", "args[0][0, 396] * args[1][396, 0] is missing"),
+        )
+    ),
+    *(
+        (f"rows: {wrong}", cases.rows_in_turn(wrong), lambda x: 2 * x, ("f32[80,8]",), said)
+        for wrong, said in (
+            ("all in one", "args[0][0, 0] is missing"),
+            ("the first again", "args[0][0, 0] is there once, and in the reference twice"),
+            ("not the last", "nobody wrote"),
+        )
+    ),
+    *(
+        (f"in scratch: {wrong}", cases.in_scratch(wrong), lambda x: x.sum(1, keepdims=True), ("f32[16,640]",), said)
+        for wrong, said in (
+            ("zeroed late", "args[0][0, 0] is missing"),
+            ("=", "args[0][0, 0] is missing"),
+            ("the first half", "args[0][0, 0] is there twice"),
+        )
+    ),
+    *(
+        (f"a scan: {wrong}", cases.scanned(wrong), lambda x: (x.sum(0), jnp.cumsum(x, 0)), ("f32[80,8]",), said)
+        for wrong, said in (
+            ("twice", "args[0][0, 0] is there twice"),
+            ("before", "args[0][0, 0] is missing"),
+            ("the first twice", "args[0][0, 0] is there twice"),
+            ("backwards", "args[0][1, 0] is extra"),
         )
     ),
     ("= in the output", cases.matmul("=", scratch=False), product, ("f32[16,24]", "f32[24,16]"), "is missing"),
@@ -180,6 +228,13 @@ FOR_ALL: list[tuple[str, Any, Any, tuple[str, ...], tuple[str, ...]]] = [
     ("transposed copy", cases.transposed(), lambda x: x.T, ("f32[M,N]",), ()),
     ("row sums", cases.row_sums(), lambda x: x.sum(1, keepdims=True), ("f32[M,N]",), ()),
     ("no tail", cases.row_sums("no mask"), lambda x: x.sum(1, keepdims=True), ("f32[M,N]",), ("N % 8 == 0",)),
+    ("in place", cases.in_place(), cases.every_second, ("f32[N,16]", "f32[N,16]"), ()),
+    ("a scan", cases.scanned(), lambda x: (x.sum(0), jnp.cumsum(x, 0)), ("f32[N,8]",), ()),
+    ("a scan backwards", cases.scanned(back=True), lambda x: (x.sum(0), jnp.flip(jnp.cumsum(jnp.flip(x, 0), 0), 0)),
+     ("f32[N,8]",), ()),
+    ("a loop", cases.summed_in_turn(), lambda x: x.sum(0), ("f32[N,8]",), ()),
+    ("two sums of one line", lambda x, y: x.sum() + y.sum(), lambda x, y: y.sum() + x.sum(),
+     ("f32[N,8]", "f32[M]"), ()),
     ("one is given", cases.matmul(), product, ("f32[M,24]", "f32[24,16]"), ()),
 ]  # fmt: skip
 
@@ -220,6 +275,41 @@ def test_the_smallest_sizes_at_which_it_is_wrong(wrong: str, smallest: tuple[int
     assert said in found.comparison.operands
     assert found.findings[0].figures["sizes"] == dict(zip("MKN", smallest, strict=True))
     assert f"smallest      M = {smallest[0]}, K = {smallest[1]}, N = {smallest[2]}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "args", "smallest", "said"),
+    [
+        (cases.in_place("once"), cases.every_second, 2, 1, "args[1][0, 0] is there once, and in the reference twice"),
+        (cases.in_place("beside"), cases.every_second, 2, 1, "args[1][0, 0] is missing"),
+        (cases.in_place("no alias"), cases.every_second, 2, 9, "nobody wrote"),
+        (cases.scanned("twice"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 1, "args[0][0, 0] is there twice"),
+        (cases.scanned("before"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 1, "args[0][0, 0] is missing"),
+        (cases.scanned("backwards"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 2, "args[0][1, 0] is extra"),
+        (cases.summed_in_turn("twice"), lambda x: x.sum(0), 1, 1, "args[0][0, 0] is there twice"),
+        (cases.summed_in_turn("not the first"), lambda x: x.sum(0), 1, 1, "args[0][0, 0] is missing"),
+    ],
+    ids=["in place, once", "beside", "no alias", "twice", "before", "backwards", "a loop, twice", "not the first"],
+)  # fmt: skip
+def test_the_smallest_number_of_steps_at_which_it_is_wrong(
+    ours: Any, theirs: Any, args: int, smallest: int, said: str
+) -> None:  # fmt: skip
+    """Outputs in the place of inputs and loops, for all sizes."""
+    found = lp.same(ours, theirs, *["f32[N,8]"] * args)
+    assert found.verdict is lp.Verdict.REFUTED, found.reason
+    assert dict(found.smallest) == {"N": smallest}
+    assert said in found.comparison.operands
+
+
+def test_what_reads_its_own_writes_is_left_to_points() -> None:
+    """In one buffer a program reads what another one wrote: no sum of what was there before."""
+    found = lp.same(cases.shifted_in_place(), cases.spread, "f32[80,16]")
+    assert found.verdict is lp.Verdict.REFUTED, found.reason
+    small = lp.same(cases.shifted_in_place(), cases.spread, "f32[64,16]")
+    assert (small.verdict, small.findings[0].decided_by) == (lp.Verdict.PROVED, "relations")
+    many = lp.same(lambda x: jax.lax.fori_loop(0, 80, lambda i, h: 0.5 * h + x[i], x[0]), lambda x: x[0], "f32[80,8]")
+    assert many.verdict is lp.Verdict.REFUTED
+    assert many.findings[0].decided_by != "relations"
 
 
 def test_other_operations_are_unknown_for_all_sizes() -> None:

@@ -521,3 +521,15 @@ def test_gradients_through_backward_kernels_with_trees_and_static_arguments(wron
     assert found.verdict.value == verdict
     if wrong:
         assert found.findings[0].counterexample == {"output": (0,), "element": (0, 0)}
+
+
+@pytest.mark.parametrize(("by", "verdict"), [(0, "sampled"), (1, "refuted")])
+def test_of_the_forms_of_one_function_for_several_platforms_that_outside_of_kernels_is_taken(
+    by: int, verdict: str
+) -> None:
+    """`jnp.diagonal` has one for Mosaic; a form for each kind of device would be a branch that nobody decides."""
+    found = lp.same(lambda x: jnp.diagonal(x, by).sum(), lambda x: jnp.einsum("ii->", x), "f32[4,4]", relations=False)
+    assert found.verdict.value == verdict
+    forms = functools.partial(jax.lax.platform_dependent, cpu=jnp.sin, default=jnp.cos)
+    decided = lp.same(forms, jnp.cos, "f32[4]")
+    assert (decided.verdict.value, "which are platforms" in decided.reason) == ("unknown", True)

@@ -47,6 +47,11 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
     help="With --against, compile the programs of spec files as that revision has them too. This runs its code.",
 )
 @click.option(
+    "--same-function",
+    is_flag=True,
+    help="Programs have to compute what they did. With --against, that revision's functions are traced: its code runs.",
+)
+@click.option(
     "--libtpu",
     "libraries",
     metavar="PATH",
@@ -77,6 +82,7 @@ def command(
     paths: tuple[str, ...],
     against: str | None,
     compile_base: bool,
+    same_function: bool,
     libraries: tuple[str, ...],
     lock: bool,
     check_lock: bool,
@@ -142,6 +148,7 @@ def command(
             against=against,
             paths=paths if against or both or lock else (),
             compile_base=compile_base,
+            same_function=same_function,
             libtpu=libraries,
             new_only=new_only and not approve,
             accept_approvals=accept,

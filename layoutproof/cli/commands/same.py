@@ -58,7 +58,6 @@ def command(
     Example:
       layoutproof same ops.py:rms --reference ops.py:norm --args "f32[64,256]"
     """
-    from layoutproof.cli.interrupt import beside
     from layoutproof.core.result import Verdict
     from layoutproof.questions.same import same
 
@@ -68,11 +67,9 @@ def command(
     if _spelled(place) == _spelled(reference):
         raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
     progress = _Progress().said if sys.stderr.isatty() else lambda what: None
-    answer = beside(
-        lambda: same(
-            place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
-            points=points, target=target, gradient=gradient, reduced=reduced, tick=progress,
-        )
+    answer = same(
+        place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
+        points=points, target=target, gradient=gradient, reduced=reduced, tick=progress,
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
     if as_json:

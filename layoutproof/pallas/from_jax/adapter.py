@@ -480,6 +480,30 @@ def is_jaxs_own(jaxpr: Any) -> bool:
     return file.startswith(str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep)
 
 
+def name_of(primitive: Any) -> str:
+    """The name of a primitive; of one that has the name of another one, of JAX, and is not that, no name that we read.
+
+    Anybody may make a primitive of any name, and say how it is computed.
+    """
+    name = str(primitive.name)
+    own = _primitives(len(sys.modules)).get(name)
+    return name if own is None or any(p is primitive for p in own) else f"{name} of another package"
+
+
+@functools.lru_cache(maxsize=1)
+def _primitives(modules: int) -> Mapping[str, tuple[Any, ...]]:
+    """JAX's primitives by name, of the modules that are imported by now. modules: how many these are."""
+    from jax.extend.core import Primitive
+
+    found: dict[str, dict[int, Any]] = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "jax":
+            for value in list(vars(module).values()):
+                if isinstance(value, Primitive):
+                    found.setdefault(str(value.name), {})[id(value)] = value
+    return {name: tuple(each.values()) for name, each in found.items()}
+
+
 def is_kernel_of_jax(file: str) -> bool:
     """Whether a file holds kernels that ship with JAX, which are written as users write theirs."""
     return f"{os.sep}pallas{os.sep}ops{os.sep}" in file

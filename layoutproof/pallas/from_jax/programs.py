@@ -36,6 +36,7 @@ from layoutproof.pallas.from_jax.adapter import (
     is_literal,
     is_pallas_call,
     memory_word,
+    name_of,
     opened,
     place_of,
     scan_parts,
@@ -120,7 +121,7 @@ class _Converter:
             operands = atoms(equation.invars)
             eqns.append(
                 Equation(
-                    primitive(equation.primitive.name), operands, new(equation.outvars), self.parameters(equation),
+                    primitive(name_of(equation.primitive)), operands, new(equation.outvars), self.parameters(equation),
                     _Place(equation.source_info), scope_of(equation), bool(equation.effects),
                     partial(_computed, equation),
                 )

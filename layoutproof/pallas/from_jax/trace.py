@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,7 +75,7 @@ def traced(
 ) -> tuple[Any, Pipelines]:
     """The jaxpr of `function(*args, **kwargs)` with its constants, and the pipelines in it.
 
-    Arguments and errors as of `kernels_of`.
+    Arguments and errors as of `kernels_of`; of the target "cpu" it is told what is here.
     """
     jax = need_jax()
     pipelines = Pipelines()
@@ -91,7 +92,7 @@ def traced(
     def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
         pipelines.add(options, refs, caller())
 
-    with device_of(target), pipelines_traced(pipeline):
+    with contextlib.nullcontext() if target == "cpu" else device_of(target), pipelines_traced(pipeline):
         try:
             jaxpr = jax.make_jaxpr(call)([args[k] for k in arrays_at], {name: kept[name] for name in named})
         except LayoutError:

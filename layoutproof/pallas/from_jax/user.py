@@ -25,6 +25,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables
 from layoutproof.pallas.judge import kernel_target
 
+CPU = "cpu"
 MAX_MODULE = 16 * MIB
 MOST_VALUES = 100_000
 """That a file may give one function, those in lists counted one by one."""
@@ -99,7 +100,7 @@ def _traced(
 
 def device(chip: str) -> dict[str, str]:
     """The options that make tracing believe in a target; a GPU is no device that tracing could pretend to be."""
-    return {} if chip not in CHIPS else {"target": chip}
+    return {"target": chip} if chip in CHIPS or chip == CPU else {}
 
 
 def argument(text: str, scope: Any = None) -> Any:

@@ -14,11 +14,11 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.ir.program import (
     Array,
     Atom,
-    Kind,
+    ElementType,
     Literal,
     Number,
     Variable,
-    kind_of,
+    element_type_named,
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     Found,
@@ -31,7 +31,7 @@ from layoutproof.pallas.from_mosaic.mosaic_equations import (
     whole,
 )
 
-_BOOL, _INT = kind_of("pred"), kind_of("s32")
+_BOOL, _INT = element_type_named("pred"), element_type_named("s32")
 _SIGNED = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 """arith::CmpIPredicate; from the sixth on of unsigned numbers."""
 _ORDERED = ("ne", "eq", "gt", "ge", "lt", "le", "ne", "eq", "eq", "gt", "ge", "lt", "le", "ne", "ne", "ne")
@@ -82,15 +82,15 @@ def unsigned(name: str) -> Make:
     return make
 
 
-def _u(dtype: Kind) -> Kind:
-    return kind_of(f"u{dtype.name[1:]}") if dtype.kind == "i" else dtype
+def _u(dtype: ElementType) -> ElementType:
+    return element_type_named(f"u{dtype.name[1:]}") if dtype.kind == "i" else dtype
 
 
 def _unsigned(on: Writer, atom: Atom) -> Atom:
     return converted(on, atom, _u(atom.aval.dtype))
 
 
-def converted(on: Writer, atom: Atom, dtype: Kind) -> Atom:
+def converted(on: Writer, atom: Atom, dtype: ElementType) -> Atom:
     """A number or an array in another element type."""
     value = whole(atom)
     if value is not None and dtype.kind in "iu" and 0 <= value < 1 << (8 * dtype.itemsize - 1):

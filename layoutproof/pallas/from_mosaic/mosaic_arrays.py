@@ -13,7 +13,7 @@ from layoutproof.ir.program import (
     Array,
     Atom,
     Variable,
-    kind_of,
+    element_type_named,
 )
 from layoutproof.pallas.from_mosaic.mosaic_arith import spread
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
@@ -84,7 +84,7 @@ def _rotated(on: Writer, operation: Operation) -> Found:
     if any(operation.attributes.get(name) is not None for name in ("stride", "stride_dimension")):
         raise UnsupportedOp("a rotation with a stride")
     operand, *shift = operands_of(on, operation)
-    by = shift[0] if shift else literal(operation.number("amount"), kind_of("s32"))
+    by = shift[0] if shift else literal(operation.number("amount"), element_type_named("s32"))
     return [on.emit("roll", [operand, by], result(operation), axis=operation.number("dimension"))]
 
 

@@ -16,7 +16,7 @@ from layoutproof.ir.program import (
     Equation,
     Program,
     Variable,
-    kind_of,
+    element_type_named,
     primitive,
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
@@ -36,7 +36,7 @@ from layoutproof.pallas.from_mosaic.mosaic_equations import (
 MOST_NESTED = 100
 """Regions and calls inside of each other."""
 
-_BOOL = kind_of("pred")
+_BOOL = element_type_named("pred")
 
 
 def _only(region: Sequence[Block]) -> Block:

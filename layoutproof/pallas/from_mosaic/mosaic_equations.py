@@ -18,9 +18,9 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import (
     Array,
     Atom,
+    ElementType,
     Equation,
     Indexed,
-    Kind,
     Leaf,
     Literal,
     Memory,
@@ -29,7 +29,7 @@ from layoutproof.ir.program import (
     Span,
     Transformed,
     Variable,
-    kind_of,
+    element_type_named,
     primitive,
 )
 from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
@@ -47,7 +47,7 @@ _STORES = {"tpu.vector_store": 1, "vector.store": 1, "memref.store": 1, "tpu.str
 """Stores, and which operand is the reference; its indices follow."""
 _LOADS = frozenset({"vector.load", "memref.load", "tpu.strided_load", "tpu.vector_load"})
 _PURE = ("arith.", "vector.", "math.")
-_INDEX = Kind("s64", "i", 8)
+_INDEX = ElementType("s64", "i", 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ def aval_of(text: str) -> Array | Memory:
     ((8, 128), 'b', 's64')
     """
     dims, element, memory = shaped(text)
-    dtype = _INDEX if element == "index" else kind_of(element_type(element))
+    dtype = _INDEX if element == "index" else element_type_named(element_type(element))
     if text.startswith("memref<"):
         # extents that are known at run time only are in the views
         return Memory(tuple(n or 1 for n in dims), dtype, memory)
@@ -383,7 +383,7 @@ def whole(atom: Atom) -> int | None:
     return int(atom.val) if isinstance(atom, Literal) and not atom.val.shape and atom.val.dtype.kind in "biu" else None
 
 
-def literal(value: int | float, dtype: Kind) -> Literal:
+def literal(value: int | float, dtype: ElementType) -> Literal:
     """A number."""
     return Literal(Number(value, dtype), Array((), dtype))
 

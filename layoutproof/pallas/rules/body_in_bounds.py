@@ -187,22 +187,27 @@ def _in_a_run(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, S
     """The first program, of some, that leaves the reference when it is run on ints; that holds where none does."""
     steps = {spot.number: (view, step) for spot, view, _, step in members}
     held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
+
+    def left(run: Run, effect: Effect, on: Symbolic, turns: tuple[Any, ...]) -> Obligation | None:
+        view, step = steps.get(effect.spot.number, (None, None))
+        shown = None if view is None or step is None else _left(on, view, step, what)
+        entries = run.entries() if shown else None
+        if not shown or entries is None:
+            return None
+        point: dict[str, Any] = {"program": run.program}
+        point |= {"iteration": turns} if turns else {}
+        point |= {"reads": entries} if entries else {}
+        hint = "look at what the loop hands on: it goes past an end"
+        settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
+        tables = tuple(dict.fromkeys(name for name, _ in run.read))
+        return replace(held, claim=settled, source=effect.spot.source, tables=tables)
+
     with budget(STEPS, effort()):
         for fill, program in product(fillings(), programs(kernel)):
-            run = Run(kernel, body, program, fill)
             with suppress(Undecided, ArithmeticError):
-                for effect, on, turns in run.effects():
-                    view, step = steps.get(effect.spot.number, (None, None))
-                    shown = None if view is None or step is None else _left(on, view, step, what)
-                    entries = run.entries() if shown else None
-                    if shown and entries is not None:
-                        point: dict[str, Any] = {"program": program}
-                        point |= {"iteration": turns} if turns else {}
-                        point |= {"reads": entries} if entries else {}
-                        hint = "look at what the loop hands on: it goes past an end"
-                        settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
-                        tables = tuple(dict.fromkeys(name for name, _ in run.read))
-                        return replace(held, claim=settled, source=effect.spot.source, tables=tables)
+                found: Obligation | None = Run(kernel, body, program, fill).first(left)
+                if found is not None:
+                    return found
     return held
 
 

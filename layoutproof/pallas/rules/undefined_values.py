@@ -26,8 +26,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Reference
-from layoutproof.bodies.memory import stored_names
+from layoutproof.bodies.effects import Access, Body, Copy, Reference, stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
 from layoutproof.bodies.touched import sizes_of

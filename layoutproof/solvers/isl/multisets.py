@@ -117,6 +117,16 @@ class _Side:
     def all(self, on: Affine, conditions: Sequence[Any]) -> Any:
         return reduce(on.logical_and, conditions, on.frame.everything)
 
+    def apart(self, monomial: Monomial, on: Affine, whole: Any) -> Any:
+        """What of a set is left where nothing fulfils what the monomial stands under."""
+        first = len(self.sizes)
+        for named, condition in monomial.unless:
+            wide, names, held = self.frame(*on.frame.labels[first:], *(name for name, _ in named))
+            held += [*self.inside(named, wide, names), condition.evaluate(names, wide)]
+            some = self.run(self.all(wide, held).project_out, SET, len(on.frame.labels), len(named))
+            whole = self.run(whole.subtract, some)
+        return whole
+
     def embedded(self, frame: Frame, some: Any, positions: Sequence[int]) -> Any:
         """A set in the variables of a frame; positions: of each of its own dimensions."""
         run = self.run
@@ -184,7 +194,7 @@ class _Side:
         on, names, held = self.frame(*labels)
         held += self.inside((*at, *monomial.bound), on, names)
         held += [c.evaluate(names, on) for c in (*domain, *monomial.when)]
-        whole = self.all(on, held)
+        whole = self.apart(monomial, on, self.all(on, held))
         if more is not None:
             whole = self.run(whole.intersect, self.embedded(on.frame, more, range(self.run(more.dim, SET))))
         for factor, place in zip(monomial.factors, places, strict=True):
@@ -232,7 +242,7 @@ class _Side:
             held += [
                 on.equal(on.frame.variable(place + d), term.evaluate(names, on)) for d, term in enumerate(index)
             ]  # fmt: skip
-            whole = self.all(on, held)
+            whole = self.apart(monomial, on, self.all(on, held))
             if more is not None:
                 whole = self.run(whole.intersect, self.embedded(on.frame, more, range(self.run(more.dim, SET))))
             if factor is not None:
@@ -282,7 +292,7 @@ class _Side:
         def keeping(monomials: Sequence[Monomial], apart: bool) -> Any:
             whole = on.frame.nothing
             for m in monomials:
-                one = self.all(on, [box, *(c.evaluate(names, on) for c in m.when)])
+                one = self.apart(m, on, self.all(on, [box, *(c.evaluate(names, on) for c in m.when)]))
                 if apart and not self.run(self.run(whole.intersect, one).is_empty):
                     raise Unsupported("adds memory to itself")
                 whole = self.run(whole.union, one)
@@ -431,26 +441,51 @@ class _Side:
         held += self.inside((*output.element, *call.programs), on, names)
         held += [c.evaluate(names, on) for c in output.shows]
         last = self._largest(self.all(on, held), len(self.sizes) + len(output.element))
+        if output.sees is not None:
+            self._refuse_rereads(call, output)
         index = (*output.cell, *(Term("name", name) for name, _ in call.programs))
         one = Monomial(factors=(Factor(output.state, index),), bound=call.programs)
         found = self.element(output.element, Sum((one,), (one,)), (), last)
         box_on, box_names, box_held = self.frame(*(name for name, _ in output.element))
         box = self.all(box_on, [*box_held, *self.inside(output.element, box_on, box_names)])
         shown = self.run(last.project_out, SET, len(self.sizes) + len(output.element), len(call.programs))
-        never = self.run(box.subtract, shown)
-        return _Solved(found.pieces, self.run(found.undefined.union, never))
+        never = self.element(output.element, output.otherwise, (), self.run(box.subtract, shown))
+        return _Solved((*found.pieces, *never.pieces), self.run(found.undefined.union, never.undefined))
+
+    def _refuse_rereads(self, call: Call, output: Output) -> None:
+        """Of an output in an input's place: that no program reads what an earlier one has written back there."""
+        (state,) = (s for s in call.states.values() if s.after == output.state)
+        ids = [name for name, _ in call.programs]
+        rows = {key: [f"{key}{name}" for name in ids] for key in ("", "q ", "r ")}
+        on, names, held = self.frame(*(name for name, _ in output.element), *(n for row in rows.values() for n in row))
+        held += self.inside(output.element, on, names)
+
+        def of(key: str) -> dict[str, Any]:
+            return {**names, **{name: names[f"{key}{name}"] for name in ids}}
+
+        for key in rows:
+            held += self.inside(call.programs, on, of(key))
+        assert output.sees is not None
+        held += [c.evaluate(of(""), on) for c in output.sees] + [c.evaluate(of("q "), on) for c in output.shows]
+        held.append(self._before(on, names, rows["q "], rows["r "], False))
+        held.append(self._before(on, names, rows["r "], rows[""], True))
+        first = len(self.sizes) + len(output.element) + 2 * len(ids)
+        moved = self.embedded(
+            on.frame, self._breaks(call, state), [*range(len(self.sizes)), *range(first, first + len(ids))]
+        )
+        if not self.run(self.run(self.all(on, held).intersect, moved).is_empty):
+            raise Unsupported("reads in an output's place what an earlier program wrote back there")
 
 
 def _without_free(m: Monomial) -> Monomial:
     """Names that nothing speaks of count only: a sum of equal terms is a multiple."""
-    terms = (*m.when, *(t for f in m.factors for t in f.index), *(extent for _, extent in m.bound))
-    used = {name for term in terms for name in term.names()}
+    used = {name for term in (*m.terms, *(extent for _, extent in m.bound)) for name in term.names()}
     coefficient, bound = m.coefficient, []
     for name, extent in m.bound:
         if name in used:
             bound.append((name, extent))
         elif extent.op == "int":
-            coefficient *= extent.args[0]
+            coefficient *= max(extent.args[0], 0)
         else:
             raise Unsupported(f"adds the same product {extent} times, which is no number")
     return replace(m, coefficient=coefficient, bound=tuple(bound))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import Index, Value
 from layoutproof.core.budget import spend
 from layoutproof.core.folding import FALSE, negation
@@ -68,7 +68,7 @@ def _times(a: Monomial, b: Monomial, fresh: Callable[[str], str]) -> Monomial:
         b = renamed(b, again)
     return Monomial(
         a.coefficient * b.coefficient, tuple(dict.fromkeys((*a.when, *b.when))), (*a.factors, *b.factors),
-        (*a.bound, *b.bound),
+        (*a.bound, *b.bound), (*a.unless, *b.unless),
     )  # fmt: skip
 
 
@@ -81,7 +81,8 @@ def renamed(m: Monomial, names: dict[str, Term]) -> Monomial:
 
     bound = tuple((str(names[n].args[0]) if n in names else n, of(extent)) for n, extent in m.bound)
     factors = tuple(Factor(f.source, tuple(map(of, f.index))) for f in m.factors)
-    return Monomial(m.coefficient, tuple(map(of, m.when)), factors, bound)
+    unless = tuple((tuple((n, of(extent)) for n, extent in named), of(c)) for named, c in m.unless)
+    return Monomial(m.coefficient, tuple(map(of, m.when)), factors, bound, unless)
 
 
 def tag(k: int, value: Value) -> Value:
@@ -106,12 +107,6 @@ def _cases(term: Term, when: tuple[Term, ...]) -> Iterator[tuple[tuple[Term, ...
         yield when, int(term.args[0].args[0][4:]), term.args[1:]
     else:
         raise UnsupportedOp(f"a choice of {term}")
-
-
-def free(m: Monomial) -> frozenset[str]:
-    """The bound names that neither a condition nor a factor speaks of."""
-    used = {n for t in (*m.when, *(t for f in m.factors for t in f.index)) for n in names_in(t)}
-    return frozenset(n for n, _ in m.bound if n not in used)
 
 
 def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:

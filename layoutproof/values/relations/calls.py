@@ -7,34 +7,25 @@ undefined whenever its block changes, and written back, as far as the array goes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.values import Index, Value, dims_of
+from layoutproof.bodies.values import Index, Value, dims_of, extent_term
 from layoutproof.bodies.values import number as single
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import Array, bounded
-from layoutproof.values.relations.reading import Reading, reference_of, shape_terms
-
-LARGEST = 2**30
-"""Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
+from layoutproof.values.relations.loops import LOOPS
+from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
 
 
-def _bounds(extent: Term) -> tuple[int, int]:
-    """The least and the greatest number that an extent may be."""
-    names = dict.fromkeys(extent.names(), Interval(1, LARGEST))
-    low, high = ends(extent.evaluate(names, IntervalNumbers()))
-    return max(int(low), 0), int(high)
-
-
-def _starts(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
+def starts_of(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
     """Of each dimension of an array: (kind, where the block starts)."""
     dtype = np.dtype(np.int32)
     given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
@@ -86,7 +77,7 @@ def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term])
 
 
 def _cells(on: Reading, dims: Sequence[Any]) -> Named:
-    return bounded([on.named("c") for _ in dims], [n if isinstance(n, Term) else Term("int", n) for n in dims])
+    return bounded([on.named("c") for _ in dims], [extent_term(n) for n in dims])
 
 
 def _index(named: Named) -> tuple[Term, ...]:
@@ -99,17 +90,18 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     kind = type(params.get("compiler_params")).__module__
     if "gpu" in kind or "triton" in kind:
         raise UnsupportedOp("a kernel for a GPU")
-    if params.get("input_output_aliases"):
-        raise UnsupportedOp("an output that takes the place of an input")
-    bounds = mapping.dynamic
-    dynamic = iter(value.number() for value in operands[:bounds])
+    if on.looped:
+        raise UnsupportedOp("a kernel in a long loop")
+    many = mapping.dynamic
+    dynamic = iter(value.number() for value in operands[:many])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     programs = bounded([on.named("p") for _ in grid], grid)
     ids = _index(programs)
-    extents = [_bounds(n) for n in grid]
+    extents = [bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
-    given = operands[bounds:]
+    given = operands[many:]
     tables = mapping.tables
+    aliases = {int(b): int(a) for a, b in params.get("input_output_aliases") or ()}
     name = on.named("call")
     variables = params["jaxpr"].invars
     refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
@@ -118,7 +110,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     outer = on.programs
     # tables are no memory here: what is loaded from them is a number that nobody knows
     held: list[tuple[str, Array, tuple[Term, ...] | None]] = []
-    shown: list[tuple[Any, list[tuple[str, Term]], str]] = []
+    shown: list[tuple[Any, list[tuple[str, Term]], str, int | None]] = []
     for k, (view, variable) in enumerate(zip(refs[tables:], variables[tables:], strict=True)):
         source = view.reference.name
         dtype = getattr(variable.aval, "dtype", np.dtype(bool))
@@ -128,7 +120,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         if block is not None and k < mapping.inputs:
             array = given[tables + k]
             if isinstance(array, Array):
-                starts = _starts(on, block, ids, spans) if windowed else None
+                starts = starts_of(on, block, ids, spans) if windowed else None
                 on.memory[source] = _window(array, starts, dims) if starts is not None else array
             continue
         if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
@@ -137,11 +129,11 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             continue
         if block is not None and not windowed:
             raise UnsupportedOp("an output that copies by hand fill")
-        starts = None if block is None else _starts(on, block, ids, spans)
+        starts = None if block is None else starts_of(on, block, ids, spans)
         on.memory[source] = _memory(f"{source} before", dims, dtype, ids)
         held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
         if starts is not None:
-            shown.append((block, starts, source))
+            shown.append((block, starts, source, aliases.get(k - mapping.inputs)))
     inputs = {v.reference.name for k, v in enumerate(refs[tables:]) if k < mapping.inputs}
     at_first = {source: on.memory[source] for source in inputs if source in on.memory}
     on.programs = (ids, grid, spans, extents, mapping.counted)
@@ -156,22 +148,44 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         )  # fmt: skip
     on.memory, on.programs = before, outer
     outputs, results = {}, []
-    for block, starts, source in shown:
+    for block, starts, source, alias in shown:
         dims = shape_terms(block.aval.shape)
         element = _cells(on, dims)
-        shows, cell = [], []
-        for (how, start), (_, extent, _), e in zip(starts, block.block, _index(element), strict=True):
-            if how == "squeezed":
-                shows.append(fold("==", e, start))
-                continue
-            off = linear([(1, e), (-1, start)])
-            shows.append(_within(off, extent))
-            cell.append(off)
-        output = Output(f"{source} out", f"{source} after", element, tuple(shows), tuple(cell))
+        at = _index(element)
+        shows, cell = _shows(block, starts, at)
+        output = Output(f"{source} out", f"{source} after", element, shows, cell)
+        if alias is not None:
+            output = replace(output, **_in_place(on, blocks[alias - tables], given[alias], at, ids, spans))
         outputs[output.source] = output
         results.append(_result(output.source, dims, block.aval.dtype))
     on.calls.append(Call(programs, states, outputs))
     return results
+
+
+def _shows(
+    block: Any, starts: Sequence[tuple[str, Term]], at: Index
+) -> tuple[tuple[Term, ...], tuple[Term, ...]]:  # fmt: skip
+    """Of an element of the array: whether a program's window has it, and where it is in it."""
+    shows, cell = [], []
+    for (how, start), (_, extent, _), e in zip(starts, block.block, at, strict=True):
+        if how == "squeezed":
+            shows.append(fold("==", e, start))
+            continue
+        off = linear([(1, e), (-1, start)])
+        shows.append(_within(off, extent))
+        cell.append(off)
+    return tuple(shows), tuple(cell)
+
+
+def _in_place(
+    on: Reading, block: Any, array: Any, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
+) -> dict[str, Any]:  # fmt: skip
+    """Of an output that takes an input's place: what is there where no program writes, and which programs read it."""
+    if not isinstance(array, Array):
+        raise UnsupportedOp("an output in the place of a table")
+    windowed = block.memory not in ("any", "hbm")
+    sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if windowed else ()
+    return {"otherwise": array.sum(at), "sees": sees}
 
 
 def _result(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
@@ -196,10 +210,11 @@ def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
 def _dimension(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     """A size that is a name, as a number."""
     term = size_term(dimension(equation.params["dim"]))
-    return [single(term, equation.outvars[0].aval.dtype, _bounds(term))]
+    return [single(term, equation.outvars[0].aval.dtype, bounds(term))]
 
 
 CALLS: dict[str, Callable[..., list[Any]]] = {
+    **LOOPS,
     "pallas_call": _pallas_call,
     "dim_as_value": _dimension,
     "program_id": _program(lambda at, n, span, extent, dtype: single(at, dtype, span)),

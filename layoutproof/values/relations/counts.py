@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.products import Call, Monomial, Output, State, Sum
+from layoutproof.core.products import Call, Monomial, Named, Output, State, Sum
 from layoutproof.core.term import Term
 from layoutproof.solvers.arrays import ArrayNumbers
 from layoutproof.solvers.interval import Interval, IntervalNumbers
@@ -40,7 +39,7 @@ class Counts:
             self.outputs |= {o.source: (call, o) for o in call.outputs.values()}
             for state in call.states.values():
                 self.states |= {state.before: (call, state, False), state.after: (call, state, True)}
-        self.gone = 0
+        self.gone = self.products = 0
         self._known: dict[Operand, tuple[Any, bool]] = {}
 
     def element(self, whole: Sum, names: Mapping[str, int]) -> tuple[Any, bool]:
@@ -53,21 +52,24 @@ class Counts:
 
     def _choices(self, m: Monomial, names: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
         """The choices of bound names for which the conditions hold: (how many, every name as an array)."""
-        extents = [int(extent.evaluate(names, INTS)) for _, extent in m.bound]
-        many = prod(extents)
-        if many > MOST_TERMS:
-            raise Unsupported(f"{many:,} products of one element, more than {MOST_TERMS:,}")
         self.gone += 1
         if self.gone > 40 * MOST_PROGRAMS:
             raise Unsupported("more steps than are counted on plain integers")
-        if not m.bound:
+        if not m.bound and not m.unless:
             return int(all(bool(c.evaluate(names, INTS)) for c in m.when)), dict(names)
-        rows = np.indices(extents, np.int64).reshape(len(extents), -1)
-        every = {**names, **{name: row for (name, _), row in zip(m.bound, rows, strict=True)}}
-        held = np.ones(many, bool)
+        every: dict[str, Any] = dict(names)
+        held = np.ones(_extended(every, m.bound, 1), bool)
         for c in m.when:
             held &= np.asarray(c.evaluate(every, ARRAYS), bool)
-        return int(held.sum()), {n: v[held] if isinstance(v, np.ndarray) else v for n, v in every.items()}
+        every, many = _rows(every, held), int(held.sum())
+        for named, c in m.unless:
+            inner = {**every, "": np.arange(many)}
+            rows = _extended(inner, named, many)
+            met = np.broadcast_to(np.asarray(c.evaluate(inner, ARRAYS), bool), (rows,))
+            left = np.ones(many, bool)
+            left[inner[""][met]] = False
+            every, many = _rows(every, left), int(left.sum())
+        return many, every
 
     def _places(self, index: Sequence[Term], many: int, every: Mapping[str, Any]) -> list[tuple[int, ...]]:
         columns = [np.broadcast_to(np.asarray(t.evaluate(every, ARRAYS), np.int64), (many,)).tolist() for t in index]
@@ -80,6 +82,9 @@ class Counts:
         rows = [[(f.source, at) for at in self._places(f.index, many, every)] for f in m.factors]
         for operands in zip(*rows, strict=True) if rows else [()] * many:
             for key, count in self._expanded(operands):
+                self.products += 1
+                if self.products > MOST_TERMS:
+                    raise Unsupported(f"more than {MOST_TERMS:,} products on plain integers")
                 total[key] += m.coefficient * count
 
     def _expanded(self, operands: Sequence[Operand]) -> Iterator[tuple[tuple[Operand, ...], Any]]:
@@ -120,7 +125,7 @@ class Counts:
         names: dict[str, int] = {**self.sizes, **dict(zip([n for n, _ in output.element], at, strict=True))}
         program = self._last(call, output, names, ())
         if program is None:
-            return Counter(), True
+            return self.element(output.otherwise, names)
         names |= dict(zip([n for n, _ in call.programs], program, strict=True))
         cell = tuple(int(t.evaluate(names, INTS)) for t in output.cell)
         return self._value((output.state, (*cell, *program)))
@@ -193,6 +198,25 @@ class Counts:
                 return total, undefined
             if not back():
                 return total, undefined or asks
+
+
+def _rows(names: Mapping[str, Any], held: Any) -> dict[str, Any]:
+    """The rows for which something holds."""
+    return {name: value[held] if isinstance(value, np.ndarray) else value for name, value in names.items()}
+
+
+def _extended(names: dict[str, Any], bound: Named, many: int) -> int:
+    """Puts every choice of further names beside what there is of others, `many` rows; how many rows there are then."""
+    for name, extent in bound:
+        n = np.broadcast_to(np.maximum(np.asarray(extent.evaluate(names, ARRAYS), np.int64), 0), (many,))
+        total = int(n.sum())
+        if total > MOST_TERMS:
+            raise Unsupported(f"{total:,} products of one element, more than {MOST_TERMS:,}")
+        rows = np.repeat(np.arange(many), n)
+        names.update({key: value[rows] for key, value in names.items() if isinstance(value, np.ndarray)})
+        names[name] = np.arange(total) - np.repeat(np.cumsum(n) - n, n)
+        many = total
+    return many
 
 
 def differences(ours: Any, theirs: Any) -> list[tuple[tuple[Operand, ...], Fraction, Fraction]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access
-from layoutproof.bodies.values import Value
+from layoutproof.bodies.values import Value, extent_term
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, failure, shorten
 from layoutproof.core.products import Factor, Monomial, Named, Sum
@@ -17,9 +17,9 @@ from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import Array
-from layoutproof.values.relations.calls import CALLS, LARGEST
+from layoutproof.values.relations.calls import CALLS
 from layoutproof.values.relations.counts import Counts, Operand, differences
-from layoutproof.values.relations.reading import Reading, shape_terms
+from layoutproof.values.relations.reading import LARGEST, Reading, shape_terms
 
 _OPEN = "InconclusiveDimensionOperation"
 """What JAX raises where names of sizes leave open what Python code, or a shape, asks of them."""
@@ -81,7 +81,7 @@ def related(
 ) -> Related:
     """Whether two programs of the same inputs have outputs that are the same sums of the same products.
 
-    sides, inputs, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `calls.LARGEST`.
+    sides, inputs, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `reading.LARGEST`.
     where: what else holds of them.
     """
     try:
@@ -117,9 +117,7 @@ def _related(
             raise UnsupportedOp(f"output {k}, which holds no floats")
         if 0 in one.dims:
             continue
-        element = tuple(
-            (f"element {d}", n if isinstance(n, Term) else Term("int", n)) for d, n in enumerate(one.dims)
-        )  # fmt: skip
+        element = tuple((f"element {d}", extent_term(n)) for d, n in enumerate(one.dims))
         index = tuple(Term("name", name) for name, _ in element)
         sums = one.sum(index), other.sum(index)
         found = difference(element, (sums[0], ours.on.calls), (sums[1], theirs.on.calls), sizes, held)

@@ -22,27 +22,31 @@ from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Interpreter
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.shapes import reshaped, shape_of
-from layoutproof.bodies.values import Index, Value, aligned, dims_of, takes
+from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, span_of_type, takes
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import Call, Monomial, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.ir.program import Memory, planted, scan_parts
-from layoutproof.values.elementwise import kind_of
+from layoutproof.ir.program import Memory, planted
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
+from layoutproof.values.elementwise import kind_of, narrowed
 from layoutproof.values.literals import literals
 from layoutproof.values.relations.arrays import Array, chosen, number, refused, tag, times
 
 LARGE = 1e9
 """A literal of at least this magnitude is a mask value, and no number."""
-MOST_STEPS = 64
-"""Iterations of a loop that are written out."""
+LARGEST = 2**30
+"""Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
 NARROWEST = 16
 """Bits of a float type between which and wider ones a conversion changes nothing, over the reals."""
 
 
 class Reading(Interpreter):
-    """The state of one pass. calls: the kernels that were met.  conversions: of floats, as (from, to)."""
+    """The state of one pass. calls: the kernels that were met.  conversions: of floats, as (from, to).
+
+    looped: how many loops it is in whose steps have a name.
+    """
 
     def __init__(self, more: Mapping[str, Callable[..., list[Any]]] = MappingProxyType({})) -> None:
         """more: rules beside `RULES`."""
@@ -52,6 +56,7 @@ class Reading(Interpreter):
         self.memory: dict[str, Array] = {}
         self.programs: Any = None
         self.calls: list[Call] = []
+        self.looped = 0
         self.conversions: set[tuple[str, str]] = set()
 
     def constant_value(self, value: Any) -> Value:
@@ -107,6 +112,13 @@ def _with_terms(equation: Any) -> Any:
         primitive=equation.primitive, params=equation.params, effects=equation.effects,
         invars=list(map(seen, equation.invars)), outvars=list(map(seen, equation.outvars)),
     )  # fmt: skip
+
+
+def bounds(extent: Term, least: int = 1) -> tuple[int, int]:
+    """The least and the greatest number that an extent may be. least: that each of its names may be."""
+    names = dict.fromkeys(extent.names(), Interval(least, LARGEST))
+    low, high = ends(extent.evaluate(names, IntervalNumbers()))
+    return max(int(low), 0), int(high)
 
 
 def is_float(aval: Any) -> bool:
@@ -227,8 +239,12 @@ def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [Array(operand.dims, new, element)]
 
 
-def _extent(n: Any) -> Term:
-    return n if isinstance(n, Term) else Term("int", n)
+def _narrowed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    p = equation.params
+    if narrowed(p):
+        return _refused(on, equation, operands)
+    on.conversions.add((str(equation.invars[0].aval.dtype), f"{p['exponent_bits']} and {p['mantissa_bits']} bits"))
+    return list(operands)
 
 
 def _names(on: Reading, extents: Sequence[Any]) -> tuple[list[Term], tuple[tuple[str, Term], ...]]:
@@ -240,8 +256,21 @@ def _names(on: Reading, extents: Sequence[Any]) -> tuple[list[Term], tuple[tuple
             continue
         name = on.named("k")
         index.append(Term("name", name))
-        bound.append((name, _extent(n)))
+        bound.append((name, extent_term(n)))
     return index, tuple(bound)
+
+
+def _counted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    """The indices along a dimension, whose size may be a name."""
+    dims, dtype, d = shape_of(equation), equation.outvars[0].aval.dtype, int(equation.params["dimension"])
+    if isinstance(dims[d], int) or dtype.kind not in "iu":
+        return _refused(on, equation, operands) if is_float(equation.outvars[0].aval) else Interpreter._results(
+            on, equation, operands
+        )  # fmt: skip
+    span = 0, max(bounds(extent_term(dims[d]))[1] - 1, 0)
+    if span[1] > span_of_type(dtype)[1]:
+        raise UnsupportedOp(f"indices of {dtype} along a size that is a name")
+    return [Value(dims, dtype, lambda index: index[d], span=span)]
 
 
 def _summed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -531,64 +560,6 @@ def _joined(cases: Sequence[tuple[Term, Any]], dims: tuple[Any, ...], aval: Any)
     return Array(dims, aval.dtype, lambda index: added(*(value.sum(index).under(taken) for taken, value in cases)))
 
 
-def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    p = equation.params
-    consts, carry = scan_parts(equation)
-    fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
-    length = int(p["length"])
-    if length > MOST_STEPS:
-        raise UnsupportedOp(f"a loop of {length} iterations, more than {MOST_STEPS}")
-    stacked: list[list[Any]] = []
-    for k in range(length - 1, -1, -1) if p.get("reverse") else range(length):
-        found = on.run(p["jaxpr"], [*fixed, *carried, *(_row(x, k) for x in rows)])
-        carried = found[:carry]
-        stacked.append(found[carry:])
-    if p.get("reverse"):
-        stacked.reverse()
-    return [
-        *carried,
-        *(_stack([row[k] for row in stacked], v.aval, shape_of(equation, carry + k))
-          for k, v in enumerate(equation.outvars[carry:])),
-    ]  # fmt: skip
-
-
-def _row(value: Any, k: int) -> Any:
-    at = Term("int", k)
-    if isinstance(value, Array):
-        return Array(value.dims[1:], value.dtype, lambda index: value.sum((at, *index)))
-    return Value(value.dims[1:], value.dtype, lambda index: value.number((at, *index)))
-
-
-def _stack(rows: Sequence[Any], aval: Any, dims: tuple[Any, ...]) -> Any:
-    if not is_float(aval):
-        return Value(dims, aval.dtype, "integers that a loop gives")
-
-    def element(index: Index) -> Sum:
-        known = constant(index[0])
-        if known is not None:
-            one: Sum = rows[known].sum(index[1:])
-            return one
-        each = (row.sum(index[1:]).under(fold("==", index[0], Term("int", k))) for k, row in enumerate(rows))
-        return added(*each)
-
-    return Array(dims, aval.dtype, element)
-
-
-def _while(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    p = equation.params
-    first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
-    of_condition, of_body = operands[:first], operands[first : first + second]
-    carried = operands[first + second :]
-    for _ in range(MOST_STEPS + 1):
-        goes_on = condition_of(on.run(p["cond_jaxpr"], [*of_condition, *carried])[0].number())
-        if goes_on is FALSE:
-            return list(carried)
-        if negation(goes_on) is not FALSE:
-            raise UnsupportedOp("a loop whose end is no constant")
-        carried = on.run(p["body_jaxpr"], [*of_body, *carried])
-    raise UnsupportedOp(f"a loop of more than {MOST_STEPS} iterations")
-
-
 def _same(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return list(operands)
 
@@ -609,8 +580,10 @@ RULES: dict[str, Callable[..., list[Any]]] = {
     "div": _elementwise(_divided),
     "integer_pow": _power,
     "convert_element_type": _converted,
+    "reduce_precision": _narrowed,
     "reduce_sum": lambda on, e, o: _summed(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
     "cumsum": lambda on, e, o: _running(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
+    "iota": _counted,
     "dot_general": _dot,
     "conv_general_dilated": _convolved,
     "get": _get,
@@ -621,15 +594,13 @@ RULES: dict[str, Callable[..., list[Any]]] = {
     "masked_swap": _masked_swap,
     "run_scoped": _run_scoped,
     "cond": _cond,
-    "scan": _scan,
-    "while": _while,
     **dict.fromkeys(
         ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
          "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "xla_call"),
         _call,
     ),
     **dict.fromkeys(
-        ("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision", "name", "pvary",
+        ("stop_gradient", "optimization_barrier", "copy", "copy_p", "name", "pvary",
          "sharding_constraint", "mesh_cast", "layout_constraint", "pcast"),
         _same,
     ),

@@ -1,0 +1,99 @@
+"""Whether a program computes what it computed: two checkouts of one repository, compared in a process of its own.
+
+Both are traced there (`two_trees`), and compared as `layoutproof same` compares a function with its reference. Whoever
+asks runs the code of both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.core.errors import LayoutError
+from layoutproof.programs.compile import CPU, Asked, checked, paths_in, request_of
+
+POINTS = 3
+"""Random points at which two programs are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What came of comparing what a program computes with what it computed.
+
+    state: `same`, `other` where float64 shows it, `unknown` with the reason.  points: at how many there was no
+    difference; 0 where relations prove it.  output: the first that differs.  place, before: where the two part, as
+    `file:line` of the new and of the old code, "" where it is not known.  reduced: arguments that were compared at
+    smaller sizes.  notes: what was drawn, and what changes nothing over the reals.
+    second: what JAX says of a difference.  alike: whether both are one program, too.  error: a mistake in either.
+    """
+
+    state: str
+    reason: str = ""
+    points: int = 0
+    decided_by: str = ""
+    output: str = ""
+    place: str = ""
+    before: str = ""
+    reduced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    second: str = ""
+    alike: bool = False
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    error: LayoutError | None = None
+
+
+def compared(pairs: Sequence[tuple[Asked, Asked]], seconds: float) -> Iterator[Computed]:
+    """What comes of each pair (new, old), in their order. The old one says the folder of its checkout.
+
+    seconds: that one comparison may take.
+    """
+    requests: list[tuple[int, dict[str, Any] | LayoutError]] = []
+    for new, old in pairs:
+        try:
+            sides = {"new": _request(new), "old": _request(old)}
+            requests.append((prod(new.mesh.values()), {**sides, "points": POINTS}))
+        except LayoutError as error:
+            requests.append((0, error))
+    for devices, group in groupby(requests, key=lambda pair: pair[0]):
+        given = [each for _, each in group]
+        answers = ask(_child(devices, seconds), (each for each in given if isinstance(each, dict)), dict)
+        for each in given:
+            yield Computed("unknown", each.problem, error=each) if isinstance(each, LayoutError) else _of(next(answers))
+
+
+def _request(asked: Asked) -> dict[str, Any]:
+    """One side: what is traced, from which folder, and where it finds modules."""
+    # which compiler it has is nothing to what it computes
+    sound = replace(checked(asked), libtpu="", flags={})
+    paths = paths_in(Path(asked.folder)) if asked.folder else tuple(filter(None, sys.path))
+    return {**request_of(sound), "folder": asked.folder or os.getcwd(), "paths": list(paths)}
+
+
+def _child(devices: int, seconds: float) -> Child:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}".strip()
+    environment = {"JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
+    return Child("the comparison", "layoutproof.programs.two_trees", environment, seconds)
+
+
+def _of(answer: Answer[dict[str, Any]]) -> Computed:
+    """What came of one pair, from what its process has answered."""
+    if answer.value is None:
+        error = answer.error if isinstance(answer.error, LayoutError) else None
+        return Computed("unknown", answer.problem, error=error)
+    said: dict[str, Any] = {n: tuple(each) if isinstance(each, list) else each for n, each in answer.value.items()}
+    found = Computed(**{name: each for name, each in said.items() if name in Computed.__dataclass_fields__})
+    if found.state == "other" and said.get("guessed"):
+        why = f"arguments or results have other names, and in their order {found.reason}"
+        return replace(found, state="unknown", reason=why)
+    if found.state == "same" and (said.get("gone") or said.get("fresh")):
+        names = [*(f"{n} is gone" for n in said["gone"]), *(f"{n} is new" for n in said["fresh"])]
+        why = f"{', '.join(names)}; of the other results there is no difference"
+        return replace(found, state="unknown", reason=why)
+    return found

@@ -1,0 +1,234 @@
+"""The answering side of a comparison of what a program computes with what it computed: traces both, in one process.
+
+Each of the two is code of a checkout of its own, with modules of the same names. So the modules of a checkout are only
+there while its code runs; libraries, JAX above all, are the same for both. Nothing is compiled, and no device is
+needed: a mesh is one of devices of the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import layoutproof
+from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.errors import LayoutError, Unsupported
+from layoutproof.core.files import repository_of
+from layoutproof.core.result import Verdict
+from layoutproof.ir.codec import unplaced, written
+from layoutproof.pallas.from_jax.adapter import need_jax
+from layoutproof.programs import compiling
+from layoutproof.programs.pairing import Pairing, paired
+from layoutproof.questions.same import answered
+from layoutproof.questions.same_answer import Same
+from layoutproof.questions.same_plan import Plan
+from layoutproof.questions.same_plan import traced as traced_plan
+from layoutproof.values.compare import Input, number
+from layoutproof.values.elementwise import kind_of
+from layoutproof.values.parting import parting
+
+
+class Tree:
+    """A checkout: while it is here its code runs in its folder, and finds its own modules and no other checkout's."""
+
+    def __init__(self, folder: str, paths: Sequence[str]) -> None:
+        self.folder, self.paths = folder, [*paths]
+        self.top = repository_of(Path(folder))
+        self.modules: dict[str, Any] = {}
+        self.inside = False
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[None]:
+        """Within it this checkout's code runs."""
+        if self.inside:
+            yield
+            return
+        folder, paths = os.getcwd(), list(sys.path)
+        self.inside = True
+        os.chdir(self.folder)
+        sys.path[:] = [self.folder, *self.paths]
+        sys.modules.update(self.modules)
+        importlib.invalidate_caches()
+        try:
+            yield
+        finally:
+            self.modules = {name: module for name, module in sys.modules.items() if self.has(module)}
+            for name in self.modules:
+                del sys.modules[name]
+            sys.path[:] = paths
+            os.chdir(folder)
+            self.inside = False
+
+    def has(self, module: Any) -> bool:
+        """Whether a module comes from it: not what is installed below it, and not this package."""
+        places = [getattr(module, "__file__", None), *_folders(module)]
+        own = Path(layoutproof.__file__).parent
+        return any(
+            place.is_relative_to(self.top) and not place.is_relative_to(own) and "site-packages" not in place.parts
+            for place in (Path(str(each)) for each in places if each)
+        )
+
+    def without(self, place: str) -> str:
+        """A place in it as it is written from its folder."""
+        for folder in (self.folder, str(self.top)):
+            place = place.replace(folder + os.sep, "")
+        return place
+
+
+def _folders(module: Any) -> list[str]:
+    with contextlib.suppress(Exception):
+        return [str(each) for each in getattr(module, "__path__", ())]
+    return []
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two programs. call: of its arrays alone, giving its outputs.  arrays: by name, with their shapes.
+
+    outputs: of each output its name and its shape with its type, in the order in which `call` gives them.
+    """
+
+    tree: Tree
+    call: Callable[..., list[Any]]
+    arrays: tuple[Input, ...]
+    outputs: tuple[tuple[str, Any], ...]
+
+
+def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """What came of comparing two programs.
+
+    request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`.
+    """
+    jax = need_jax()
+    meshes = [request[name]["mesh"] for name in ("new", "old")]
+    if meshes[0] != meshes[1]:
+        return {"state": "unknown", "reason": f"its mesh is {meshes[0]}, and was {meshes[1]}: it is another program's"}
+    target = request["new"]["target"]
+    with contextlib.ExitStack() as stack:
+        mesh = compiling._mesh({**request["new"], "target": compiling.CPU, "topology": ""})
+        if mesh.axis_names:
+            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        tell("tracing what it was")
+        with _whose("the base"):
+            old = _side(request["old"], target, stack)
+        # a module of the checkout that is here was no old code
+        compiling._refuse_modules_of(repository_of(Path(request["new"]["folder"])))
+        tell("tracing")
+        new = _side(request["new"], target, stack)
+        pairing = paired(_said(new.arrays), _said(old.arrays), new.outputs, old.outputs)
+        if pairing.why:
+            return {"state": "unknown", "reason": pairing.why}
+        plan = _plan(new, old, pairing, target, request["points"])
+        return _told(answered(plan, tell), plan, pairing, new, old)
+
+
+def _said(arrays: Sequence[Input]) -> list[tuple[str, Any]]:
+    return [(i.name, (i.shape, str(i.dtype))) for i in arrays]
+
+
+@contextlib.contextmanager
+def _whose(side: str) -> Iterator[None]:
+    """Errors within it say whose they are."""
+    try:
+        yield
+    except LayoutError as error:
+        raise _said_of(error, f"{side}: {error.problem}", error.file or "") from None
+
+
+def _said_of(error: LayoutError, problem: str, file: str) -> LayoutError:
+    return LayoutError(problem, text=error.text, column=error.column, file=file, line=error.line)
+
+
+def _side(request: Mapping[str, Any], target: str, stack: contextlib.ExitStack) -> Side:
+    from layoutproof.pallas.from_jax.trace import traced
+    from layoutproof.pallas.from_jax.user import device
+
+    if request["exported"]:
+        raise Unsupported("a file of jax.export holds a program in a form that is not read here")
+    flat, keys = need_jax().tree_util.tree_flatten_with_path, need_jax().tree_util.keystr
+    tree = Tree(request["folder"], request["paths"])
+    with tree.here():
+        function, args, kwargs = compiling.called(request, stack)
+    paths, form = flat((tuple(args), dict(kwargs)))
+    leaves = [leaf for _, leaf in paths]
+    at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+    outputs: list[tuple[str, Any]] = []
+
+    def call(*values: Any) -> list[Any]:
+        filled = list(leaves)
+        for k, value in zip(at, values, strict=True):
+            filled[k] = value
+        given, named = need_jax().tree_util.tree_unflatten(form, filled)
+        with tree.here():
+            found = flat(function(*given, **named))[0]
+        outputs[:] = [(f"result{keys(path)}", (tuple(v.shape), kind_of(v.dtype))) for path, v in found]
+        return [v for _, v in found]
+
+    try:
+        traced(call, [leaves[k] for k in at], None, **device(target))
+    except LayoutError as error:
+        raise _of(tree, error) from None
+    # of the pair (args, kwargs)
+    names = [("args", "kwargs")[path[0].idx] + keys(path[1:]) for path, _ in paths]
+    arrays = tuple(Input(names[k], tuple(leaves[k].shape), leaves[k].dtype) for k in at)
+    return Side(tree, call, arrays, tuple(outputs))
+
+
+def _of(tree: Tree, error: LayoutError) -> LayoutError:
+    """An error with places as they are written from a checkout's folder."""
+    file = tree.without(error.file or "")
+    return _said_of(error, tree.without(error.problem), file)
+
+
+def _plan(new: Side, old: Side, pairing: Pairing, target: str, points: int) -> Plan:
+    def of_new(*values: Any) -> list[Any]:
+        found = new.call(*values)
+        return [found[k] for k, _ in pairing.outputs]
+
+    def of_old(*values: Any) -> list[Any]:
+        given = dict(zip(pairing.inputs, values, strict=True))
+        found = old.call(*(given[k] for k in range(len(given))))
+        return [found[k] for _, k in pairing.outputs]
+
+    return Plan(("it", "it before"), (of_new, of_old), new.arrays, points=points, target=target)
+
+
+def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
+    """The answer as plain data, with the names of outputs and places of both checkouts."""
+    found, (finding,) = same.comparison, same.findings
+    said: dict[str, Any] = {
+        "state": "unknown", "reason": new.tree.without(old.tree.without(same.reason)), "points": found.points,
+        "decided_by": same.decided_by, "axioms": list(found.axioms), "notes": [*found.drawn, *found.notes],
+        "second": found.second, "figures": dict(finding.figures),
+        "reduced": [f"{name} {list(shape)} for {list(given)}" for name, given, shape in same.reduced],
+        "place": new.tree.without(finding.place) if finding.file else "", "before": "", "output": "",
+        "gone": list(pairing.gone), "fresh": list(pairing.fresh), "guessed": pairing.guessed,
+    }  # fmt: skip
+    smaller = {n: shape for n, _, shape in same.reduced}
+    pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
+    if same.verdict in (Verdict.PROVED, Verdict.SAMPLED):
+        texts = [unplaced(written(each)) for each in pair.programs]
+        return said | {"state": "same", "alike": texts[0] == texts[1]}
+    if found.verdict is not Verdict.REFUTED or found.witness is None:
+        return said
+    witness = found.witness
+    name = new.outputs[pairing.outputs[witness.output][0]][0]
+    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
+    here, there = parting(pair.programs, pair.arrays, witness.output)
+    begins = found.begins.place if found.begins is not None else ""
+    return said | {
+        "state": "other", "output": name, "place": new.tree.without(begins or here or said["place"]),
+        "before": old.tree.without(there),
+        "reason": f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
+        f"{witness.different:,} of {witness.of:,} elements differ",
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    serve(answer)

@@ -1,0 +1,98 @@
+"""Whether what is said of a function at some number of blocks is so for any: by induction over the steps of its kernel.
+
+Along an axis of the grid the state after step k is the reference's on a prefix, for each kind of step: the two are
+compared, at points, where that many blocks are all there are. And isl shows that within each kind the step is one step,
+up to the names of its elements. What is not shown is not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.questions.same_plan import Pair, Plan, traced
+from layoutproof.values.carried import Along, axes, state
+from layoutproof.values.compare import drawn, elements_of, not_same
+from layoutproof.values.floats import Floats
+from layoutproof.values.refusals import NotModelled, OutOfBounds
+from layoutproof.values.uniform import Blocks, Varies, uniform
+
+COMPARED = (1, 2, 3, 5)
+"""Numbers of blocks at which the two are compared, beside the given one."""
+MOST_SCALED = 8
+"""How often a number of blocks may scale data."""
+MOST = 2**19
+"""Elements of arguments and results at the given sizes; where there are more, nothing is said."""
+SIZE = "blocks"
+
+
+def any_number(plan: Plan, pair: Pair, tick: Callable[[str], None]) -> tuple[Blocks, ...]:
+    """Of each axis along which a kernel keeps a state: that two which are the same are so for any number of blocks."""
+    if any(i.value is not None for i in pair.arrays) or elements_of(pair.programs, pair.arrays) > MOST:
+        return ()
+    said = []
+    for along in axes(pair.programs[0]):
+        tick(f"any number of blocks along program_id({along.axis})")
+        try:
+            said.append(_along(plan, pair, along))
+        except Varies:
+            continue
+    return tuple(said)
+
+
+def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
+    """Raises Varies where it is not shown."""
+    from jax import export
+
+    shapes = [i.shape for i in plan.arrays]
+    if any(k >= len(shapes) for k, _ in along.widths):
+        raise Varies("a cotangent")
+
+    def at(blocks: Any) -> list[tuple[Any, ...]]:
+        return [
+            tuple(
+                along.widths[k, d] * blocks - (along.widths[k, d] * along.blocks - n) if (k, d) in along.widths else n
+                for d, n in enumerate(shape)
+            )
+            for k, shape in enumerate(shapes)
+        ]
+
+    lacks = [w * along.blocks - shapes[k][d] for (k, d), w in along.widths.items()]
+    if any(not 0 <= n < w for n, w in zip(lacks, along.widths.values(), strict=True)):
+        raise Varies("an extent that is not as many blocks")
+    (name,) = export.symbolic_shape(SIZE)
+    try:
+        every = traced(plan.at(at(name)))
+    except LayoutError as problem:
+        raise Varies(str(problem)) from None
+    shown = uniform(every.programs, SIZE)
+    if shown.axis != along.axis:
+        raise Varies("another axis")
+    if shown.scaled > MOST_SCALED:
+        raise Varies("data that are scaled by a number of blocks too often")
+    order = (*COMPARED, *(n for n in range(1, 2 * MOST_SCALED) if n not in COMPARED))
+    many = [n for n in order[: max(len(COMPARED), shown.scaled + 1)] if n != along.blocks]
+    for n in many:
+        there = _traced(plan, at(n))
+        why = not_same(there.programs, there.arrays, there.outputs)
+        if why:
+            raise Varies(f"at {n} blocks: {why}")
+    last = _traced(plan, at(max(many)))
+    try:
+        draws = [(numbers := Floats(seed), drawn(numbers, last.arrays)) for seed in (1, 2)]
+        found = state(last.programs[0], draws, along.axis)
+    except (NotModelled, OutOfBounds) as problem:
+        raise Varies(str(problem)) from None
+    if found.counts or not (found.kept or shown.reduced):
+        raise Varies("a state that counts" if found.counts else "an axis along which nothing is kept")
+    kinds = ("first", "middle", "last") + (("ragged",) if any(lacks) else ())
+    names = tuple(f"{plan.arrays[k].name}[{d}]" for k, d in sorted(along.widths))
+    return Blocks(along.axis, shown.reduced, kinds, names, tuple(sorted((*many, along.blocks))))
+
+
+def _traced(plan: Plan, shapes: list[tuple[Any, ...]]) -> Pair:
+    try:
+        return traced(plan.at(shapes))
+    except LayoutError as problem:
+        raise Varies(str(problem)) from None

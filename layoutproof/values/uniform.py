@@ -1,0 +1,361 @@
+"""Whether a kernel's steps along one axis of its grid are one step, up to the names of the elements that they read.
+
+A function is read at a size that is a name, so for every number of blocks at once. All that meets data, memory or
+control is a term over the step k and the number of blocks n: a condition, a mask, an address, a number that becomes a
+float. Within each case of k (the first, a middle, the last one) none of them may differ between two steps, of kernels
+with as many blocks as you like; windows go along the axis block by block. So a state after k steps is the same whatever
+comes later, and a fault at the fourth step is one at the second. What does not show that is not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import View
+from layoutproof.bodies.integers import condition_of
+from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.values import Lost, Value, dims_of
+from layoutproof.bodies.wraps import unwrapped
+from layoutproof.core.budget import budget
+from layoutproof.core.claim import Claim, SizeCondition
+from layoutproof.core.dimensions import dimension
+from layoutproof.core.errors import LayoutError, Undecided, failure
+from layoutproof.core.folding import all_of, any_of, fold, linear, negation
+from layoutproof.core.term import ONE, ZERO, Term, every, size_term
+from layoutproof.ir.program import Program
+from layoutproof.values import elementwise
+from layoutproof.values.relations.arrays import Array, refused
+from layoutproof.values.relations.calls import CALLS, starts_of
+from layoutproof.values.relations.decide import STEPS
+from layoutproof.values.relations.reading import Reading, bounds, is_float, reference_of
+
+FIRST, MIDDLE, LAST = "first", "middle", "last"
+HANDS_ON = frozenset({
+    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat",
+    "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "xla_call", "scan", "while", "cond", "run_scoped",
+    "pallas_call",
+})  # fmt: skip
+"""Primitives that give their operands to programs inside of them."""
+ALIKE = frozenset({
+    *elementwise.PRIMITIVES, "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "dot_general",
+    "broadcast_in_dim", "transpose", "reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "cumsum",
+    "cumprod", "cummax", "cummin", "cumlogsumexp", "add_any", "square",
+})  # fmt: skip
+"""Primitives that do with each element along the axis what they do with every other one."""
+SCALES = frozenset({"mul", "div"})
+"""What data may meet a number of blocks in."""
+OF_SIZES = frozenset({
+    *SCALES, "neg", "sqrt", "rsqrt", "convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "copy",
+    "stop_gradient",
+})  # fmt: skip
+"""What makes a multiple or a root of one."""
+COMPARES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "is_finite", "and", "or", "not", "xor"})
+MOVES = frozenset({"broadcast_in_dim", "reshape", "squeeze", "transpose", "expand_dims", "copy", "slice"})
+LINEAR = frozenset({"name", "int", "+", "-", "*"})
+EFFORT = 1 / 4
+"""Of isl's budget, for each question."""
+
+
+class Varies(Exception):
+    """Two steps of one case may differ. what: in what.  place: `file:line`."""
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(f"{what} at {place}" if place else what)
+
+
+class _Sized(Array):
+    """A float that sizes alone make, such as the number of elements that a mean is over."""
+
+
+class _OfData(Value):
+    """Truth values that floats alone decide."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An axis of a kernel's grid along which what is said holds for any number of blocks, by induction over its steps.
+
+    axis: of the grid.  reduced: whether outputs are the same blocks at every step.  kinds: of steps.  along: axes of
+    arguments that grow with it, each by a block.  compared: the numbers of blocks at which the two were compared.
+    """
+
+    axis: int
+    reduced: bool
+    kinds: tuple[str, ...]
+    along: tuple[str, ...]
+    compared: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """What is shown. axis: of the grid.  reduced: whether outputs are the same blocks at every step.
+
+    scaled: how often data are multiplied with a number of blocks, or divided, in both: the degree up to which what one
+    computes is a rational function of it, which that many numbers of blocks decide.
+    """
+
+    axis: int
+    reduced: bool
+    scaled: int = 0
+
+
+def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
+    """That a function's kernel is one step along an axis, and its reference one function of any number of blocks.
+
+    sides: both, traced at extents of which some are a block times `size`, less what a ragged last block lacks.
+    Raises Varies where that is not shown.
+    """
+    try:
+        with budget(STEPS):
+            ours, theirs = (_Steps(side, size) for side in sides)
+            if len(ours.found) != 1 or theirs.found:
+                raise Varies(f"{len(ours.found)} kernels, and {len(theirs.found)} in the reference")
+            ours.decide()
+            theirs.decide()
+            return replace(ours.found[0], scaled=2 * (ours.scaled + theirs.scaled))
+    except (UnsupportedOp, Undecided, LayoutError) as problem:
+        raise Varies(str(problem)) from None
+    except Varies:
+        raise
+    except Exception as error:
+        # a form of an operation that nobody has read: it is not shown
+        raise Varies(failure(error)) from None
+
+
+class _Steps(Reading):
+    """One reading of a function. asked: terms, with what is around them, that may not differ within a case."""
+
+    def __init__(self, program: Program, size: str) -> None:
+        super().__init__({**CALLS, "pallas_call": _kernel})
+        self.size, self.step, self.ids = size, "", frozenset[str]()
+        self.spans: dict[str, int] = {}
+        self.found: list[Uniform] = []
+        self.scaled = 0
+        self.asked: dict[tuple[Term, tuple[Term, ...]], str] = {}
+        dims = [v.aval for v in program.invars]
+        self.run(program, [
+            refused("data", _dims(a), a.dtype) if is_float(a) else Value(_dims(a), a.dtype, "integers that are data")
+            for a in dims
+        ])  # fmt: skip
+        if self.refused:
+            what, place = next(iter(self.refused))
+            raise Varies(what, place)
+
+    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        name = equation.primitive.name
+        floats = [v.aval for v in (*equation.invars, *equation.outvars) if is_float(v.aval)]
+        touches = any(isinstance(o, View) for o in operands)
+        if name.startswith(("dma_", "semaphore_")):
+            raise Varies("a copy by hand", self.source())
+        if name in HANDS_ON:
+            if name == "cond":
+                self._ask(operands[0], decides=True)
+            results = super()._results(equation, operands)
+            if name not in ("jit", "pjit") and any(isinstance(r, _Sized) for r in results):
+                raise Varies("a number of blocks that control hands on", self.source())
+            return results
+        if name not in ALIKE and any(not isinstance(n, int) for a in floats for n in a.shape):
+            raise Varies(f"{name} along the axis", self.source())
+        if any(isinstance(o, _Sized) for o in operands):
+            others = [a for o, a in zip(operands, equation.invars, strict=True) if not isinstance(o, _Sized)]
+            if len(others) == len(operands) - 1 and all(hasattr(a, "val") for a in others):
+                if name in OF_SIZES:
+                    return [_sized(v) for v in equation.outvars]
+            elif name in SCALES and len(others) == 1:
+                self.scaled += 1
+                return super()._results(equation, operands)
+            raise Varies(f"{name} of a number of blocks", self.source())
+        if floats or touches or equation.effects:
+            integers = [o for o in operands if isinstance(o, Value) and not isinstance(o, Array)]
+            if name == "convert_element_type" and integers and self._of_size(integers[0]):
+                return [_sized(equation.outvars[0])]
+            for value in integers:
+                self._ask(value)
+        results = super()._results(equation, operands)
+        if name in COMPARES | MOVES and all(isinstance(o, Array | _OfData) for o in operands):
+            return [
+                _OfData(r.dims, r.dtype, "data") if not isinstance(r, Array) else r for r in results
+            ]  # fmt: skip
+        return results
+
+    def _element(self, value: Value) -> Term:
+        """An element of integers, as a term over the step, the size and `element` names. Varies where none says it."""
+        index = tuple(
+            ZERO if n == 1 else Term("name", f"element{d} of {n}" if isinstance(n, int) else "along")
+            for d, n in enumerate(value.dims)
+        )
+        try:
+            term = value.number(index)
+        except (Lost, UnsupportedOp):
+            raise Varies("integers that are data", self.source()) from None
+        return unwrapped(condition_of(term) if getattr(value.dtype, "kind", "") == "b" else term)
+
+    def _of_size(self, value: Value) -> bool:
+        """Whether a number is a multiple of the size, more or less a constant."""
+        term = self._element(value)
+        return set(names_in(term)) == {self.size} and all(part.op in LINEAR for part in every(term))
+
+    def _ask(self, value: Any, decides: bool = False) -> None:
+        """Notes that integers may not differ between two steps of a case. decides: a branch."""
+        if isinstance(value, _OfData) and not decides:
+            return
+        if not isinstance(value, Value):
+            raise Varies("a branch that data decide", self.source())
+        term = self._element(value)
+        names = set(names_in(term))
+        if names.isdisjoint({self.size, self.step, "along"}) and not decides:
+            return
+        path = tuple(map(unwrapped, self.path))
+        for each in (term, *path):
+            odd = [n for n in names_in(each) if n not in (self.size, *self.ids) and not n.startswith("element")]
+            if odd or any(part.op == "read" for part in every(each)):
+                why = "a place along the axis" if "along" in odd else "a number that memory holds"
+                raise Varies(f"a condition or an address of {why}", self.source())
+        self.asked.setdefault((term, path), self.source())
+
+    def decide(self) -> None:
+        """Raises Varies where a term that was asked may differ within a case."""
+        for (term, path), place in self.asked.items():
+            if not self._same_in_each_case(term, path):
+                raise Varies(f"{term} is not the same at all steps between the first and the last one", place)
+
+    def _same_in_each_case(self, term: Term, path: Sequence[Term]) -> bool:
+        names = {n for t in (term, *path) for n in names_in(t)}
+        if names.isdisjoint({self.size, self.step}):
+            return True
+        shared: dict[str, Term] = {}
+        limits: list[Term] = []
+        for name in names - {self.size, self.step}:
+            # names of claims about sizes are at least 1
+            extent = int(name.rpartition(" ")[2]) if name.startswith("element") else self.spans[name]
+            own = Term("name", f"shared{len(shared)}")
+            shared[name] = linear([(1, own)], -1)
+            limits.append(fold("<=", own, Term("int", extent)))
+        sides = []
+        for k in range(2):
+            at, of = linear([(1, Term("name", f"step{k}"))], -1), Term("name", f"blocks{k}")
+            change = renaming({**shared, self.step or "no step": at, self.size: of})
+            sides.append((at, of, replaced(term, change), [replaced(p, change) for p in path]))
+        (_, _, one, when), (_, _, other, also) = sides
+        if _is_condition(term):
+            apart = any_of([all_of([one, negation(other)]), all_of([other, negation(one)])])
+        else:
+            apart = fold("!=", one, other)
+        for case in (FIRST, MIDDLE, LAST) if self.step in names else ("",):
+            there = [c for at, of, _, _ in sides for c in _in_case(case, at, of)]
+            violation = all_of([*limits, *there, *when, *also, apart])
+            if not _never(violation):
+                return False
+        return True
+
+
+def _in_case(case: str, at: Term, of: Term) -> list[Term]:
+    """The conditions that a step is in a case. One block alone is first and last, and is compared by itself."""
+    last = linear([(1, of)], -1)
+    several = fold("<", ONE, of)
+    if case == FIRST:
+        return [several, fold("==", at, ZERO)]
+    if case == LAST:
+        return [several, fold("==", at, last)]
+    if case == MIDDLE:
+        return [fold("<", ZERO, at), fold("<", at, last)]
+    return [several]
+
+
+def _never(violation: Term) -> bool:
+    """Whether isl shows that no sizes make it true."""
+    from layoutproof.solvers.decide import proves
+
+    try:
+        return proves(Claim({}, SizeCondition(violation)), ("isl",), effort=EFFORT)
+    except (Undecided, LayoutError):
+        return False
+
+
+def _is_condition(term: Term) -> bool:
+    return term.op in ("<", "<=", "==", "!=", "and", "or", "not") or term.op in ("true", "false")
+
+
+def _dims(aval: Any) -> tuple[Any, ...]:
+    return tuple(n if isinstance(n, int) else size_term(dimension(n)) for n in getattr(aval, "shape", ()))
+
+
+def _sized(variable: Any) -> _Sized:
+    def element(index: Any) -> Any:
+        raise UnsupportedOp("a number of blocks")
+
+    return _Sized(_dims(variable.aval), variable.aval.dtype, element)
+
+
+def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+    """A Pallas call whose grid grows along one axis."""
+    params = equation.params
+    mapping = params["grid_mapping"]
+    if on.found:
+        raise Varies("more than one kernel", on.source())
+    if mapping.tables or params.get("input_output_aliases"):
+        raise Varies("tables, or outputs that take the place of inputs,", on.source())
+    many = mapping.dynamic
+    dynamic = iter(value.number() for value in operands[:many])
+    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
+    grows = [k for k, n in enumerate(grid) if n.op != "int"]
+    if len(grows) != 1 or grid[grows[0]] is not Term("name", on.size):
+        raise Varies(f"a grid of {', '.join(map(str, grid))} programs", on.source())
+    (axis,) = grows
+    names = [on.named("p") for _ in grid]
+    ids = [Term("name", name) for name in names]
+    on.step, on.ids = names[axis], frozenset(names)
+    on.spans = {name: int(n.args[0]) for k, (name, n) in enumerate(zip(names, grid, strict=True)) if k != axis}
+    extents = [bounds(n) for n in grid]
+    spans = [(0, max(high - 1, 0)) for _, high in extents]
+    reduced = True
+    for k, block in enumerate(mapping.windows):
+        if block.memory in ("any", "hbm"):
+            raise Varies("a copy by hand", on.source())
+        along = _goes_along(on, block, starts_of(on, block, ids, spans), grid[axis])
+        reduced = reduced and not (along and k >= mapping.inputs)
+    if not reduced and not mapping.scratch:
+        raise Varies("no state that the programs keep", on.source())
+    variables = params["jaxpr"].invars
+    name = on.named("call")
+    before, on.memory = on.memory, {}
+    refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
+    for view, variable in zip(refs, variables, strict=True):
+        if is_float_memory(variable.aval):
+            on.memory[view.reference.name] = refused("data", dims_of(variable.aval), variable.aval.dtype)
+    on.programs = (ids, grid, spans, extents, mapping.counted)
+    on.run(params["jaxpr"], refs)
+    on.memory, on.programs = before, None
+    on.found.append(Uniform(axis, reduced))
+    return [refused("data", _dims(v.aval), v.aval.dtype) for v in equation.outvars]
+
+
+def is_float_memory(aval: Any) -> bool:
+    """Whether a reference is to floats."""
+    return elementwise.kind_of(getattr(aval, "dtype", bool)) == "f" and aval.memory != "semaphore"
+
+
+def _goes_along(on: _Steps, block: Any, starts: Sequence[tuple[str, Term]], blocks: Term) -> bool:
+    """Whether a window goes along the axis, block by block over all of the array; it may stay where it is."""
+    along = False
+    for (kind, start), (_, extent, _), n in zip(starts, block.block, _dims(block.aval), strict=True):
+        start = unwrapped(start)
+        step = Term("name", on.step)
+        width = 1 if kind == "squeezed" else extent
+        moves = on.step in names_in(start)
+        grows = isinstance(n, Term) and on.size in n.names()
+        if not moves and not grows and on.size not in names_in(start):
+            continue
+        if kind not in ("blocked", "squeezed") or start is not fold("*", step, Term("int", width)):
+            raise Varies(f"a block that starts at {start}", on.source())
+        size = n if isinstance(n, Term) else Term("int", n)
+        covered = linear([(width, blocks)])
+        # as many blocks as there are programs, the last of them ragged or whole
+        other = any_of([fold("<", covered, size), fold("<=", size, linear([(width, blocks)], -width))])
+        if not grows or not _never(other):
+            raise Varies(f"{blocks} blocks of {width} along an extent of {size}", on.source())
+        along = True
+    return along

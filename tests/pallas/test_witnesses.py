@@ -1,0 +1,124 @@
+"""Tables as arrays: held against what is assumed of them, and found, so that what follows is not vacuous."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.possible_tables import unfounded
+from layoutproof.pallas.witnesses import broken, witness
+
+
+def grouped(rows: int, groups: int, tile: int = 128) -> Kernel:
+    """A call with the tables of a grouped matmul: where groups start, and the group and the tile of each step."""
+    steps = rows // tile + groups - 1
+    tables = (Table("starts", (groups + 1,)), Table("group", (steps,)), Table("tile", (steps,)))
+    kernel = Kernel("k", (4,), ("g0",), (), tables=tables)
+    begins, ends = (
+        f"max(starts[group[%s]], {tile} * tile[%s])",
+        f"min(starts[group[%s] + 1], {tile} * tile[%s] + {tile})",
+    )
+    return with_assumptions(
+        kernel,
+        [
+            f"0 <= starts <= {rows}; starts is monotone; starts[0] == 0; starts[{groups}] == {rows}",
+            f"0 <= group < {groups}; 0 <= tile < {rows // tile}; tile is monotone",
+            f"{begins % ('0', '0')} == 0",
+            f"{begins % ('i + 1', 'i + 1')} == {ends % ('i', 'i')}",
+        ],
+    )
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("rows", "groups"), [(512, 4), (2048, 8), (65536, 128)])
+def test_tables_of_any_length_are_found(rows: int, groups: int) -> None:
+    """Beyond about 1,000 rows the solver's steps were spent, and every question of the call was lost."""
+    kernel = grouped(rows, groups)
+    assert unfounded(kernel, None, ()) == ""
+    contradicted = with_assumptions(kernel, ["tile[i] < group[i]", f"starts[1] == {rows}"])
+    assert unfounded(contradicted, None, ()) != ""
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("text", "held", "says"),
+    [
+        ("0 <= t < 3", [0, 2, 2, 1], ""),
+        ("0 <= t < 3", [0, 3, 2, 1], "0 <= t < 3"),
+        ("t is monotone", [0, 0, 2, 2], ""),
+        ("t is monotone", [0, 1, 0, 2], "t is monotone"),
+        ("t is injective", [3, 1, 0, 2], ""),
+        ("t is injective", [3, 1, 0, 1], "t is injective"),
+        ("0 <= t < 2; t[:2] is onto", [1, 0, 0, 0], ""),
+        ("0 <= t < 2; t[:2] is onto", [1, 1, 0, 0], "t[:2] is onto"),
+        ("t[i] < t[i + 1]", [0, 1, 2, 3], ""),
+        ("t[i] < t[i + 1]", [0, 1, 3, 3], "t[i] < t[i + 1]"),
+        # nothing is said where an index is outside of its table
+        ("t[i] == t[t[i]]", [0, 0, 9, 8], ""),
+        ("t[i] == t[t[i]]", [0, 2, 1, 1], "t[i] == t[t[i]]"),
+        ("t[i] == t[i + 4]", [0, 1, 2, 3], ""),
+        ("t[i - 1] <= t[i] if i < 2", [0, 1, 0, 0], ""),
+        ("t[i - 1] <= t[i] if i < 3", [0, 1, 0, 0], "t[i - 1] <= t[i] if i < 3"),
+        ("t[i] * t[i] * t[i] > 0", [1 << 30] * 4, ""),
+    ],
+)
+def test_arrays_are_held_against_what_is_assumed(text: str, held: list[int], says: str) -> None:
+    kernel = with_assumptions(Kernel("k", (4,), ("g0",), (), tables=(Table("t", (4,)),)), [text])
+    assert broken(kernel, {"t": np.array(held)}, {}) == says
+
+
+@pytest.mark.fast
+def test_what_cannot_be_looked_up_is_no_witness() -> None:
+    kernel = with_assumptions(Kernel("k", (4,), ("g0",), (), tables=(Table("t", (4,)),)), ["t[2 * i] == 0"])
+    assert broken(kernel, {"t": np.zeros(4, int)}, {}) is None
+    assert witness(kernel, ("t",), {}) is None
+
+
+@pytest.mark.parametrize("sizes", [[0, 100, 28, 0, 384, 0, 512, 0], [1024, 0, 0, 0, 0, 0, 0, 0], [1] * 7 + [1017]])
+def test_an_author_s_own_tables_are_as_assumed(sizes: list[int]) -> None:
+    """The metadata of megablox, of the JAX that is installed."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    gmm = importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm")
+    made, steps = gmm.make_group_metadata(
+        group_sizes=np.array(sizes, np.int32), m=1024, tm=128, start_group=np.int32(0), num_nonzero_groups=8,
+        visit_empty_groups=False,
+    )  # fmt: skip
+    tables: dict[str, Any] = dict(zip(("starts", "group", "tile"), map(np.asarray, made), strict=True))
+    tables = {name: held if name == "starts" else held[: int(steps)] for name, held in tables.items()}
+    assert broken(grouped(1024, 8), tables, {}) == ""
+    tables["tile"] = tables["tile"].copy()
+    tables["tile"][-1] = 0
+    assert broken(grouped(1024, 8), tables, {}) == "tile is monotone"
+
+
+def test_an_open_question_of_consistency_costs_what_reads_the_tables() -> None:
+    """Of the blocks' shapes, which no table chooses, nothing was said either."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def rows(t: Any, x: Any) -> Any:
+        def body(t_ref: Any, x_ref: Any, o_ref: Any) -> None:
+            o_ref[...] = x_ref[...]
+
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+        )  # fmt: skip
+        return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((32, 128), x.dtype))(t, x)
+
+    assume = ["0 <= prefetch0 < 4", "prefetch0[i] + prefetch0[i + 1] == 3 if i < 900"]
+    given = jax.ShapeDtypeStruct((1000,), "int32"), jax.ShapeDtypeStruct((32, 128), "float32")
+    found = lp.kernels(rows, *given, target="v6e", assume=assume).findings
+    said = {(f.question, f.subject): f.verdict for f in found if f.severity == "error"}
+    assert said["blocks_in_bounds", "args[1]"] is Verdict.UNKNOWN
+    assert said["block_shape", "args[1]"] is Verdict.PROVED
+    assert said["outputs_covered", "outputs"] is Verdict.PROVED

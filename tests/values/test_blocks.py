@@ -1,0 +1,54 @@
+"""Any number of blocks: said of right kernels, and never of one whose fault begins at the fourth block or later."""
+
+from __future__ import annotations
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.cli.documents import adapter
+from layoutproof.questions.same_kept import _as_json, _from_json
+
+pytest.importorskip("jax")
+cases = pytest.importorskip("tests.values.block_cases")
+
+TWINS = [(name, twin) for name, (_, _, _, twins) in cases.PAIRS.items() for twin in twins]
+
+
+@pytest.mark.parametrize("name", cases.PAIRS)
+def test_right_ones_are_so_for_any_number_of_blocks(name: str) -> None:
+    right, reference, arguments, _ = cases.PAIRS[name]
+    answer = lp.same(right, reference, *arguments)
+    assert answer.verdict.exit_code == 0
+    (found,) = answer.blocks
+    assert found.kinds[:3] == ("first", "middle", "last")
+    assert ("ragged" in found.kinds) == ("ragged" in name)
+    assert found.reduced == ("running" not in name)
+    assert {1, 2, 3} <= set(found.compared)
+    assert f"(induction over program_id({found.axis}): first, middle" in str(answer)
+    said = answer.as_dict()["blocks"]
+    assert said[0]["axis"] == found.axis
+    assert said[0]["compared"] == list(found.compared)
+    adapter("same").validate_python(answer.as_dict())
+    assert _from_json(_as_json(answer)) == answer
+
+
+@pytest.mark.parametrize(("name", "twin"), TWINS)
+def test_a_fault_from_the_fourth_block_on_keeps_it_unsaid(name: str, twin: str) -> None:
+    _, reference, arguments, twins = cases.PAIRS[name]
+    answer = lp.same(twins[twin], reference, *arguments)
+    assert answer.blocks == ()
+    assert "induction" not in str(answer)
+    assert answer.as_dict()["blocks"] == []
+
+
+@pytest.mark.parametrize("name", cases.OTHERS)
+def test_what_is_not_shown_is_not_said(name: str) -> None:
+    function, reference, arguments = cases.OTHERS[name]
+    assert lp.same(function, reference, *arguments).blocks == ()
+
+
+def test_twins_are_right_where_they_are_asked_and_wrong_beyond() -> None:
+    right, reference, _, twins = cases.PAIRS["sum"]
+    for size, verdict in ((512, "proved"), (1024, "refuted")):
+        assert lp.same(twins["every third"], reference, f"f32[16,{size}]").verdict.value == verdict
+        assert lp.same(right, reference, f"f32[16,{size}]").verdict.value == "proved"
