@@ -32,11 +32,12 @@ PACKAGES: dict[str, set[str]] = {
     "questions": {
         "compiler", "core", "hardware", "ir", "kernel", "layouts", "pallas", "registry", "solvers", "values",
     },
+    "from_hlo": {"core", "hlotext", "ir", "questions"},
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "programs": {
-        "compiler", "core", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
+        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
     },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",

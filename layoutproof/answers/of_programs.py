@@ -23,22 +23,25 @@ from layoutproof.programs.record import Compiled, Record
 class Programs(Answer):
     """records: of what was compiled, in the order in which it was asked for.  texts: the compiled program of each.
     problems: why there is no record of the rest.  top: lines of each list of the report.  advice: what was tried for
-    each record, where that was asked for."""
+    each record, where that was asked for.  same: likewise, whether each computes what its source says."""
 
     records: tuple[Record, ...]
     problems: tuple[Finding, ...] = ()
     texts: tuple[str, ...] = ()
     top: int = 5
     advice: tuple[Advice, ...] = ()
+    same: tuple[Finding, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Why there is no record of what could not be compiled, and why nothing could be tried."""
-        return (*self.problems, *(finding for each in self.advice for finding in each.findings))
+        """Why there is no record of what could not be compiled, why nothing could be tried, and whether each computes
+        what its source says."""
+        return (*self.problems, *(finding for each in self.advice for finding in each.findings), *self.same)
 
     @property
     def exit_code(self) -> int:
-        """0 all compiled, 1 a compiler refused one, 2 bad input, 3 not installed, time limit or abort."""
+        """0 all compiled, 1 a compiler refused one, 2 bad input, 3 not installed, time limit or abort; likewise 1 where
+        one computes something else than its source, and 3 where that is unknown."""
         return exit_code(self.findings)
 
     def __str__(self) -> str:
@@ -72,6 +75,7 @@ def compile(
     seconds: float = LONGEST,
     top: int = 5,
     try_: bool = False,
+    same: bool = False,
     **kwargs: Any,
 ) -> Programs:
     """Compile a program ahead of time, for a TPU that is not there or for the CPU, and keep what its compiler says.
@@ -93,6 +97,8 @@ def compile(
         seconds: That one program may take.
         top: Lines of each list of the report.
         try_: Compile a function again with each candidate (layouts, donation, padding); `advice` says which helped.
+        same: Compare what the compiler made of a function with the function, at random points of prime fields and on
+            float64; `same` says what came of it.
         kwargs: Of a function, as args.
 
     Returns:
@@ -106,7 +112,7 @@ def compile(
     4096
     """
     if not is_function(program):
-        if try_:
+        if try_ or same:
             raise LayoutError(
                 "what is compiled already is not compiled again: give the function, package.module:function"
             )
@@ -123,6 +129,7 @@ def compile(
         outs=tuple(out_specs),
         donate=tuple(donate),
         flags=dict(flags or {}),
+        same=same,
     )
     found = made(asked, seconds)
     return gathered(with_advice(found, seconds) if try_ else ((each, None) for each in found), top)
@@ -159,8 +166,10 @@ def asked_for(
 
 def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Programs:
     """One answer of what came of each, and of what was tried for it."""
-    records, texts, problems, tried = [], [], [], []
+    records, texts, problems, tried, same = [], [], [], [], []
     for each, about in found:
+        if each.same is not None:
+            same.append(each.same)
         if about is not None:
             tried.append(about)
         if each.record is not None:
@@ -168,7 +177,7 @@ def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Progr
             texts.append(each.text)
         if each.problem is not None:
             problems.append(each.problem)
-    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried))
+    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried), tuple(same))
 
 
 def is_function(program: Any) -> bool:

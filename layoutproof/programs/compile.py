@@ -26,6 +26,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.programs.reading import holders, record_of
 from layoutproof.programs.record import Compiled, Memory, Record, Value
+from layoutproof.programs.same_source import finding
 
 CPU = "cpu"
 LONGEST = 600.0
@@ -44,7 +45,8 @@ class Asked:
     result.  donate: arguments by number.  flags: options of the compiler.
     libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
     folder: in which the program is imported and runs, one of another checkout of the repository that the current folder
-    is in; "" for the current folder.  rule: of the file that names it, None where a person did.
+    is in; "" for the current folder.  rule: of the file that names it, None where a person did.  same: whether what the
+    compiler made is compared with the source.
     """
 
     program: str
@@ -61,6 +63,7 @@ class Asked:
     name: str = ""
     folder: str = ""
     rule: Tracing | None = None
+    same: bool = False
 
     @property
     def title(self) -> str:
@@ -85,18 +88,21 @@ class Asked:
         words += [word for text in self.outs for word in ("--out", text)]
         words += [word for number in self.donate for word in ("--donate", str(number))]
         words += [word for name, value in self.flags.items() for word in ("--flag", f"{name}={value}")]
+        words += ["--same"] if self.same else []
         return shlex.join(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of one: a record with the compiled text, or the problem."""
+    """What came of one: a record with the compiled text, or the problem; where it was asked, whether it computes what
+    its source says."""
 
     asked: Asked
     record: Record | None = None
     text: str = ""
     problem: Finding | None = None
     seconds: float = 0.0
+    same: Finding | None = None
 
 
 def checked(asked: Asked) -> Asked:
@@ -187,7 +193,8 @@ def made_of(
         return Made(
             asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
         )
-    return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)))
+    same = finding(said["same"], asked.title) if "same" in said else None
+    return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same)
 
 
 def completed(record: Record, said: Mapping[str, Any]) -> Record:
@@ -242,6 +249,7 @@ def request_of(asked: Asked) -> dict[str, Any]:
         "flags": dict(asked.flags),
         "libtpu": library and (libtpu.number(library) or library),
         "rule": None if asked.rule is None else [asked.rule.prefixes, asked.rule.source],
+        "same": asked.same,
         "elsewhere": str(repository_of(Path.cwd())) if asked.folder else "",
     }
 

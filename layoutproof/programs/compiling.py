@@ -41,8 +41,26 @@ _KEPT = "program 2"
 
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """One program for one target: `compiled`, or `refused` with the compiler's words."""
-    return answer_of(request, tell, _lowered)
+    """One program for one target: `compiled`, or `refused` with the compiler's words.
+
+    Where `same` is asked, it is as of `same_source.compared`.
+    """
+    source: list[Any] = []
+
+    def lower(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
+        lowered, results, jaxpr = _lowered(request)
+        source.append((jaxpr, _kept_inputs(lowered)))
+        return lowered, results
+
+    found = answer_of(request, tell, lower)
+    if request.get("same") and "text" in found:
+        from layoutproof.pallas.from_jax.programs import program_of
+        from layoutproof.programs.same_source import compared
+
+        tell("comparing")
+        ((jaxpr, kept),) = source
+        found["same"] = compared(found.get("whole") or found["text"], program_of(jaxpr), kept)
+    return found
 
 
 def answer_of(
@@ -57,6 +75,8 @@ def answer_of(
     jax = need_jax()
     about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": bare}
     options = [request["target"], request["topology"], request["flags"], os.environ.get("XLA_FLAGS", "")]
+    # with all of its constants a text is many times larger
+    options += ["whole"] if request.get("same") else []
     key = [_KEPT, about, placed, *options]
     # files that a flag asks for are written by compiling alone
     kept = None if "xla_dump_to" in request["flags"] else cache.get(key)
@@ -69,6 +89,8 @@ def answer_of(
             # whatever the compiler raises is its answer; what the user's code raises came before
             return {**about, "refused": shorten(f"{error}".strip() or type(error).__name__, 4000)}
         kept = compiled(made, results, lambda: _dumped(lowered, request["flags"]))
+        if request.get("same"):
+            kept["whole"] = _with_constants(made)
         cache.put(key, kept)
         kept = {**kept, "seconds": time.perf_counter() - start - traced}
     return {**about, "traced": traced, **kept}
@@ -143,6 +165,24 @@ def _specs(made: Any) -> dict[str, list[str]]:
     return found
 
 
+def _with_constants(made: Any) -> str:
+    """The compiled text with every constant written out; "" where it cannot be had."""
+    with contextlib.suppress(Exception):
+        from jaxlib._hlo import HloPrintOptions
+
+        options = HloPrintOptions()
+        options.print_large_constants = True
+        return "\n".join(module.to_string(options) for module in made.runtime_executable().hlo_modules())
+    return ""
+
+
+def _kept_inputs(lowered: Any) -> list[int] | None:
+    """The arguments, by number, that are parameters of what is compiled; None where JAX does not say."""
+    with contextlib.suppress(Exception):
+        return sorted(map(int, lowered._lowering.compile_args["kept_var_idx"]))
+    return None
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
@@ -157,8 +197,8 @@ def _compiler(request: Mapping[str, Any]) -> str:
     return libtpu.with_flags(named, libtpu.told())
 
 
-def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """(the program before it is compiled, the names of its results)."""
+def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
+    """(the program before it is compiled, the names of its results, its jaxpr)."""
     jax = need_jax()
     target, mesh = request["target"], _mesh(request)
     place = request["program"]
@@ -188,7 +228,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
         lowered = traced.lower()
         if request.get("elsewhere"):
             _refuse_modules_of(Path(request["elsewhere"]))
-        return lowered, _names(jax, lowered)
+        return lowered, _names(jax, lowered), traced.jaxpr
 
 
 def called(request: Mapping[str, Any], stack: contextlib.ExitStack) -> tuple[Any, list[Any], dict[str, Any]]:

@@ -183,15 +183,17 @@ def compare(
     relations: bool = True,
     too_large: TooLarge = SMALL,
     retrace: Retrace = lambda shapes: None,
+    prepared: Prepared | None = None,
 ) -> Comparison:
     """Whether two programs of the same inputs give the same outputs.
 
     sides: the one that is asked about, and its reference.
     outputs: positions of those that are compared, None for all.  tick: is told what is done now.  relations: whether
     these are asked first.  too_large: why nothing is walked over, so that what relations do not decide is unknown.
-    retrace: the reference at other sizes, for where a difference begins.
+    retrace: the reference at other sizes, for where a difference begins.  prepared: the programs of all walks, by which
+    the caller knows afterwards which of them were walked over.
     """
-    prepared = Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
+    prepared = prepared or Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
     for i in inputs:
         if i.span is not None and i.span[0] > i.span[1]:
             return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
@@ -401,7 +403,7 @@ def _at_points(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None],
 ) -> _Field:  # fmt: skip
-    levels, seed, done = 1, 0, 0
+    levels, seed, done, oracles = 1, 0, 0, False
     found = _Field("same")
     tallies: list[_Tally] = []
     # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
@@ -413,7 +415,7 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, levels, bounds)
+            numbers = Points(seed, levels, bounds, oracles, prepared.readings)
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
@@ -423,9 +425,8 @@ def _at_points(
                 whose = ""
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         except Levels:
-            if levels == LONGEST:
-                return _Field("unknown", f"exponentials and logarithms nested more than {LONGEST - 1} times")
-            levels, seed = levels + 1, seed - 1
+            # nested deeper than the chain is long: they are functions of which no law is known
+            oracles, levels, seed = (True, 1, seed - 1) if levels == LONGEST else (oracles, levels + 1, seed - 1)
             continue
         except Collision:
             continue
@@ -499,7 +500,7 @@ class _Shown:
 def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None) -> _Shown:
     found = _Shown()
     for sign, scale in [(0, s) for s in SCALES] + [(1, 1.0), (-1, 1.0)]:
-        numbers = Floats(1, scale, sign)
+        numbers = Floats(1, scale, sign, numbers=prepared.numbers)
         try:
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs)
@@ -523,7 +524,7 @@ def _on_floats(sides: Sides, inputs: Sequence[Input], prepared: Prepared, output
                 found.first = _differs(a.array, b.array, SHOWN, position, numbers)
                 if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
                     # near to what rounding the numbers of the code may make
-                    moved = Floats(1, scale, sign, shifted=True)
+                    moved = Floats(1, scale, sign, True, numbers=prepared.numbers)
                     values = drawn(moved, inputs)
                     near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
@@ -539,7 +540,7 @@ def _where_equal(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None
 ) -> Witness | None:  # fmt: skip
     """A difference on whole numbers, of which many are equal."""
-    numbers = Floats(1, whole=True)
+    numbers = Floats(1, whole=True, numbers=prepared.numbers)
     with suppress(NotModelled, OutOfBounds):
         values = drawn(numbers, inputs)
         ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)
@@ -561,7 +562,7 @@ def _hint(
     """Which part of an input reaches the element on one side alone, in words; nothing where none was found."""
     if not (np.isfinite(witness.ours) and np.isfinite(witness.theirs)):
         return ""
-    numbers = Floats(witness.seed, witness.scale, witness.sign)
+    numbers = Floats(witness.seed, witness.scale, witness.sign, numbers=prepared.numbers)
     output = witness.output if outputs is None else list(outputs).index(witness.output)
 
     def element(values: Sequence[Any]) -> tuple[float, float]:
@@ -588,7 +589,7 @@ def _begins(
         return None
     output = witness.output if outputs is None else list(outputs).index(witness.output)
     for scale in dict.fromkeys((1.0, witness.scale)):
-        numbers = Floats(witness.seed, scale, witness.sign)
+        numbers = Floats(witness.seed, scale, witness.sign, numbers=prepared.numbers)
         with suppress(NotModelled, OutOfBounds):
             found = begins(numbers, sides, drawn(numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,20 @@ from layoutproof.values.elementwise import within
 from layoutproof.values.known import Known, combined, moved
 
 Array = np.ndarray[Any, Any]
+
+MOST_TAPS = 2**27
+"""Elements that windows look at, each as often as it is looked at."""
+
+
+def _product(on: Any, equation: Any, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+    """Products of matrices, in a shape. left: [batch, rows, summed].  right: [batch, summed, columns]."""
+    if isinstance(left, Known) and isinstance(right, Known):
+        dtype = equation.outvars[0].aval.dtype
+        wide = left.array.astype(dtype) if dtype.kind in "iu" else left.array.astype(np.float64)
+        found: Any = Known(wide @ right.array.astype(wide.dtype), left.sampled or right.sampled)
+    else:
+        found = within(on, on.numbers.matmul(on.data(left), on.data(right)), equation)
+    return moved(on.numbers, found, lambda r: r.reshape(shape))
 
 
 def _dot_general(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -29,13 +42,7 @@ def _dot_general(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return moved(on.numbers, value, lambda r: np.transpose(r, order).reshape(flat))
 
     left, right = side(a, contract_a, batch_a, True), side(b, contract_b, batch_b, False)
-    if isinstance(left, Known) and isinstance(right, Known):
-        dtype = equation.outvars[0].aval.dtype
-        wide = left.array.astype(dtype) if dtype.kind in "iu" else left.array.astype(np.float64)
-        found: Any = Known(wide @ right.array.astype(wide.dtype), left.sampled or right.sampled)
-    else:
-        found = within(on, on.numbers.matmul(on.data(left), on.data(right)), equation)
-    return [moved(on.numbers, found, lambda r: r.reshape(shape))]
+    return [_product(on, equation, left, right, shape)]
 
 
 def _rows(on: Any, value: Any, axes: Sequence[int]) -> Any:
@@ -52,27 +59,31 @@ _REDUCED: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
+def _reduced(on: Any, equation: Any, name: str, rows: Any) -> Any:
+    """A reduction along the last axis."""
+    if isinstance(rows, Known):
+        dtype = {"dtype": rows.array.dtype} if name in ("reduce_sum", "reduce_prod") else {}
+        return Known(np.asarray(_REDUCED[name](rows.array, axis=-1, **dtype)), rows.sampled)
+    n = on.numbers
+    if name == "reduce_sum":
+        return within(on, n.sum(rows), equation)
+    if name == "reduce_max":
+        return n.largest(rows)
+    if name == "reduce_min":
+        return n.neg(n.largest(n.neg(rows)))
+    if name == "reduce_prod":
+        return within(on, _multiplied(n, rows), equation)
+    raise on.refuse(f"{name} of data")
+
+
 def _reduce(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-        rows = _rows(on, operands[0], tuple(equation.params["axes"]))
-        if isinstance(rows, Known):
-            dtype = {"dtype": rows.array.dtype} if name in ("reduce_sum", "reduce_prod") else {}
-            return [Known(np.asarray(_REDUCED[name](rows.array, axis=-1, **dtype)), rows.sampled)]
-        n = on.numbers
-        if name == "reduce_sum":
-            return [within(on, n.sum(rows), equation)]
-        if name == "reduce_max":
-            return [n.largest(rows)]
-        if name == "reduce_min":
-            return [n.neg(n.largest(n.neg(rows)))]
-        if name == "reduce_prod":
-            return [within(on, _product(n, rows), equation)]
-        raise on.refuse(f"{name} of data")
+        return [_reduced(on, equation, name, _rows(on, operands[0], tuple(equation.params["axes"])))]
 
     return rule
 
 
-def _product(n: Any, rows: Any) -> Any:
+def _multiplied(n: Any, rows: Any) -> Any:
     """The product along the last axis, by halves."""
     while rows.shape[-1] > 1:
         extent = rows.shape[-1]
@@ -90,87 +101,185 @@ _RUNNING: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _cumulative(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    """Along one axis; of n steps each is that of log2 n rounds that add what lies 1, 2, 4, .. before."""
+def _ran(on: Any, equation: Any, name: str, value: Any, axis: int, back: bool) -> Any:
+    """What runs along one axis; of n steps each is that of log2 n rounds that add what lies 1, 2, 4, .. before."""
+    if isinstance(value, Known):
+        turned = np.flip(value.array, axis) if back else value.array
+        out = _RUNNING[name](turned, axis=axis)
+        out = out.astype(value.array.dtype)
+        return Known(np.flip(out, axis) if back else out, value.sampled)
+    n = on.numbers
+    run = {
+        "cumsum": n.add, "cumprod": n.mul,
+        "cummax": lambda a, b: n.maximum(a, b), "cummin": lambda a, b: n.minimum(a, b),
+    }[name]  # fmt: skip
+    rows = n.map(value, lambda r: np.moveaxis(np.flip(r, axis) if back else r, axis, -1))
+    step, extent = 1, rows.shape[-1]
+    while step < extent:
+        added = run(n.map(rows, lambda r, s=step: r[..., s:]), n.map(rows, lambda r, s=step: r[..., :-s]))
+        head = n.map(rows, lambda r, s=step: r[..., :s])
+        rows = n.combine([head, added], lambda parts: np.concatenate(parts, -1))
+        step *= 2
 
+    def restored(r: Array) -> Array:
+        moved_back = np.moveaxis(r, -1, axis)
+        return np.flip(moved_back, axis) if back else moved_back
+
+    return within(on, n.map(rows, restored), equation)
+
+
+def _cumulative(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         axis, back = int(equation.params["axis"]), bool(equation.params.get("reverse"))
-        (value,) = operands
-        if isinstance(value, Known):
-            turned = np.flip(value.array, axis) if back else value.array
-            out = _RUNNING[name](turned, axis=axis)
-            out = out.astype(value.array.dtype)
-            return [Known(np.flip(out, axis) if back else out, value.sampled)]
-        n = on.numbers
-        run = {
-            "cumsum": n.add, "cumprod": n.mul,
-            "cummax": lambda a, b: n.maximum(a, b), "cummin": lambda a, b: n.minimum(a, b),
-        }[name]  # fmt: skip
-        rows = n.map(value, lambda r: np.moveaxis(np.flip(r, axis) if back else r, axis, -1))
-        step, extent = 1, rows.shape[-1]
-        while step < extent:
-            added = run(n.map(rows, lambda r, s=step: r[..., s:]), n.map(rows, lambda r, s=step: r[..., :-s]))
-            head = n.map(rows, lambda r, s=step: r[..., :s])
-            rows = n.combine([head, added], lambda parts: np.concatenate(parts, -1))
-            step *= 2
-
-        def restored(r: Array) -> Array:
-            moved_back = np.moveaxis(r, -1, axis)
-            return np.flip(moved_back, axis) if back else moved_back
-
-        return [within(on, n.map(rows, restored), equation)]
+        return [_ran(on, equation, name, operands[0], axis, back)]
 
     return rule
 
 
+def _taps(size: int, window: int, out: int, stride: int, low: int, base: int, dilation: int) -> tuple[Array, Array]:
+    """Of one dimension: for each (place of the result, place in the window) the source's, and whether there is one."""
+    at = np.arange(out)[:, None] * stride + np.arange(window) * dilation - low
+    inside = (at >= 0) & (at < (size - 1) * base + 1) & (at % base == 0)
+    return np.where(inside, at // base, size), inside
+
+
+def _taken(on: Any, value: Any, at: Array, axis: int, filling: Any) -> Any:
+    """Elements along an axis by their places; the one past the last is the filling."""
+    if not (at >= value.shape[axis]).any():
+        return moved(on.numbers, value, lambda r: np.take(r, at, axis))
+    shape = tuple(1 if k == axis else n for k, n in enumerate(value.shape))
+    beyond = Known(np.full(shape, filling))
+    return combined(on.numbers, [value, beyond], lambda parts: np.take(np.concatenate(parts, axis), at, axis))
+
+
 def _convolution(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """A product of matrices: for each output element the places of what it is the sum of, as JAX itself finds them."""
-    import jax
-    from jax import lax
-
+    """A product of matrices: each dimension of the window is summed over, or one in which each element of the result
+    looks at one element of the window, as compilers write a product of several matrices, is a batch."""
     left, right = operands
-    params = equation.params
-    if params.get("batch_group_count", 1) != 1:
-        raise on.refuse("a convolution with groups of batches")
-    groups = int(params["feature_group_count"])
-    numbers = params["dimension_numbers"]
+    p = equation.params
+    numbers = p["dimension_numbers"]
     lhs_spec, rhs_spec, out_spec = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
-    image = np.arange(1, prod(left.shape) + 1, dtype=np.float64).reshape(left.shape)
-    window = tuple(right.shape[k] for k in rhs_spec[2:])
-    if image.size >= 2**24:
-        raise on.refuse("a convolution of more than 2^24 elements")
-    with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
-        found = lax.conv_general_dilated_patches(
-            jax.numpy.asarray(image, np.float32), window, params["window_strides"], params["padding"],
-            params["lhs_dilation"], params["rhs_dilation"],
-            dimension_numbers=numbers,
-            precision=lax.Precision.HIGHEST,
-        )  # fmt: skip
-    # [batch, features x window, spatial..] in the order of the output's dimensions
-    at = np.moveaxis(np.asarray(found), [out_spec[0], out_spec[1]], [0, 1]).round().astype(np.int64)
-    batch, rest, *space = at.shape
-    features = left.shape[lhs_spec[1]]
-    at = at.reshape(batch, features, rest // features, prod(space))
+    groups, batches = int(p["feature_group_count"]), int(p.get("batch_group_count", 1))
+    out = equation.outvars[0].aval
+    zero = 0 if out.dtype.kind in "iu" else 0.0
     n = on.numbers
-    zero = Known(np.zeros((1,)))
-    flat = combined(
-        n, [moved(n, left, lambda r: r.reshape(-1)), zero], lambda parts: np.concatenate([parts[1], parts[0]])
-    )
-    patches = moved(n, flat, lambda r: r[at])
-    kernel = moved(n, right, lambda r: np.transpose(r, rhs_spec).reshape(right.shape[rhs_spec[0]], -1))
-    outs, per = right.shape[rhs_spec[0]] // groups, features // groups
-    parts = []
+    left = moved(n, left, lambda r: np.transpose(r, lhs_spec))
+    right = moved(n, right, lambda r: np.transpose(r, rhs_spec))
+    rank = len(lhs_spec) - 2
+    ones = (1,) * rank
+    strides, bases = p["window_strides"] or ones, p["lhs_dilation"] or ones
+    dilations, padding = p["rhs_dilation"] or ones, p["padding"]
+    # dimensions of left and right, by what they are: each dimension of the window is one of left's or none
+    of_left: list[str] = ["n", "c"]
+    of_right: list[str] = ["f", "c"]
+    extents: list[int] = []
+    for k in range(rank):
+        axis_left, axis_right = len(of_left), k + 2
+        extent = out.shape[out_spec[k + 2]]
+        extents.append(extent)
+        window = right.shape[axis_right]
+        at, inside = _taps(
+            left.shape[axis_left], window, extent, strides[k], padding[k][0], bases[k], dilations[k]
+        )  # fmt: skip
+        if window > 1 and (inside.sum(1) == 1).all():
+            which = inside.argmax(1)
+            left = _taken(on, left, np.take_along_axis(at, which[:, None], 1)[:, 0], axis_left, zero)
+            right = _taken(on, right, which, axis_right, zero)
+            of_left.append(f"b{k}")
+            of_right.append(f"b{k}")
+            continue
+        if prod(left.shape) // left.shape[axis_left] * at.size > MOST_TAPS:
+            raise on.refuse(f"a convolution that looks at more than {MOST_TAPS:,} elements")
+        left = _taken(on, left, at, axis_left, zero)
+        of_left += [f"o{k}", f"k{k}"]
+        of_right.append(f"k{k}")
+    if groups > 1:
+        left, of_left = _divided(n, left, of_left, "c", groups)
+        right, of_right = _divided(n, right, of_right, "f", groups)
+    if batches > 1:
+        left, of_left = _divided(n, left, of_left, "n", batches)
+        right, of_right = _divided(n, right, of_right, "f", batches)
+    batch = [name for name in of_left if name in of_right and name[0] in "bg"]
+    summed = [name for name in of_left if name in of_right and name[0] in "ck"]
+    rows = [name for name in of_left if name not in of_right]
+    sizes = dict(zip(of_right, right.shape, strict=True)) | dict(zip(of_left, left.shape, strict=True))
 
-    def mine(g: int) -> Callable[[Array], Array]:
-        return lambda r: r[:, g * per : (g + 1) * per].reshape(batch, -1, prod(space))
+    def ordered(value: Any, names: list[str], *parts: list[str]) -> Any:
+        order = [names.index(name) for part in parts for name in part]
+        flat = tuple(prod(sizes[name] for name in part) for part in parts)
+        return moved(n, value, lambda r: np.transpose(r, order).reshape(flat))
 
-    for g in range(groups):
-        weights = moved(n, kernel, itemgetter((None, slice(g * outs, (g + 1) * outs))))
-        parts.append(n.matmul(on.data(weights), on.data(moved(n, patches, mine(g)))))
-    joined = parts[0] if groups == 1 else n.combine(parts, lambda p: np.concatenate(p, 1))
-    shape = (batch, outs * groups, *space)
-    whole = n.map(joined, lambda r: np.moveaxis(r.reshape(shape), [0, 1], [out_spec[0], out_spec[1]]))
-    return [within(on, whole, equation)]
+    names = [*batch, *rows, "f"]
+    found = _product(
+        on, equation, ordered(left, of_left, batch, rows, summed), ordered(right, of_right, batch, summed, ["f"]),
+        tuple(sizes[name] for name in names),
+    )  # fmt: skip
+    space = [f"b{k}" if f"b{k}" in names else f"o{k}" for k in range(rank)]
+    order = [names.index(name) for name in ("n", *(["g"] if "g" in names else []), "f", *space)]
+    shape = (sizes["n"], sizes["f"] * max(groups, batches), *extents)
+    back = np.argsort(out_spec)
+    return [moved(n, found, lambda r: np.transpose(np.transpose(r, order).reshape(shape), back))]
+
+
+def _divided(numbers: Any, value: Any, names: list[str], name: str, groups: int) -> tuple[Any, list[str]]:
+    """A dimension as the group, outermost, and the place within it."""
+    at = names.index(name)
+    shape = (*value.shape[:at], groups, value.shape[at] // groups, *value.shape[at + 1 :])
+    return moved(numbers, value, lambda r: r.reshape(shape)), [*names[:at], "g", *names[at:]]
+
+
+def _identity(kind: str, dtype: Any) -> Any:
+    """What a reduction begins with."""
+    if kind in ("sum", "or", "xor"):
+        return 0 if dtype.kind in "iub" else 0.0
+    if kind == "prod":
+        return 1 if dtype.kind in "iub" else 1.0
+    if kind == "and":
+        # every bit
+        return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind == "u" else -1
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max
+    return -np.inf if kind == "max" else np.inf
+
+
+def _spread(axis: int, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    return lambda r: np.broadcast_to(np.expand_dims(r, axis), shape)
+
+
+def _windowed(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    """A reduction of windows, one dimension after the other: all of it, all up to each place, or those in a window."""
+
+    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        (value,) = operands
+        p, out = equation.params, equation.outvars[0].aval
+        ones = (1,) * len(out.shape)
+        for k, window in enumerate(p["window_dimensions"]):
+            size, extent = value.shape[k], out.shape[k]
+            at, inside = _taps(
+                size, window, extent, (p["window_strides"] or ones)[k], p["padding"][k][0],
+                (p.get("base_dilation") or ones)[k], (p.get("window_dilation") or ones)[k],
+            )  # fmt: skip
+            held = [np.sort(row[there]) for row, there in zip(at, inside, strict=True)]
+            count = np.array([len(row) for row in held])
+            steps = np.arange(1, extent + 1)
+            if kind in ("sum", "max", "min", "prod") and extent == size and window > 1:
+                ups = (count == steps).all() and all(row[0] == 0 and row[-1] == len(row) - 1 for row in held)
+                downs = (count == steps[::-1]).all() and all(row[-1] == size - 1 for row in held)
+                if ups or downs:
+                    value = _ran(on, equation, f"cum{kind}", value, k, bool(downs) and not ups)
+                    continue
+            if window > 1 and (count == size).all():
+                whole = _reduced(on, equation, f"reduce_{kind}", _rows(on, value, (k,)))
+                wide = tuple(out.shape[j] if j <= k else n for j, n in enumerate(value.shape))
+                value = moved(on.numbers, whole, _spread(k, wide))
+                continue
+            if prod(value.shape) // max(size, 1) * at.size > MOST_TAPS:
+                raise on.refuse(f"windows of more than {MOST_TAPS:,} elements")
+            value = _taken(on, value, at, k, _identity(kind, out.dtype))
+            value = _reduced(on, equation, f"reduce_{kind}", _rows(on, value, (k + 1,)))
+        return [value]
+
+    return rule
 
 
 def _cumulative_logsumexp(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -203,4 +312,5 @@ PRIMITIVES = {
     **{name: _cumulative(name) for name in _RUNNING},
     "cumlogsumexp": _cumulative_logsumexp,
     "conv_general_dilated": _convolution,
+    **{f"reduce_window_{kind}": _windowed(kind) for kind in ("sum", "max", "min", "prod", "and", "or")},
 }

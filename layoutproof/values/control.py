@@ -11,6 +11,9 @@ from layoutproof.ir.program import scan_parts
 from layoutproof.values.devices import each
 from layoutproof.values.known import Held, Known, combined, moved
 
+MOST_STEPS = 10_000
+"""Of a loop whose end rests on data."""
+
 
 def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     params = equation.params
@@ -66,12 +69,17 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
     of_condition, of_body = operands[:first], operands[first : first + second]
     carried = operands[first + second :]
+    steps = 0
     while True:
         goes_on = _alike(on, on.run(p["cond_jaxpr"], [*of_condition, *carried])[0], "a loop's end")
         if goes_on is None:
             return each(on, lambda given: _while(on, equation, given), [*operands[: first + second], *carried])
         if not decided(on, goes_on, "a loop's end"):
             break
+        steps += 1
+        if steps > MOST_STEPS and isinstance(goes_on, Known) and goes_on.sampled:
+            # a number that was drawn from all of its type
+            raise on.refuse(f"a loop of more than {MOST_STEPS:,} steps that data decide")
         on.seen += 1
         carried = on.run(p["body_jaxpr"], [*of_body, *carried])
     return list(carried)
@@ -102,15 +110,14 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [*carried, *outs]
 
 
+CALLS = (
+    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+    "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call", "xla_metadata_call",
+)  # fmt: skip
+"""Primitives that run one program on all that they are given."""
+
 PRIMITIVES = {
-    **dict.fromkeys(
-        (
-            "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
-            "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call",
-            "xla_metadata_call",
-        ),
-        _call,
-    ),
+    **dict.fromkeys(CALLS, _call),
     "cond": _cond,
     "platform_index": _platform,
     "while": _while,

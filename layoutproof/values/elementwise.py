@@ -299,6 +299,19 @@ def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
     return x
 
 
+def _bits(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """The bits of numbers that are known, as another type of the same width."""
+    (x,), source, dtype = operands, equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+    if source == dtype:
+        return [x]
+    if not isinstance(x, Known):
+        raise on.refuse("the bits of data")
+    if np.dtype(source).itemsize != np.dtype(dtype).itemsize:
+        raise on.refuse("bits as a type of another width")
+    found = x.array.astype(source).view(dtype)
+    return [Known(found.astype(np.float64) if kind_of(dtype) == "f" else found, x.sampled)]
+
+
 def narrowed(params: Mapping[str, Any]) -> str:
     """What `reduce_precision` makes of numbers, as a function's name; "" where it keeps as many bits as 16 have."""
     exponent, mantissa = int(params["exponent_bits"]), int(params["mantissa_bits"])
@@ -335,6 +348,7 @@ PRIMITIVES = {
     "pow": _power,
     "round": _round,
     "convert_element_type": _convert,
+    "bitcast_convert_type": _bits,
     "reduce_precision": _reduce,
     **dict.fromkeys(
         (

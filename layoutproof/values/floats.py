@@ -6,8 +6,9 @@ Every operation is NumPy's own. Undefined memory is NaN, and so is what comes of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,17 @@ class Floats:
     """One draw of float64. seed: draws inputs.  scale: their standard deviation.  sign: 1 or -1 of all, 0 of none.
 
     shifted: whether numbers of the code are others that round to the same float32, each the same wherever it stands.
+    numbers: of those that are read as others, these.
     whole: whether inputs are whole numbers, of which many are equal, and many 0.
     """
 
     exact = False
 
     def __init__(
-        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False, whole: bool = False
+        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False, whole: bool = False,
+        numbers: Mapping[float, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
+        self.numbers = numbers
         self.seed, self.scale, self.sign, self.shifted, self.whole = seed, scale, sign, shifted, whole
         self._draw = np.random.default_rng((13, seed))
         self.axioms: set[str] = set()
@@ -77,6 +81,9 @@ class Floats:
     def constant(self, values: Array) -> Real:
         """Known numbers."""
         span = None
+        if self.numbers and values.dtype.kind == "f":
+            for written, meant in self.numbers.items():
+                values = np.where(values == written, meant, values)
         if values.dtype.kind in "iub":
             span = (int(values.min()), int(values.max())) if values.size else (0, 0)
         elif self.shifted and np.unique(values).size <= FEW:

@@ -16,6 +16,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+Reading = tuple[tuple[float, int], ...]
+"""A number of the code as a product: of (a number, its power)."""
 MOST = 2**16
 """Numerator times denominator of a simple rational is below it."""
 CLOSE = 2.0**-24
@@ -128,3 +130,26 @@ def _squarefree(n: int) -> tuple[int, int]:
             n, k = n // (d * d), k * d
         d += 1
     return n, k
+
+
+def meant(x: float) -> float:
+    """The number that a literal stands for, as float64 has it.
+
+    >>> meant(float(np.float32(0.1))), meant(128**-0.5) == 2**0.5 / 16
+    (0.1, True)
+    """
+    read = literals(np.array([x]))
+    n, d, two, ten, root, log = (
+        float(part[0])
+        for part in (read.numerator, read.denominator, read.twos, read.tens, read.root, read.logs)
+    )  # fmt: skip
+    scaled = n / d * 2.0**two * (10.0**ten if ten >= 0 else 1.0) / (1.0 if ten >= 0 else 10.0**-ten)
+    return float(scaled * root**0.5 * np.log(2.0) ** log)
+
+
+def value_of(reading: Reading) -> float:
+    """The number of a reading."""
+    found = 1.0
+    for number, power in reading:
+        found *= (meant(abs(number)) * (-1 if number < 0 else 1)) ** power
+    return found

@@ -127,6 +127,11 @@ def places(operand: Any, indices: Array, params: dict[str, Any]) -> Array:
     from jax import lax
 
     flat = np.arange(prod(operand.shape), dtype=np.int32).reshape(operand.shape)
+    names = params["dimension_numbers"]
+    if isinstance(names, tuple):
+        # of another front end than JAX
+        of = lax.GatherDimensionNumbers(**names._asdict())  # type: ignore[attr-defined]
+        params = {**params, "dimension_numbers": of, "mode": lax.GatherScatterMode.from_any(params["mode"])}
     if params.get("mode") is not None and "FILL" in str(params["mode"]):
         params = {**params, "fill_value": -1}
     with jax.default_device(jax.devices("cpu")[0]), jax.ensure_compile_time_eval():
@@ -260,6 +265,30 @@ def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [combined(on.numbers, operands, lambda parts: np.stack(parts, axis))]
 
 
+def _rearranged(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Each element from a place, as a compiler's own view of memory says; -1 is memory that nobody wrote."""
+    at, shape = equation.params["places"], tuple(equation.outvars[0].aval.shape)
+    outside = at < 0
+    if not outside.any():
+        return [moved(on.numbers, operands[0], lambda r: r.reshape(-1)[at].reshape(shape))]
+    nobody = _undefined(on, equation, [])[0]
+
+    def move(parts: Sequence[Array]) -> Array:
+        found = parts[0].reshape(-1)[np.where(outside, 0, at)]
+        return np.where(outside, parts[1].reshape(-1), found).reshape(shape)
+
+    return [combined(on.numbers, [operands[0], nobody], move)]
+
+
+def _undefined(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Memory that nobody wrote."""
+    out = equation.outvars[0].aval
+    if out.dtype.kind in "iub":
+        on.defined = False
+        return [Known(on.numbers.garbage(out.shape, out.dtype), True)]
+    return [on.numbers.undefined(out.shape)]
+
+
 PRIMITIVES = {
     "reshape": _one(_shaped),
     "squeeze": _one(_shaped),
@@ -285,4 +314,6 @@ PRIMITIVES = {
     "roll": _roll,
     "repeat": _one(_repeated),
     "tile": _one(_tiled),
+    "rearranged": _rearranged,
+    "undefined": _undefined,
 }

@@ -8,15 +8,16 @@ number is one of a few kinds: undefined, infinities, mask values, NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
-from layoutproof.values.literals import literals
+from layoutproof.values.literals import Reading, literals
 from layoutproof.values.refusals import Levels, NotModelled
 from layoutproof.values.sets import Sets
 
@@ -85,6 +86,8 @@ def _table(rows: str) -> Array:
 _SUM = _table("01234567 11111111 21262267 31633367 41234067 51230567 61666667 71777777")
 _PRODUCT = _table("01777767 11111111 71327767 71237767 71777767 71777767 61666667 71777777")
 _OPPOSITE = np.array([0, 1, 3, 2, 5, 4, 6, 7], np.uint8)
+_OF_EXP = np.array([0, 1, 0, POSITIVE, 0, POSITIVE, NAN, LOST], np.uint8)
+_OF_LOG = np.array([0, 1, NAN, POSITIVE, NAN, POSITIVE, NAN, LOST], np.uint8)
 # of the kinds in the order of their size; numbers are 0 and compared
 _HEIGHT = np.array([0, 0, -2, 2, -1, 1, 0, 0], np.int8)
 
@@ -93,13 +96,18 @@ class Points:
     """One point: a chain of fields and the functions that are drawn in them.
 
     seed: draws everything.  levels: how many of the chain are used, the highest ones.  bounds: whether it is looked
-    which differences from a maximum are at most 0, a quarter of the time of an attention.
+    which differences from a maximum are at most 0, a quarter of the time of an attention.  oracles: whether
+    exponentials and logarithms are functions without laws, however deep they are nested.  readings: of numbers of the
+    code that are not read by themselves, what makes them.
     """
 
     exact = True
 
-    def __init__(self, seed: int, levels: int = 1, bounds: bool = True) -> None:
-        self.bounds = bounds
+    def __init__(
+        self, seed: int, levels: int = 1, bounds: bool = True, oracles: bool = False,
+        readings: Mapping[float, Reading] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.bounds, self.oracles, self.readings = bounds, oracles, readings
         primes = chain(seed)
         low = LONGEST - levels
         self.seed, self.levels = seed, levels
@@ -149,6 +157,7 @@ class Points:
         numbers = (flags & KIND) == NUMBER
         read = literals(np.where(numbers, distinct, 0.0))
         found = []
+        made = [(k, self.readings[x]) for k, x in enumerate(distinct.tolist()) if x in self.readings]
         for level, field in enumerate(self.fields):
             r = field.mul(read.numerator % field.p, field.inverse(read.denominator % field.p))
             r = field.mul(r, _powers_of(field.p, 2, read.twos))
@@ -164,10 +173,21 @@ class Points:
                 which = read.logs == log
                 if which.any():
                     r[which] = r[which] * pow(self._log2(level), log, field.p) % field.p
+            for k, reading in made:
+                r[k] = self._made(reading, level)
             if distinct.size <= FEW:
                 self._literals[level].update(r[numbers].tolist())
             found.append(r[where])
         return Field(tuple(found), flags[where] if flags.any() else None)
+
+    def _made(self, reading: Reading, level: int) -> int:
+        """The residue of a product of powers of numbers."""
+        p, found = self.fields[level].p, 1
+        for number, power in reading:
+            residue = self.constant(np.full((1,), number)).residues[level]
+            assert residue is not None
+            found = found * pow(int(residue[0]), power, p) % p
+        return found
 
     def _log2(self, level: int) -> int:
         """ln 2 at a level: what `exp` takes to 2; at the highest any number."""
@@ -342,6 +362,8 @@ class Points:
     def exp(self, a: Field) -> Field:
         """e^a: its residue at a level rests on a's at the level below."""
         self.axioms.add("exp")
+        if self.oracles:
+            return self._lawless("exp", a, 0, 1, NONNEGATIVE, _OF_EXP)
         found: list[Array | None] = [None]
         for k in range(1, self.levels):
             below = a.residues[k - 1]
@@ -357,7 +379,7 @@ class Points:
         marks = a.marks
         kinds = marks & KIND
         low = (kinds == NEGATIVE) | (kinds == MASK)
-        flags = np.array([0, 1, 0, POSITIVE, 0, POSITIVE, NAN, LOST], np.uint8)[kinds] | (marks & ROOT) | NONNEGATIVE
+        flags = _OF_EXP[kinds] | (marks & ROOT) | NONNEGATIVE
         flags = np.where(a.signs != 0, flags & ~np.uint8(ROOT), flags)
         residues = tuple(None if r is None else np.where(low, 0, r) for r in found)
         return self._kept(residues, flags)
@@ -365,6 +387,8 @@ class Points:
     def log(self, a: Field) -> Field:
         """ln a: its residue at a level rests on a's at the level above."""
         self.axioms.add("log")
+        if self.oracles:
+            return self._lawless("log", a, 1, 0, 0, _OF_LOG)
         found: list[Array | None] = []
         marks = a.marks
         turned = np.zeros(a.shape, np.uint8)
@@ -383,13 +407,27 @@ class Points:
         if all(r is None for r in found):
             raise Levels
         zero = (self._residue(a, self._top(a)) == 0) & ((marks & KIND) == NUMBER)
-        kinds = np.array([0, 1, NAN, POSITIVE, NAN, POSITIVE, NAN, LOST], np.uint8)[marks & KIND]
+        kinds = _OF_LOG[marks & KIND]
         turned = np.where(zero | ((marks & (KIND | ROOT)) != 0), 0, turned).astype(np.uint8)
         root = (marks & ROOT) | np.where(turned != 0, ROOT, 0).astype(np.uint8)
         return replace(
             self._kept(tuple(found), np.where(zero, NEGATIVE, kinds).astype(np.uint8) | root),
             turned=turned if turned.any() else None,
         )
+
+    def _lawless(self, name: str, a: Field, at: int, gives: int, signs: int, kinds: Array) -> Field:
+        """exp or log as a function of which one number is known, and what it gives of what is no number."""
+        drawn = self.function(name, replace(a, flags=None))
+        fixed = tuple(
+            None if x is None or r is None else np.where(x == at, gives, r)
+            for x, r in zip(a.residues, drawn.residues, strict=True)
+        )
+        of = a.marks & KIND
+        # e^-inf is a number, 0; ln 0 is none
+        low = np.isin(of, (NEGATIVE, MASK))
+        zero = (of == NUMBER) & (self._residue(a, self._top(a)) == 0) & (name == "log")
+        flags = (np.where(zero, NEGATIVE, kinds[of]) | (a.marks & ROOT) | signs).astype(np.uint8)
+        return self._kept(tuple(None if r is None else np.where(low, 0, r) for r in fixed), flags)
 
     def sqrt(self, a: Field) -> Field:
         """A square root: the power (P + 1) / 4. Where a is no square, its own square is -a, and it is marked."""

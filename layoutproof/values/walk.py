@@ -8,12 +8,14 @@ would take, Pallas kernels included: their programs one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.errors import failure
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
 from layoutproof.values import contractions, control, devices, elementwise, kernels, movement, references
 from layoutproof.values.known import Held, Known, data_of, known_of
+from layoutproof.values.literals import value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
 
 MOST_EQUATIONS = 20_000_000
@@ -41,6 +43,7 @@ REFUSED: Mapping[str, str] = {
         ("random_bits", "threefry2x32", "prng_random_bits", "prng_seed"), "random numbers of a key that is data"
     ),
     "fft": "a Fourier transform",
+    "a constant that the text leaves out": "a constant that the text leaves out: have large constants printed",
     "triangular_solve": "a triangular system",
     "cholesky": "a factorisation of data",
     "device_id": "several devices",
@@ -57,13 +60,30 @@ class Prepared:
     """Programs made ready, each once, for all walks over them.
 
     starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
-    each program that is walked, (the grid, its ids).
+    each program that is walked, (the grid, its ids).  readings: as of `points.Points`.
     """
 
-    def __init__(self, tick: Callable[[Any, Any], None] = lambda grid, ids: None) -> None:
-        self.tick = tick
+    def __init__(
+        self,
+        tick: Callable[[Any, Any], None] = lambda grid, ids: None,
+        readings: Mapping[float, Any] = MappingProxyType({}),
+    ) -> None:
+        self.tick, self.readings = tick, readings
+        # the same as numbers of float64
+        self.numbers = {x: value_of(reading) for x, reading in readings.items()}
         self._plans: dict[Program, tuple[list[Any], tuple[Step, ...]]] = {}
+        self._used: dict[Program, frozenset[Equation]] = {}
         self.starts: dict[Any, Any] = {}
+
+    def walked(self, program: Program) -> bool:
+        """Whether some walk ran it."""
+        return program in self._plans
+
+    def is_used(self, program: Program, equation: Equation) -> bool:
+        """Whether a walk over a program computes an equation: somebody looks at its results."""
+        if program not in self._used:
+            self._used[program] = frozenset(e for e, _ in self.plan(program)[1])
+        return equation in self._used[program]
 
     def plan(self, program: Program) -> tuple[list[Any], tuple[Step, ...]]:
         """(its constants, the equations whose results somebody looks at, or that touch memory)."""
@@ -184,7 +204,7 @@ class Walk:
         except Exception as error:
             # a form of an operation that nobody has read: it is unknown, with our own words for it
             raise self.refuse(f"{name}: {failure(error)}") from error
-        raise self.refuse(REFUSED.get(name, f"the primitive {name}"))
+        raise self.refuse(REFUSED.get(name, name if " " in name else f"the primitive {name}"))
 
 
 def evaluated(compute: Callable[[Sequence[Any]], list[Any]], operands: Sequence[Known]) -> list[Any]:

@@ -58,6 +58,9 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 @click.option("--memory", metavar="SIZE", help="Address space that the compiler may use, e.g. 32GiB.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A folder for records and compiled texts.")
 @click.option("--try", "try_", is_flag=True, help="Compile it again with each candidate for less, and say what helped.")
+@click.option(
+    "--same", is_flag=True, help="Compare what the compiler made with the function: does it compute the same?"
+)
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Lines of each list.")
 @no_cache_flag
 @json_flag
@@ -77,6 +80,7 @@ def command(
     memory: str | None,
     output: Path | None,
     try_: bool,
+    same: bool,
     top: int,
     as_json: bool,
 ) -> int:
@@ -91,7 +95,11 @@ def command(
     results (the compiler's own choice too), donation, parameters held padded or reshaped. What lessens memory, copies
     or estimated cycles, and makes none of them more, is called a fix.
 
-    Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort.
+    With --same what the compiler made is compared with the function, at random points of prime fields and on float64,
+    over the reals: rounding is not asked.
+
+    Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort; with --same also
+    1 where it computes something else, and 3 where that is unknown.
 
     \b
     Example:
@@ -108,6 +116,8 @@ def command(
             raise click.UsageError(
                 "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
             )
+        if same:
+            raise click.UsageError("--same is for a function; a dump does not say what it was made of")
         if try_:
             raise click.UsageError(
                 "--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells"
@@ -126,6 +136,7 @@ def command(
             outs=outs,
             donate=donated,
             flags=dict(map(_named, flags)),
+            same=same,
         )
         bound = None if memory is None else amount(memory)
         found = _told(made(asked, seconds, bound, _progress), len(asked))

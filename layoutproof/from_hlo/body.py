@@ -1,0 +1,125 @@
+"""Equations being made of one computation, and what all computations of a module share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.from_hlo.shapes import leaves, like, read_shape
+from layoutproof.hlotext.module import Computation, Instruction, Module
+from layoutproof.hlotext.texts import element_of
+from layoutproof.ir.program import Array, Equation, Literal, Opaque, Program, Variable, primitive
+
+MOST_EQUATIONS = 200_000
+"""Equations of one module, fusions opened wherever they are called."""
+MOST_NESTED = 100
+"""Computations within one another."""
+
+Rule = Callable[["Body", Instruction, list[Any]], Any]
+NOTHING = Literal(None, Opaque())
+"""A token, or the context of something asynchronous: nobody computes with it."""
+
+
+class Reading:
+    """What is known of a module while it is read. file: what places are named by."""
+
+    def __init__(self, module: Module, rules: Mapping[str, Rule], file: str) -> None:
+        self.module, self.rules, self.file = module, rules, file
+        self.computations = {each.name: each for each in module.computations}
+        self.programs: dict[str, Program] = {}
+        self.converts: Counter[tuple[str, str]] = Counter()
+        self.made = 0
+        self.within: list[str] = []
+
+    def computation(self, name: str) -> Computation:
+        """A computation by its name."""
+        if name not in self.computations:
+            raise LayoutError(f"the text has no computation {name}: was it cut short?")
+        return self.computations[name]
+
+    def program(self, computation: Computation) -> Program:
+        """A computation as a program of its parameters, tuples opened; each is made once."""
+        if computation.name not in self.programs:
+            shapes = [read_shape(each.shape) for each in computation.parameters]
+            body = Body(self)
+            given = [like(shape, [Variable(aval) for aval in leaves(shape)]) for shape in shapes]
+            result = body.opened(computation, given)
+            invars = tuple(leaves(tuple(given)))
+            self.programs[computation.name] = Program(invars, tuple(body.equations), tuple(leaves(result)))
+        return self.programs[computation.name]
+
+    def place(self, instruction: Instruction) -> str:
+        """`file:line` in the user's program, or where the text does not say it in the text."""
+        return self.module.header.source(instruction) or f"{self.file}:{instruction.line}"
+
+
+class Body:
+    """The equations of one program, in order."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.equations: list[Equation] = []
+        self.shapes: dict[str, str] = {}
+
+    def emit(
+        self, name: str, operands: Sequence[Any], results: Sequence[Any], at: Instruction, **params: Any
+    ) -> tuple[Variable, ...]:
+        """One more equation; its results, of which `results` says what they are."""
+        self.reading.made += 1
+        if self.reading.made > MOST_EQUATIONS:
+            raise LayoutError(f"more than {MOST_EQUATIONS:,} equations: values are not compared of so large a program")
+        made = tuple(map(Variable, results))
+        place = self.reading.place(at)
+        self.equations.append(Equation(primitive(name), tuple(operands), made, params, place))
+        return made
+
+    def one(self, name: str, operands: Sequence[Any], result: Array, at: Instruction, **params: Any) -> Variable:
+        """One more equation, of one result."""
+        return self.emit(name, operands, [result], at, **params)[0]
+
+    def opened(self, computation: Computation, given: Sequence[Any]) -> Any:
+        """What a computation gives for some values of its parameters; its equations are made here."""
+        within = self.reading.within
+        if computation.name in within or len(within) >= MOST_NESTED:
+            raise LayoutError(f"{computation.name} calls itself, or is nested too deep", line=computation.line)
+        if computation.root is None:
+            raise LayoutError(f"{computation.name} has no ROOT", line=computation.line)
+        outer, self.shapes = self.shapes, {each.name: each.shape for each in computation.instructions}
+        within.append(computation.name)
+        values: dict[str, Any] = {}
+        for each in computation.instructions:
+            if each.opcode == "parameter":
+                if not 0 <= each.number < len(given):
+                    raise LayoutError(f"{each.name} is no parameter of {computation.name}", line=each.line)
+                values[each.name] = given[each.number]
+            else:
+                values[each.name] = self._value(each, [self._operand(values, name, each) for name in each.operands])
+        within.pop()
+        self.shapes = outer
+        return values[computation.root.name]
+
+    def _operand(self, values: Mapping[str, Any], name: str, at: Instruction) -> Any:
+        known, indices = element_of(name)
+        if known not in values:
+            raise LayoutError(f"{at.name} has the operand {known}, which is not above it", line=at.line)
+        value = values[known]
+        for index in indices:
+            value = value[index]
+        return value
+
+    def _value(self, instruction: Instruction, operands: list[Any]) -> Any:
+        rule = self.reading.rules.get(instruction.opcode)
+        if rule is not None:
+            found = rule(self, instruction, operands)
+            if found is not None:
+                return found
+        return self.unknown(instruction, operands, instruction.opcode)
+
+    def unknown(self, instruction: Instruction, operands: Sequence[Any], what: str) -> Any:
+        """The value of an instruction that nobody models: an equation of a name that is no primitive."""
+        shape = read_shape(instruction.shape)
+        arrays = [o for o in leaves(tuple(operands)) if o is not NOTHING]
+        made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction))
+        return like(shape, [next(made) if isinstance(a, Array) else NOTHING for a in leaves(shape)])

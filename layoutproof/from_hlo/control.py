@@ -1,0 +1,135 @@
+"""Tuples, calls, branches and loops, and what is started here and waited for there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.from_hlo.body import NOTHING, Body, Rule
+from layoutproof.from_hlo.shapes import leaves, like, read_shape
+from layoutproof.hlotext.module import Instruction
+from layoutproof.ir.program import Array, Literal, Opaque, Program, Variable
+
+_UNCHANGED = ("AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked")
+"""Targets of custom calls that give what they are given (libtpu 0.0.52)."""
+
+
+def _tuple(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    return tuple(operands)
+
+
+def _element(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    return operands[0][at.index]
+
+
+def _same(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    return operands[0] if len(operands) == 1 else None
+
+
+def _nothing(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    return NOTHING
+
+
+def _call(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    (name,) = (name for _, name in at.calls)
+    return body.opened(body.reading.computation(name), operands)
+
+
+def _start(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    """What is started: (operands, results, contexts); the results are there at once."""
+    if at.opcode == "copy-start":
+        return operands[0], operands[0], NOTHING
+    return tuple(operands), _call(body, at, operands), NOTHING
+
+
+def _done(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    return operands[0][0 if at.opcode == "copy-done" else 1]
+
+
+def _flat(value: Any) -> list[Any]:
+    return [each for each in leaves(value) if each is not NOTHING]
+
+
+def _results(shape: Any, made: tuple[Variable, ...]) -> Any:
+    flat = iter(made)
+    return like(shape, [next(flat) if isinstance(a, Array) else NOTHING for a in leaves(shape)])
+
+
+def _arrays(program: Program) -> Program:
+    """A program without tokens among what it takes and gives."""
+    return Program(
+        tuple(v for v in program.invars if not isinstance(v.aval, Opaque)), program.eqns,
+        tuple(v for v in program.outvars if not isinstance(v.aval, Opaque)),
+    )  # fmt: skip
+
+
+def _while(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    called = dict(at.calls)
+    condition, inner = (
+        _arrays(body.reading.program(body.reading.computation(called[name]))) for name in ("condition", "body")
+    )
+    shape = read_shape(at.shape)
+    made = body.emit(
+        "while", _flat(operands[0]), [a for a in leaves(shape) if isinstance(a, Array)], at, cond_nconsts=0,
+        body_nconsts=0, cond_jaxpr=condition, body_jaxpr=inner,
+    )  # fmt: skip
+    return _results(shape, made)
+
+
+def _conditional(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    import numpy as np
+
+    which, *given = operands
+    called = at.calls
+    by_name = dict(called)
+    names = [name for _, name in called]
+    if "true_computation" in by_name:
+        names = [by_name["false_computation"], by_name["true_computation"]]
+        given = given[::-1]
+    elif which.aval.dtype.kind == "b":
+        names, given = names[::-1], given[::-1]
+    inner = [_arrays(body.reading.program(body.reading.computation(name))) for name in names]
+    flat = [_flat(value) for value in given]
+    branches = []
+    for k, program in enumerate(inner):
+        # each branch takes the operands of all
+        invars = [program.invars if j == k else tuple(Variable(v.aval) for v in f) for j, f in enumerate(flat)]
+        branches.append(Program(tuple(v for vs in invars for v in vs), program.eqns, program.outvars))
+    if which.aval.dtype.kind != "b":
+        # an index that is none takes the last branch
+        zero, last = (Literal(np.asarray(n, which.aval.dtype), which.aval) for n in (0, len(names) - 1))
+        below = body.one("lt", [which, zero], Array((), np.dtype(bool)), at)
+        which = body.one("select_n", [below, which, last], which.aval, at)
+    shape = read_shape(at.shape)
+    made = body.emit(
+        "cond", [which, *(v for f in flat for v in f)], [a for a in leaves(shape) if isinstance(a, Array)], at,
+        branches=tuple(branches),
+    )  # fmt: skip
+    return _results(shape, made)
+
+
+def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    if at.target == "AllocateBuffer":
+        return body.one("undefined", [], read_shape(at.shape), at)
+    if at.target in _UNCHANGED and len(operands) == 1:
+        return operands[0]
+    return body.unknown(at, operands, f"a custom call of {at.target}")
+
+
+RULES: dict[str, Rule] = {
+    "tuple": _tuple,
+    "get-tuple-element": _element,
+    "fusion": _call,
+    "call": _call,
+    "while": _while,
+    "conditional": _conditional,
+    "custom-call": _custom,
+    "copy-start": _start,
+    "copy-done": _done,
+    "async-start": _start,
+    "async-update": _same,
+    "async-done": _done,
+    "optimization-barrier": _same,
+    "opt-barrier": _same,
+    "after-all": _nothing,
+    "add-dependency": lambda body, at, operands: operands[0],
+}

@@ -1,0 +1,79 @@
+"""Shapes of HLO as what is known of a variable: extents, and the element type that NumPy has of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlotext.texts import parts
+from layoutproof.ir.program import Array, Opaque
+
+_ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\]")
+_LONG = {"pred": "bool", "bf16": "bfloat16"}
+
+
+@lru_cache(maxsize=4096)
+def read_shape(text: str) -> Any:
+    """An `Array` of an array, `Opaque` of a token, a tuple of these of a tuple. LayoutError for any other text.
+
+    >>> read_shape("f32[2,3]{1,0:T(8,128)}").shape, len(read_shape("(s32[], (f32[2]{0}, u8[]))"))
+    ((2, 3), 2)
+    """
+    if text.startswith("("):
+        return tuple(map(read_shape, parts(text[1:-1])))
+    found = _ARRAY.match(text.removeprefix("b("))
+    if found is None:
+        raise LayoutError(f"not a shape: {shorten(text, 60)!r}")
+    if found[1] not in ELEMENT_BITS:
+        return Opaque()
+    if not re.fullmatch(r"[\d,]*", found[2]):
+        raise LayoutError(f"a size that only the running program knows: {shorten(text, 60)}")
+    return Array(tuple(int(n) for n in found[2].split(",") if n), dtype_of(found[1]))
+
+
+@lru_cache(maxsize=64)
+def dtype_of(name: str) -> Any:
+    """The type of NumPy, or of ml_dtypes, for XLA's name of an element type.
+
+    >>> dtype_of("pred"), dtype_of("s8"), dtype_of("bf16").itemsize
+    (dtype('bool'), dtype('int8'), 2)
+    """
+    import ml_dtypes
+    import numpy as np
+
+    long = _LONG.get(name) or re.sub(r"^f(\d+)(e)", r"float\1_\2", name)
+    if long == name:
+        long = re.sub(r"^[suf](?=\d)", lambda m: {"s": "int", "u": "uint", "f": "float"}[m[0]], name)
+    long = {"c64": "complex64", "c128": "complex128"}.get(name, long)
+    return np.dtype(getattr(ml_dtypes, long, None) or long)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The arrays of a value, or of a shape, tuples opened, in order.
+
+    >>> list(leaves((1, (2, ()), 3)))
+    [1, 2, 3]
+    """
+    if isinstance(value, tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def like(shape: Any, flat: Sequence[Any]) -> Any:
+    """Values in order as the tuples of a shape have them.
+
+    >>> like(("a", ("b", "c")), [1, 2, 3])
+    (1, (2, 3))
+    """
+    given = iter(flat)
+
+    def filled(part: Any) -> Any:
+        return tuple(map(filled, part)) if isinstance(part, tuple) else next(given)
+
+    return filled(shape)

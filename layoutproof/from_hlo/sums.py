@@ -1,0 +1,231 @@
+"""Products of matrices, convolutions, and reductions, whose computations are recognised."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from layoutproof.from_hlo.body import Body, Rule
+from layoutproof.from_hlo.elementwise import converted
+from layoutproof.from_hlo.shapes import leaves, read_shape
+from layoutproof.hlotext.module import Computation, Instruction
+from layoutproof.ir.program import Array, Literal, Variable
+
+_COMBINED = {
+    "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+_REDUCED = {"add": "sum", "mul": "prod", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+_SAME = ("convert", "copy", "bitcast", "reduce-precision")
+
+
+class ConvolutionNumbers(NamedTuple):
+    """The dimensions of a convolution by the names that JAX has: batch and features, then those in space."""
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+def combiner(body: Body, name: str) -> str:
+    """What a computation of two numbers does: a primitive, "second" where it gives the second one; "" for another."""
+    computation = body.reading.computation(name)
+    root = computation.root
+    found = () if root is None else combined(computation, root, 1)
+    return found[0] if found else ""
+
+
+def combined(computation: Computation, root: Instruction, many: int) -> tuple[str, ...]:
+    """Of a computation of 2 `many` numbers, what it does with the k-th of both halves, for each k; () for another."""
+    known = computation.by_name
+
+    def parameter(name: str) -> int:
+        each = known.get(name)
+        while each is not None and each.opcode in _SAME and len(each.operands) == 1:
+            each = known.get(each.operands[0])
+        return -1 if each is None else each.number
+
+    def resolved(each: Instruction) -> Instruction:
+        while each.opcode in _SAME and len(each.operands) == 1 and each.operands[0] in known:
+            each = known[each.operands[0]]
+        return each
+
+    results = [root] if many == 1 and root.opcode != "tuple" else [known[o] for o in root.operands if o in known]
+    found = []
+    for k, result in enumerate(map(resolved, results)):
+        if result.opcode == "parameter" and result.number == many + k:
+            found.append("second")
+        elif result.opcode in _COMBINED and sorted(map(parameter, result.operands)) == [k, many + k]:
+            found.append(_COMBINED[result.opcode])
+        else:
+            return ()
+    return tuple(found) if len(found) == many else ()
+
+
+def _begins(kind: str, aval: Array, init: Any) -> bool:
+    """Whether a number that a reduction begins with changes nothing."""
+    import numpy as np
+
+    if not isinstance(init, Literal) or init.val is None:
+        return False
+    value = np.asarray(init.val).reshape(-1)[0]
+    if kind in ("max", "min"):
+        if aval.dtype.kind in "iu":
+            info = np.iinfo(aval.dtype)
+            return bool(value == (info.min if kind == "max" else info.max))
+        return bool(value == (-np.inf if kind == "max" else np.inf))
+    if kind == "and":
+        return bool(value) if aval.dtype.kind == "b" else False
+    return bool(value == (1 if kind == "mul" else 0))
+
+
+def _from(body: Body, kind: str, value: Any, init: Any, at: Instruction) -> Any:
+    """A reduction with what it begins with."""
+    if _begins(kind, value.aval, init):
+        return value
+    out = value.aval
+    start = converted(body, init, out, at)
+    if out.shape:
+        start = body.one(
+            "broadcast_in_dim", [start], out, at, shape=out.shape, broadcast_dimensions=(), sharding=None
+        )  # fmt: skip
+    return body.one(kind, [start, value], out, at)
+
+
+def _reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    shape = read_shape(at.shape)
+    many = len(operands) // 2
+    computation = body.reading.computation(at.calls[0][1])
+    kinds = combined(computation, computation.root, many) if computation.root is not None else ()
+    if not kinds or "second" in kinds:
+        return None
+    found = []
+    for kind, value, init, out in zip(kinds, operands[:many], operands[many:], leaves(shape), strict=True):
+        given = converted(body, value, out, at)
+        made = body.one(f"reduce_{_REDUCED[kind]}", [given], out, at, axes=at.dimensions or ())
+        found.append(_from(body, kind, made, init, at))
+    return tuple(found) if isinstance(shape, tuple) else found[0]
+
+
+class Window(NamedTuple):
+    """`window={..}`, of each dimension. reversed: whether the kernel is looked at backwards."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    base: tuple[int, ...]
+    dilation: tuple[int, ...]
+    reversed: tuple[int, ...]
+
+
+def read_window(text: str, rank: int) -> Window:
+    """A window as the text has it. rank: how many dimensions it has where the text says none.
+
+    >>> read_window("{size=3x3 pad=1_1x0_0}", 2).padding, read_window("", 0).size
+    (((1, 1), (0, 0)), ())
+    """
+    said = {key: value for key, _, value in (part.partition("=") for part in text.strip("{}").split())}
+
+    def each(name: str, default: int) -> tuple[int, ...]:
+        return tuple(map(int, said[name].split("x"))) if name in said else (default,) * rank
+
+    size = each("size", 1)
+    rank = len(size)
+    pads = said.get("pad", "x".join(["0_0"] * rank)).split("x") if rank else []
+    padding = tuple((int(low), int(high)) for low, _, high in (p.partition("_") for p in pads))
+    return Window(
+        size, each("stride", 1), padding, each("lhs_dilate", 1), each("rhs_dilate", 1), each("rhs_reversal", 0)
+    )  # fmt: skip
+
+
+def _reduce_window(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    out = read_shape(at.shape)
+    kind = combiner(body, at.calls[0][1])
+    if isinstance(out, tuple) or kind not in _REDUCED or kind == "xor":
+        return None
+    value, init = operands
+    w = read_window(at.attribute("window"), len(out.shape))
+    made = body.one(
+        f"reduce_window_{_REDUCED[kind]}", [converted(body, value, out, at)], out, at, window_dimensions=w.size,
+        window_strides=w.stride, padding=w.padding, base_dilation=w.base, window_dilation=w.dilation,
+    )  # fmt: skip
+    return _from(body, kind, made, init, at)
+
+
+def _dimensions(at: Instruction, name: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in at.attribute(name).strip("{}").split(",") if n.strip())
+
+
+def _dot(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    numbers = (
+        (_dimensions(at, "lhs_contracting_dims"), _dimensions(at, "rhs_contracting_dims")),
+        (_dimensions(at, "lhs_batch_dims"), _dimensions(at, "rhs_batch_dims")),
+    )
+    return _product(body, at, operands, read_shape(at.shape), numbers)
+
+
+def _product(body: Body, at: Instruction, operands: list[Any], out: Array, numbers: Any) -> Variable:
+    return body.one(
+        "dot_general", operands, out, at, dimension_numbers=numbers, precision=None, preferred_element_type=out.dtype,
+        out_sharding=None,
+    )  # fmt: skip
+
+
+def _specs(text: str) -> tuple[ConvolutionNumbers, int]:
+    """The dimensions of `dim_labels`, and how many are in space."""
+    left, _, rest = text.partition("_")
+    right, _, out = rest.partition("->")
+    space = sorted(c for c in left if c.isdigit())
+
+    def places(labels: str, first: str) -> tuple[int, ...]:
+        return tuple(labels.index(c) for c in (*first, *space))
+
+    return ConvolutionNumbers(places(left, "bf"), places(right, "oi"), places(out, "bf")), len(space)
+
+
+def _convolution(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    left, right = operands
+    out = read_shape(at.shape)
+    numbers, rank = _specs(at.attribute("dim_labels"))
+    w = read_window(at.attribute("window"), rank)
+    groups, batches = (int(at.attribute(f"{name}_group_count") or 1) for name in ("feature", "batch"))
+    backwards = tuple(numbers.rhs_spec[2 + k] for k, turned in enumerate(w.reversed) if turned)
+    if backwards:
+        right = body.one("rev", [right], right.aval, at, dimensions=backwards)
+    batch = _batches(left, w, numbers, out)
+    if batch is not None and groups == batches == 1:
+        # how the TPU compiler writes a product of matrices
+        found = (
+            ((numbers.lhs_spec[1],), (numbers.rhs_spec[1],)),
+            (tuple(numbers.lhs_spec[2 + k] for k in batch), tuple(numbers.rhs_spec[2 + k] for k in batch)),
+        )
+        shape = tuple(out.shape[numbers.out_spec[k]] for k in (*(2 + k for k in batch), 0, 1))
+        made = _product(body, at, [left, right], Array(shape, out.dtype), found)
+        order = (*(2 + k for k in batch), 0, 1)
+        back = [order.index(numbers.out_spec.index(k)) for k in range(len(out.shape))]
+        if back == list(range(len(back))):
+            return made
+        return body.one("transpose", [made], out, at, permutation=tuple(back))
+    return body.one(
+        "conv_general_dilated", [left, right], out, at, dimension_numbers=numbers, window_strides=w.stride,
+        padding=w.padding, lhs_dilation=w.base, rhs_dilation=w.dilation, feature_group_count=groups,
+        batch_group_count=batches,
+    )  # fmt: skip
+
+
+def _batches(left: Any, w: Window, numbers: ConvolutionNumbers, out: Array) -> tuple[int, ...] | None:
+    """The dimensions in space, where in each the k-th element of the result looks at the k-th of both; else None."""
+    for k, size in enumerate(w.size):
+        extent = left.aval.shape[numbers.lhs_spec[2 + k]]
+        same = size == extent == out.shape[numbers.out_spec[2 + k]]
+        # element o sees tap o alone: o stride + o = o base, for all o
+        alone = w.padding[k] == (0, 0) and w.dilation[k] == 1 and w.base[k] == size and w.stride[k] == max(size - 1, 1)
+        if not (same and (alone or (size == 1 and w.padding[k] == (0, 0)))):
+            return None
+    return tuple(range(len(w.size)))
+
+
+RULES: dict[str, Rule] = {
+    "reduce": _reduce,
+    "reduce-window": _reduce_window,
+    "dot": _dot,
+    "convolution": _convolution,
+}

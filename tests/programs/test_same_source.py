@@ -1,0 +1,292 @@
+"""`compile --same`: what the TPU compiler makes of a function computes what the function says, and no other one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+from layoutproof.programs.same_source import compared
+
+jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+
+MODULE = """
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def attention(q, k, v, scale=4.0, shift=0):
+    scores = jnp.einsum("hqd,hkd->hqk", q, k) / scale
+    seen = jnp.tril(jnp.ones(scores.shape[1:], bool), shift)
+    return jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(jnp.where(seen, scores, -1e30)), v)
+
+
+def attention_wrong(q, k, v):
+    return attention(q, k, v, shift=-1)
+
+
+def layer_norm(x, g, eps=1e-5):
+    m = x.mean(-1, keepdims=True)
+    return (x - m) * lax.rsqrt(((x - m) ** 2).mean(-1, keepdims=True) + eps) * g
+
+
+def layer_norm_wrong(x, g):
+    return layer_norm(x, g, 1e-6)
+
+
+def adam(p, g, m, v, of=lambda m, g: m):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return p - 1e-3 * (of(m, g) / (1 - 0.9)) / (jnp.sqrt(v / (1 - 0.999)) + 1e-8), m, v
+
+
+def adam_wrong(p, g, m, v):
+    return adam(p, g, m, v, lambda m, g: g)
+
+
+def recurrent(xs, w, of=jnp.tanh):
+    def step(h, x):
+        h = of(h @ w + x)
+        return h, h
+
+    h, ys = lax.scan(step, jnp.zeros(w.shape[0]), xs)
+    return ys, h
+
+
+def recurrent_wrong(xs, w):
+    return recurrent(xs, w.T)
+
+
+def loss(x, t, of=lambda t: t):
+    return -jnp.take_along_axis(jax.nn.log_softmax(x), of(t)[:, None], 1).mean()
+
+
+def loss_wrong(x, t):
+    return loss(x, t, lambda t: jnp.minimum(t, 90))
+
+
+def repeated(n, x, least=0):
+    return lax.fori_loop(least, n, lambda i, c: c * 1.5 + x, x)
+
+
+def repeated_wrong(n, x):
+    return repeated(n, x, -1)
+
+
+def convolved(x, w):
+    return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def convolved_wrong(x, w):
+    return convolved(x, w[::-1])
+
+
+def dense(x, w, b):
+    return jax.nn.silu(x @ w + b)
+
+
+def dense_wrong(x, w, b):
+    return jax.nn.silu(x @ w - b)
+
+
+def best(x):
+    return lax.top_k(x, 4)
+
+
+def with_best(x):
+    return x * 2, lax.top_k(x, 4)[0]
+
+
+def unused(a, b, c):
+    return a - c
+
+
+def unused_wrong(a, b, c):
+    return a - b
+"""
+PAIRS: dict[str, list[str]] = {
+    "attention": ["f32[4,32,16]"] * 3,
+    "layer_norm": ["f32[16,256]", "f32[256]"],
+    "adam": ["f32[64,32]"] * 4,
+    "recurrent": ["f32[12,16]", "f32[16,16]"],
+    "loss": ["f32[8,100]", "s32[8]"],
+    "repeated": ["s32[]", "f32[16]"],
+    "convolved": ["f32[2,16,16,8]", "f32[3,3,8,16]"],
+    "dense": ["bf16[64,32]", "bf16[32,128]", "bf16[128]"],
+    "unused": ["f32[8]"] * 3,
+}
+ALONE = {"best": ["f32[16,64]"], "with_best": ["f32[16,64]"]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, lp.Programs]]:
+    """What is compiled of each function, in a folder of the user's."""
+    folder = tmp_path_factory.mktemp("same_source")
+    (folder / "functions_of_same.py").write_text(MODULE)
+    sys.path.insert(0, str(folder))
+    try:
+        yield {
+            name: lp.compile(f"{folder}/functions_of_same.py:{name}", *args, target="v5e", same=True)
+            for name, args in {**PAIRS, **ALONE}.items()
+        }
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("functions_of_same", None)
+
+
+def source(name: str, args: list[str]) -> Any:
+    """The jaxpr of a function, as a program."""
+    import functions_of_same
+
+    from layoutproof.pallas.from_jax.programs import program_of
+    from layoutproof.pallas.from_jax.user import argument
+
+    return program_of(jax.make_jaxpr(getattr(functions_of_same, name))(*map(argument, args)))
+
+
+@NEEDS_TPU
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_compiled_program_is_its_source_and_not_a_wrong_twin(name: str, made: dict[str, lp.Programs]) -> None:
+    """No difference from the function, exit code 0; from a function with one error a difference that float64 shows."""
+    found = made[name]
+    (same,) = found.same
+    assert same.verdict in (Verdict.SAMPLED, Verdict.PROVED), same
+    assert found.exit_code == 0
+    kept = [0, 2] if name == "unused" else None
+    (text,) = found.texts
+    if "constant({...})" in text:
+        # the text that is kept leaves large constants out, and the one that is compared does not
+        assert "leaves out" in compared(text, source(name, PAIRS[name]), kept)["reason"]
+        return
+    assert compared(text, source(name, PAIRS[name]), kept)["verdict"] in ("sampled", "proved")
+    wrong = source(f"{name}_wrong", PAIRS[name])
+    assert compared(text, wrong, kept)["verdict"] == "refuted"
+
+
+@NEEDS_TPU
+def test_what_is_not_modelled_is_unknown_by_name(made: dict[str, lp.Programs]) -> None:
+    """An order of data; beside it the results that do not rest on it are compared."""
+    (same,) = made["best"].same
+    assert same.verdict is Verdict.UNKNOWN
+    assert same.reason == "2 of 2 results rest on sort, of the compiled program, which is not modelled"
+    assert made["best"].exit_code == 3
+    (same,) = made["with_best"].same
+    assert same.reason.startswith("1 of 2 results rest on sort")
+    assert same.reason.endswith("the other 1 show no difference")
+    assert same.figures["results"] == "1 of 2 compared"
+    assert Path(same.file).name == "functions_of_same.py"
+    (text,) = made["with_best"].texts
+    other = source("with_best", ["f32[16,64]"])
+    assert compared(text, other)["verdict"] == "unknown"
+
+
+def text_of(entry: str, before: str = "") -> str:
+    """A module of some lines."""
+    return f"HloModule m\n{before}ENTRY e {{\n{entry}}}\n"
+
+
+def program(function: Any, *shapes: Any) -> Any:
+    """A function as a program."""
+    from layoutproof.pallas.from_jax.programs import program_of
+
+    return program_of(jax.make_jaxpr(function)(*shapes))
+
+
+F4 = jax.ShapeDtypeStruct((4,), "float32")
+INT = jax.ShapeDtypeStruct((), "int32")
+
+
+def test_a_branch_that_no_number_takes_is_not_compared() -> None:
+    """Beyond the numbers that are tried the branches differ: unknown, and not the same. With a number near the code's
+    own it is found."""
+    branches = (
+        "yes {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n"
+        "no {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] copy(x)\n}\n"
+    )
+    entry = (
+        "  n = s32[] parameter(0)\n  x = f32[4] parameter(1)\n  k = s32[] constant({})\n"
+        "  p = pred[] compare(n, k), direction=EQ\n"
+        "  ROOT c = f32[4] conditional(p, x, x), true_computation=yes, false_computation=no\n"
+    )
+
+    def same(n: Any, x: Any) -> Any:
+        return x
+
+    far = compared(text_of(entry.format(100_000), branches), program(same, INT, F4))
+    assert far["verdict"] == "unknown"
+    assert far["reason"].startswith("the compiled program has a branch that was never taken")
+    near = compared(text_of(entry.format(70), branches), program(same, INT, F4))
+    assert near["verdict"] == "refuted"
+
+    def alike(n: Any, x: Any) -> Any:
+        return jax.lax.cond(n == 70, lambda x: x + x, lambda x: x, x)
+
+    assert compared(text_of(entry.format(70), branches), program(alike, INT, F4))["verdict"] == "sampled"
+
+
+@pytest.mark.parametrize(
+    ("written", "verdict"),
+    [("999.999939", "sampled"), ("999.99", "refuted"), ("1000", "sampled"), ("999.9", "refuted")],
+)
+def test_what_was_folded_is_read_as_what_it_was_made_of(written: str, verdict: str) -> None:
+    """1 / f32(0.001), to 4 units in the last place, and no further."""
+    entry = (
+        f"  x = f32[4] parameter(0)\n  k = f32[] constant({written})\n"
+        "  b = f32[4] broadcast(k), dimensions={}\n  t = f32[4] multiply(x, b)\n  ROOT y = f32[4] tanh(t)\n"
+    )
+
+    def divided(x: Any) -> Any:
+        return jax.numpy.tanh(x / 0.001)
+
+    assert compared(text_of(entry), program(divided, F4))["verdict"] == verdict
+
+
+def test_what_does_not_fit_or_is_too_large_is_unknown() -> None:
+    """Another number of parameters, several devices, a text of many megabytes: one line each."""
+    entry = "  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n"
+    two = program(lambda x, y: x + y, F4, F4)
+    assert compared(text_of(entry), two)["reason"] == "the compiled program has 1 parameters, and its source 2"
+    many = text_of(entry).replace("HloModule m", "HloModule m, num_partitions=4")
+    assert "a program of 4 devices" in compared(many, program(lambda x: x + x, F4))["reason"]
+    long = compared(" " * (1 << 26), two)
+    assert long["verdict"] == "unknown"
+    assert "67,108,864 characters" in long["reason"]
+    assert "parameter 0" not in compared(text_of(entry), program(lambda x: x + x, F4))["reason"]
+
+
+def test_functions_without_laws_are_told_apart_by_their_names() -> None:
+    """sin and cos are two functions at every point, as long names are."""
+    for function, opcode, verdict in ((jax.numpy.sin, "sine", "sampled"), (jax.numpy.cos, "sine", "refuted")):
+        entry = f"  x = f32[4] parameter(0)\n  ROOT y = f32[4] {opcode}(x)\n"
+        assert compared(text_of(entry), program(function, F4))["verdict"] == verdict
+
+
+def test_exponentials_that_are_nested_deeper_than_the_fields() -> None:
+    """Eight tanh of one another are compared, and seven are another function."""
+    lines = "".join(f"  t{k} = f32[4] tanh({f't{k - 1}' if k else 'x'})\n" for k in range(8))
+    text = text_of(f"  x = f32[4] parameter(0)\n{lines}  ROOT y = f32[4] copy(t7)\n")
+
+    def nested(many: int) -> Any:
+        def of(x: Any) -> Any:
+            for _ in range(many):
+                x = jax.numpy.tanh(x)
+            return x
+
+        return program(of, F4)
+
+    assert compared(text, nested(8))["verdict"] == "sampled"
+    assert compared(text, nested(7))["verdict"] == "refuted"
+
+
+def test_a_dump_says_no_source() -> None:
+    """What is compiled already is compared with nothing."""
+    with pytest.raises(lp.LayoutError, match="give the function"):
+        lp.compile(text_of("  ROOT x = f32[4] parameter(0)\n"), same=True)
