@@ -6,7 +6,8 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli.documents import adapter
-from layoutproof.questions.same_kept import _as_json, _from_json
+from layoutproof.compiler.kept import as_json, from_json
+from layoutproof.questions.same_kept import _HELD
 
 pytest.importorskip("jax")
 cases = pytest.importorskip("tests.values.block_cases")
@@ -29,7 +30,7 @@ def test_right_ones_are_so_for_any_number_of_blocks(name: str) -> None:
     assert said[0]["axis"] == found.axis
     assert said[0]["compared"] == list(found.compared)
     adapter("same").validate_python(answer.as_dict())
-    assert _from_json(_as_json(answer)) == answer
+    assert from_json(as_json(answer, _HELD), _HELD) == answer
 
 
 @pytest.mark.parametrize(("name", "twin"), TWINS)
