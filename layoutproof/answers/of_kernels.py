@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import here, only
-from layoutproof.core.errors import LayoutError, Unsupported
+from layoutproof.core.errors import LayoutError, Unsupported, listed
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.hardware.tpu_chips import generation
@@ -16,6 +16,7 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
+from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_of, foreign, judge, kernel_target, meant_for
 from layoutproof.pallas.overruled import overruled
@@ -157,13 +158,14 @@ def asked_compiler(
     place = function if callable(function) else str(function)
     calls = [(k, call.call) for k, call in enumerate(answer.calls)]
     wanted = [(k, call) for k, call in calls if isinstance(call, Kernel) and _compiles(call, first)]
-    questions = [asked(place, args, dict(kwargs), kernel, k, name) for k, kernel in wanted for name in names]
+    given = [(k, kernel) for k, kernel in wanted if not kernel.named_sizes()]
+    questions = [asked(place, args, dict(kwargs), kernel, k, name) for k, kernel in given for name in names]
     told = compiled(questions, progress=progress)
     found = list(answer.calls)
     for k, kernel in wanted:
         more, made = list(found[k].findings), []
         for name in names:
-            made.append(next(told))
+            made.append(_without_numbers(kernel, name) if kernel.named_sizes() else next(told))
             chip = (first if name == names[0] else kernel_target(name)).told(made[-1].answer())
             # what rules could not settle of the first target, its compiler has
             again = {f.question for f in more} & {"vmem_total", "memory_budget"} if name == names[0] else set()
@@ -171,6 +173,13 @@ def asked_compiler(
             more = [f for f in more if f.question not in again] + list(settled)
         found[k] = replace(found[k], findings=tuple(more), compiled=tuple(made))
     return Kernels(tuple(found))
+
+
+def _without_numbers(call: Kernel, target: str) -> Compiled:
+    problem = (
+        f"{listed(call.named_sizes())} is no number, and a program is compiled for numbers: give it arguments of some"
+    )
+    return Compiled(call.name, target, problem=problem)
 
 
 def _compiles(call: Kernel, target: KernelTarget) -> bool:

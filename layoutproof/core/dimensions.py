@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import Extent, symbol
+
+OURS = re.compile(r"[a-z]{1,32}[0-9]{1,32}")
+"""Names that are numbered here: of grid dimensions (g0), of loops, of what data say. No size is called so."""
 
 
 def dimension(n: object) -> Extent:
@@ -29,7 +33,7 @@ def _value(node: ast.AST) -> Any:
     match node:
         case ast.Constant(value=int() as value):
             return value
-        case ast.Name(id=name):
+        case ast.Name(id=name) if not OURS.fullmatch(name):
             return symbol(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _value(operand) * -1

@@ -372,6 +372,10 @@ class Kernel:
         ]
         return tuple(dict.fromkeys((*parameters(amounts), *own)))
 
+    def named_sizes(self) -> tuple[str, ...]:
+        """The names among the sizes of arrays, f32[M,128]: what the kernel is, for all of them."""
+        return parameters([extent for operand in self.operands for extent in operand.dims])
+
     def bind(self, values: Mapping[str, int]) -> Kernel:
         """The kernel with these numbers in the place of its parameters, by the rules that hold of a kernel as written.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from layoutproof.compiler.child import Answer, Child, ask
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import shorten
+from layoutproof.core.errors import listed, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
@@ -211,6 +211,9 @@ def _not_run(call: Kernel | Unmodelled) -> str:
     numbers = [*call.grid, *(n for o in call.operands for n in o.dims)]
     numbers += [e for t in (*call.tables, *call.scalars) for e in (*t.dims, *range_of(t))]
     if any(type(n) is not int for n in numbers):
+        named = call.named_sizes()
+        if named:
+            return f"{listed(named)} is no number; give it arguments of some"
         return "sizes that only the running program knows" + (f": {', '.join(call.runtime)}" if call.runtime else "")
     if any(int(low) >= int(high) for low, high in map(range_of, (*call.tables, *call.scalars))):
         return "no table holds what is assumed"

@@ -111,7 +111,7 @@ def planned(
     Arguments as of `lp.same`; rest: the fields of `Plan` that are as there. Raises LayoutError for what nobody can ask.
     """
     from layoutproof.pallas.from_jax.adapter import need_jax
-    from layoutproof.pallas.from_jax.user import argument, named_function
+    from layoutproof.pallas.from_jax.user import arguments, named_function
 
     points = rest.get("points")
     if not isinstance(points, int) or not 1 <= points <= 100:
@@ -127,8 +127,7 @@ def planned(
             if args:
                 raise LayoutError("arguments are given, or made by inputs, not both")
             args = _made(function(inputs), inputs)
-        scope = jax.export.SymbolicScope()
-        given = tuple(argument(a, scope) if isinstance(a, str) else a for a in args)
+        given = tuple(arguments(args))
         paths, tree = jax.tree_util.tree_flatten_with_path(given)
         leaves = [leaf for _, leaf in paths]
         at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]

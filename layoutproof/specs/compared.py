@@ -39,13 +39,10 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
     # every place is held against the rule before anything is imported
     rules = {name: permit(name) for name in dict.fromkeys([*(e["trace"] for e in entries), maker]) if name}
 
-    from layoutproof.pallas.from_jax.adapter import need_jax
-    from layoutproof.pallas.from_jax.user import argument, check_stated, named_function
+    from layoutproof.pallas.from_jax.user import arguments, check_stated, named_function
     from layoutproof.questions.same import same
 
-    # one scope: a name is one size in all arguments
-    scope = need_jax().export.SymbolicScope()
-    given = [argument(value, scope) if isinstance(value, str) else value for value in _stated(entries[0], options)]
+    given = arguments(_stated(entries[0], options))
     for entry in entries:
         check_stated([*given, *(entry.get("kwargs") or {}).values()], entry["trace"])
     with contextlib.ExitStack() as stack:

@@ -119,8 +119,8 @@ class KernelModel(Model):
     )
     args: list[Any] = Field(
         [],
-        description="Its arguments: shapes, Python literals as text, or values.",
-        examples=[["bf16[1024,1024]", "bf16[1024,1024]"]],
+        description="Its arguments: shapes, with names for sizes that may be any, Python literals as text, or values.",
+        examples=[["bf16[1024,1024]", "bf16[1024,1024]"], ["f32[8*M,128]"]],
     )
     kwargs: dict[str, Any] = Field({}, description="Its keyword arguments.", examples=[{"block_k": 256}])
     target: str | None = _TARGET

@@ -31,7 +31,9 @@ from layoutproof.kernel.kernel_parts import parts_of
 
 @click.command()
 @click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE", shell_complete=complete_file)
-@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
+@click.option(
+    "--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], f32[8*M,128], or a Python literal."
+)
 @click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option(
@@ -53,7 +55,7 @@ from layoutproof.kernel.kernel_parts import parts_of
     "--where",
     metavar="CONDITION",
     multiple=True,
-    help='Of sizes that only the running program knows: "grid1 <= 7".',
+    help='Of sizes that are names, or that only the running program knows: "M % 8 == 0", "grid1 <= 7".',
 )
 @click.option(
     "--strict-tables",
@@ -109,11 +111,12 @@ def command(
     """Prove every Pallas call that a function makes.
 
     The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
-    builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), a spec file, of
-    which every kernel is proved that it names, or records (.jsonl) that --record wrote, judged without JAX and without
-    the code. Exit code 3 also where a call cannot be modelled, and where there is no call at all. With --replay each
-    TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what
-    that shows stands beside the verdicts; what it shows against a proof leaves that unknown, and is an error, conflict.
+    builds its own. A dimension may be a name, f32[M,128] or f32[8*M,128]: then all sizes are asked about. A file is a
+    program that was lowered, exported or compiled (.hlo, .txt, .mlir), a spec file, of which every kernel is proved
+    that it names, or records (.jsonl) that --record wrote, judged without JAX and without the code. Exit code 3 also
+    where a call cannot be modelled, and where there is no call at all. With --replay each TPU kernel is also run, on
+    small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what that shows stands beside
+    the verdicts; what it shows against a proof leaves that unknown, and is an error, conflict.
     With --compile the TPU compiler, libtpu, is asked ahead of
     time: whether it takes the kernel, what that takes of VMEM with spills by source line, which relayouts in registers
     cost something, and its estimate of cycles. The rules are those of the first target.

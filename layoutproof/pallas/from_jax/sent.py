@@ -77,14 +77,14 @@ def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Site]]:
     """Every call of the function that a text holds, and where it stands: traced once for all requests."""
     from layoutproof.pallas.from_jax.adapter import opened
     from layoutproof.pallas.from_jax.trace import sites, traced, walk
-    from layoutproof.pallas.from_jax.user import argument, device, named_function
+    from layoutproof.pallas.from_jax.user import arguments, device, named_function
 
     sys.path.insert(0, os.getcwd())
     function, args, kwargs = pickle.loads(base64.b64decode(code))
     with contextlib.ExitStack() as stack:
         if isinstance(function, str):
             function = stack.enter_context(named_function(function))
-            args = [argument(value) if isinstance(value, str) else value for value in args]
+            args = arguments(args)
         jaxpr, _ = traced(function, args, kwargs, **device(target))
     live = [True] * len(opened(jaxpr)[0].outvars)
     kernels: list[Kernel | Unmodelled] = []

@@ -117,8 +117,12 @@ ADVICE = (
         "over explicit axes the argument says its sharding: "
         "jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec)), from a function for --inputs",
     ),
+    (
+        "Symbolic dimension comparison",
+        "the function asks in Python about a size that is a name: give it a number, or a multiple, f32[8*M,128]",
+    ),
 )
-"""What JAX says of meshes, and what helps who traces without devices."""
+"""What JAX says of meshes and of sizes that are names, and what helps who traces without devices, or for all sizes."""
 
 
 def walk(

@@ -16,6 +16,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from layoutproof.compiler.tracing import Tracing, function_named
+from layoutproof.core.dimensions import OURS
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
@@ -30,7 +31,8 @@ MAX_MODULE = 16 * MIB
 MOST_VALUES = 100_000
 """That a file may give one function, those in lists counted one by one."""
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
-_NAMED_SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([A-Za-z0-9_,\s]*)\]\s*")
+_NAMED_SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([A-Za-z0-9_*,\s]*)\]\s*")
+_SIZE = re.compile(r"[0-9]{1,18}|([0-9]{1,9}\s*\*\s*)?[A-Za-z_][A-Za-z0-9_]{0,31}")
 _NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
 _WIDE = {"s": "int", "u": "uint", "f": "float"}
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
@@ -47,14 +49,14 @@ def calls_of(
 ) -> tuple[Kernel | Unmodelled, ...]:
     """Every Pallas call that a function of the user makes, traced with shapes only.
 
-    place: `package.module:function` or `file.py:function`.  args: texts as of `argument`; any other value stands for
-    itself.  kwargs: values.  target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.
-    rule: of the file that names it, as `tracing.permit` gave it; None where a person did.
+    place: `package.module:function` or `file.py:function`.  args: as of `arguments`.  kwargs: values.
+    target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.  rule: of the file that names
+    it, as `tracing.permit` gave it; None where a person did.
     Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises;
     Undecided for what the rule does not allow.
     """
     chip = "" if target is None else kernel_target(target).name
-    values = [argument(value) if isinstance(value, str) else value for value in args]
+    values = arguments(args)
     named = dict(kwargs or {})
     if rule is not None:
         check_stated([*values, *named.values()], place)
@@ -103,23 +105,47 @@ def device(chip: str) -> dict[str, str]:
     return {"target": chip} if chip in CHIPS or chip == CPU else {}
 
 
+def arguments(values: Sequence[object]) -> list[Any]:
+    """What arguments mean that are texts as of `argument`; any other value stands for itself.
+
+    A dimension may be a name, f32[M,128] or f32[8*M,128]: one name is one size in all of them, and any.
+    """
+    scope = None
+    if any(isinstance(value, str) and _has_names(value) for value in values):
+        from layoutproof.pallas.from_jax.adapter import need_jax
+
+        scope = need_jax().export.SymbolicScope()
+    return [argument(value, scope) if isinstance(value, str) else value for value in values]
+
+
+def _has_names(text: str) -> bool:
+    return _SHAPE.fullmatch(text) is None and _NAMED_SHAPE.fullmatch(text) is not None
+
+
 def argument(text: str, scope: Any = None) -> Any:
     """What one argument's text means: an array to trace with, or a Python literal that is passed as it is.
 
     A shape such as bf16[8,128] becomes a `jax.ShapeDtypeStruct`; that needs jax. scope: a `jax.export.SymbolicScope`
-    for dimensions that are names, f32[M,128]; None where there are none.
+    for dimensions that are names; None where there are none.
 
     >>> argument("(128, 256)")
     (128, 256)
     """
-    found = _SHAPE.fullmatch(text) if scope is None else _NAMED_SHAPE.fullmatch(text)
+    found = _SHAPE.fullmatch(text) or _NAMED_SHAPE.fullmatch(text)
     if found is None:
         return _literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
     element_bits(found[1])
     sizes = [part.strip() for part in found[2].split(",")] if found[2].strip() else []
-    named = scope is not None and all(re.fullmatch(r"[0-9]{1,18}|[A-Za-z_][A-Za-z0-9_]{0,31}", part) for part in sizes)
-    if not named and not all(re.fullmatch(r"[0-9]{1,18}", part) for part in sizes):
+    if not all(map(_SIZE.fullmatch, sizes)):
         raise LayoutError("an array's dimensions are whole numbers separated by commas", text=text[:200])
+    named = not all(part.isdigit() for part in sizes)
+    if named and scope is None:
+        raise LayoutError("here an array's dimensions are whole numbers, and no names", text=text[:200])
+    ours = next((name for part in sizes if OURS.fullmatch(name := part.rpartition("*")[2].strip())), "")
+    if ours:
+        raise LayoutError(
+            f"a size has a name such as M or rows: {ours} is what a number of ours is called", text=text[:200]
+        )
     from layoutproof.pallas.from_jax.adapter import need_jax
 
     jax = need_jax()
@@ -128,13 +154,18 @@ def argument(text: str, scope: Any = None) -> Any:
         kind = found[1].partition("e")
         dtype = f"float{kind[0][1:]}_e{kind[2]}"
     try:
-        if named and not all(part.isdigit() for part in sizes):
+        if named:
             from jax import export
 
             dims = export.symbolic_shape(", ".join(sizes), scope=scope)
         else:
             dims = tuple(map(int, sizes))
         return jax.ShapeDtypeStruct(dims, getattr(jax.numpy, dtype, dtype))
+    except ValueError as error:
+        why = shorten(" ".join(str(error).split()), 160)
+        raise LayoutError(
+            f"a size has a name such as M or rows, and jax reads these otherwise: {why}", text=text[:200]
+        ) from None
     except TypeError:
         raise LayoutError(f"jax {jax.__version__} has no arrays of {found[1]}", text=text[:200]) from None
 
