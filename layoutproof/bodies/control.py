@@ -122,10 +122,13 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     params = equation.params
     consts, carry = scan_parts(equation)
     length = int(params["length"])
+    inits, xs = operands[consts : consts + carry], operands[consts + carry :]
+    if length == 0 and len(equation.outvars) == carry:
+        # nothing in it happens
+        return inits
     loop = Loop(on.named("loop"), Term("int", length), on.source())
     counter = Term("name", loop.name)
     position = Term("-", Term("int", length - 1), counter) if params.get("reverse") else counter
-    inits, xs = operands[consts : consts + carry], operands[consts + carry :]
     spans = _spans_of_scan(on, params["jaxpr"], consts, inits, length)
     slots = [_slot(on, init, span) for init, span in zip(inits, spans, strict=True)]
     known = frozenset(on.unknowns)
@@ -150,6 +153,8 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     inits = operands[first + second :]
     loop = Loop(on.named("loop"), None, on.source())
     (begins,) = on.run(params["cond_jaxpr"], [*of_cond, *inits])
+    if begins.defined and _whole(begins) == 0:
+        return inits
     spans = _spans_of_while(on, (params["cond_jaxpr"], of_cond), (params["body_jaxpr"], second), inits)
     slots = [_slot(on, init, span) for init, span in zip(inits, spans, strict=True)]
     known = frozenset(on.unknowns)

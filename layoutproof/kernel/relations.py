@@ -1,9 +1,9 @@
 """What is assumed of entries of tables together: `t[i] <= u[i + 1] if i + 1 < grid1`, for every i.
 
-A name that is no size of the call stands for every index, and so does `:`, of some of them `2:8`. Nothing is said where
-an index is outside of its table. The engines have no "for every": a claim gets the cases that speak of what it reads,
-one for each way in which a read of the claim is one of the relation, `t[k]` as `t[i]` with i = k and as `t[i + 1]` with
-i = k - 1. That is less than is assumed, so what is proved with them is proved.
+A name that is no size of the call stands for every index, and so does `:`, of some of them `2:8`; `t[-1]` is the last
+entry. Nothing is said where an index is outside of its table. The engines have no "for every": a claim gets the cases
+that speak of what it reads, one for each way in which a read of the claim is one of the relation, `t[k]` as `t[i]` with
+i = k and as `t[i + 1]` with i = k - 1. That is less than is assumed, so what is proved with them is proved.
 
 Numbers between which a part of a table lies, `0 <= t[:, 2] < 8`, are a range of what is read there (`range_at`), and no
 case.
@@ -18,9 +18,9 @@ from itertools import islice, product
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
-from layoutproof.core.folding import any_of, negation, shifted
+from layoutproof.core.folding import any_of, linear, negation, shifted
 from layoutproof.core.size import Extent
-from layoutproof.core.term import Term, fixed, reads, substitute
+from layoutproof.core.term import Term, fixed, reads, rebuilt, size_term, substitute
 from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -93,11 +93,15 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
     found = reads((condition,))
     if not all(read.args[0].args[0] in tables for read in found):
         return None
-    outside: list[Term] = []
     for read in found:
         dims = fixed(tables[read.args[0].args[0]].dims)
         if len(dims) != len(read.args) - 1:
             raise LayoutError(f"{read} has {len(read.args) - 1} indices; its table has {len(dims)}", text=text)
+    condition = rebuilt(condition, lambda part, made: _from_the_end(made, tables))
+    found = reads((condition,))
+    outside: list[Term] = []
+    for read in found:
+        dims = fixed(tables[read.args[0].args[0]].dims)
         for at, extent in zip(read.args[1:], dims, strict=True):
             size = Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))  # type: ignore[union-attr]
             outside += [Term("<", at, Term("int", 0)), Term("<=", size, at)]
@@ -109,6 +113,15 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
             have = f"its sizes are {', '.join(sorted(sizes))}" if sizes else "it has no sizes"
             raise LayoutError(f"{name} is neither an index of a table nor a size of the call; {have}", text=text)
     return Relation(text.strip(), any_of([*outside, condition]), names, _bound(condition, tables, names))
+
+
+def _from_the_end(part: Term, tables: Mapping[str, Table]) -> Term:
+    """A read with indices below 0 counted from the end, as Python does: `t[-1]` is the last entry."""
+    if part.op != "read" or not any(at.op == "int" and at.args[0] < 0 for at in part.args[1:]):
+        return part
+    pairs = zip(part.args[1:], fixed(tables[part.args[0].args[0]].dims), strict=True)
+    at = [linear([(1, size_term(n))], k.args[0]) if k.op == "int" and k.args[0] < 0 else k for k, n in pairs]
+    return Term("read", part.args[0], *at)
 
 
 def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str]) -> Bound | None:

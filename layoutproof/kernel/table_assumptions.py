@@ -3,6 +3,7 @@
 A table is a scalar-prefetch operand, or an input of integers: `0 <= args[4] < 8`. What is said holds of every entry;
 `t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables is a
 relation (`kernel.relations`): of a part of one `0 <= t[:, 2] < 8`, of entries together `t[i] <= u[i + 1] if i + 1 < n`.
+`t is cu_seqlens(total=8)` stands for several of these (`kernel.table_schemas`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import Kernel, Relation, Table, Unmodelled
 from layoutproof.kernel.relations import parse_relation, relation_of
 from layoutproof.kernel.scalar_memory import assuming, every_table
+from layoutproof.kernel.table_schemas import written_out
 
 WORDS = ("monotone", "injective", "onto")
 _NAME = r"\s*([^\W\d]\w*(?:\.\w+|\s*\[[^\]]*\])*)"
@@ -127,15 +129,18 @@ def _of_all(written: str, sizes: Collection[str] = ()) -> bool:
 def conditions(texts: Sequence[str]) -> tuple[str, ...]:
     """The single conditions of texts that may each hold several, `0 <= t < 8; t is monotone`."""
     parts = [part for text in texts for part in (text.split(";") if isinstance(text, str) else (text,))]
-    return tuple(part.strip() if isinstance(part, str) else part for part in parts)
+    said = [part.strip() if isinstance(part, str) else part for part in parts]
+    meant = [written_out(part) if isinstance(part, str) else None for part in said]
+    return tuple(one for part, more in zip(said, meant, strict=True) for one in ((part,) if more is None else more))
 
 
 def check_assumption(text: Any) -> None:
     """Raises LayoutError for a text that is no assumption about a table, with the forms there are."""
-    if _relates(text):
-        parse_relation(text)
-    else:
-        _assumption(text)
+    for one in conditions([text]):
+        if _relates(one):
+            parse_relation(one)
+        else:
+            _assumption(one)
 
 
 def tables_said(texts: Sequence[str]) -> dict[str, Table]:
@@ -194,7 +199,7 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:
-        forms = "'0 <= t < 8', '0 <= t[:, 2] < 8', 't is monotone' (injective, onto), 't[:n] is onto'"
-        raise LayoutError(f"an assumption is {forms} or 't[i] <= u[i + 1]', not {shown}")
+        forms = "'0 <= t < 8', '0 <= t[:, 2] < 8', 't is monotone' (injective, onto), 't[:n] is onto', "
+        raise LayoutError(f"an assumption is {forms}'t is cu_seqlens(total=8)' or 't[i] <= u[i + 1]', not {shown}")
     low, high = parse(between["low"]), parse(between["high"])
     return table[1], {"low": low if between["closed"] else low + 1, "high": high + 1 if between["also"] else high}

@@ -8,17 +8,19 @@ values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from layoutproof.core.claim import At, Formula, PlacePredicate
 from layoutproof.core.errors import Unsupported
+from layoutproof.core.folding import folded
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads, substitute, together
+from layoutproof.core.term import Term, fixed, reads, rebuilt, substitute, together
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, restricted
 from layoutproof.kernel.relations import range_at
@@ -214,6 +216,7 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much. For
     sizes of the call for which the grid has fewer programs than the entries that hold every value it reaches nothing.
     """
+    operand = _without_known_reads(kernel, operand)
     m = program_map(kernel, operand, elements=True)
     found = reads(operand.terms())
     short: list[tuple[Extent, Extent]] = []
@@ -250,3 +253,17 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     why = f"which blocks of {operand.name} are written is not known where {', '.join(sizes)} is below "
     why += ", ".join(dict.fromkeys(str(most) for _, most in short))
     return IndexMap(m.domain, m.range, place, m.replicas), {Verdict.REFUTED: why}
+
+
+def _without_known_reads(kernel: Kernel, operand: Operand) -> Operand:
+    """The operand with a number in the place of a read of which all that is assumed lets one number stand."""
+
+    def change(part: Term, made: Term) -> Term:
+        if made.op != "read":
+            return folded(made)
+        low, high = _range(kernel, made)
+        return Term("int", low) if type(low) is type(high) is int and high - low == 1 else made
+
+    index = tuple(rebuilt(term, change) for term in operand.index)
+    sizes = tuple(None if size is None else rebuilt(size, change) for size in operand.sizes)
+    return replace(operand, index=index, sizes=sizes)

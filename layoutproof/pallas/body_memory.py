@@ -8,8 +8,9 @@ from itertools import islice, product
 from typing import Any
 
 from layoutproof.bodies.claims import Asked
-from layoutproof.bodies.effects import Body
+from layoutproof.bodies.effects import Body, Reference
 from layoutproof.bodies.memory_state import States, reasons
+from layoutproof.bodies.order import following, last_of_core, other_block, valid
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
@@ -17,7 +18,7 @@ from layoutproof.core.errors import InternalError
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.read_consistency import range_of, restricted
 from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
@@ -59,6 +60,22 @@ class Deciding:
     def names(self) -> str:
         """The engines in words, a rule where none was asked."""
         return "+".join(dict.fromkeys(part for by in self.by for part in by.split("+"))) or "rule"
+
+
+def none_left(kernel: Kernel, operand: Operand, reference: Reference, states: States) -> bool:
+    """Whether, each time that the window of an output goes out, no element of the array in it is as states say.
+
+    It goes out after the last program of a core, and where the next one has another block.
+    """
+    at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
+    elements = {f"at{k}": n for k, n in enumerate(reference.dims)}
+    after, some, more = following(kernel)
+
+    def left(when: Sequence[Term]) -> list[Term]:
+        return [*when, valid(kernel, operand, at), states.at_exit(reference)]
+
+    ways = [[last_of_core(kernel)], [some, other_block(kernel, operand, after)]]
+    return all(states.impossible(lambda when=when: left(when), {**elements, **more})[1] for when in ways)  # type: ignore[misc]
 
 
 def named(claim: Asked, point: Point) -> dict[str, int]:

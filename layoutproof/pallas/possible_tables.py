@@ -56,7 +56,7 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
         return apart
     if _alike(kernel, tuple(names)):
         return ""
-    if any(witness(kernel, tuple(names), values) is not None for values in _sizes(kernel, where, sizes)):
+    if _witnessed(kernel, where, sizes, tuple(names)):
         return ""
     open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
     try:
@@ -70,6 +70,19 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
     except Undecided as reason:
         return f"{open_}: {reason}"
     return f"vacuous: no {listed(list(names))} are known that are as assumed together"
+
+
+def founded(kernel: Kernel, said: str, sizes: tuple[str, ...]) -> bool:
+    """Whether there are tables as relations say, as one shows that is found without a solver.
+
+    said: the condition on the sizes of the kernel, "" = none.  sizes: their names.
+    """
+    names = dict.fromkeys(name for relation in kernel.relations for name in tables_of(relation))
+    return _witnessed(kernel, where_term(said, sizes) if said else None, sizes, tuple(names))
+
+
+def _witnessed(kernel: Kernel, where: Term | None, sizes: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    return any(witness(kernel, names, values) is not None for values in _sizes(kernel, where, sizes))
 
 
 def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:

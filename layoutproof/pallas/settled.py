@@ -11,13 +11,17 @@ from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.kernel import Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.relations import in_parts, range_at
 from layoutproof.kernel.scalar_memory import assuming, every_table
+from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.assumptions import bounded, together, worded
+from layoutproof.pallas.possible_tables import founded
 from layoutproof.pallas.refuted_if import tables_needed
+from layoutproof.pallas.schemas_by_use import offered
 from layoutproof.solvers.conclude import left_open
+from layoutproof.solvers.vacuity import where_term
 
 Again = Callable[[Kernel, str], Finding | None]
 """Asks a question of a kernel about which more is assumed, under a condition on its sizes ("" = none)."""
@@ -88,13 +92,58 @@ def settled(
     # what is advised is one set: each question is asked again under all of it
     needs = {position: more for position, more in needs.items() if _holds_under(open_, position, everything, tries)}
     needs |= _of_wholes([one for one in open_ if one.whole], {**_own(kernel), **everything}, tries)
+    said, by_schema = _by_schemas(kernel, found, open_, needs, everything, tries)
     answers: dict[int, Finding] = {}
     for one in open_:
         finding, sizes = found[one.position], alone.get(one.position) or (tries.sizes if one.sized else {})
         if not (strict_tables and _within(kernel, one, finding)):
-            answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact)
+            schemas = said if one.position in by_schema else ()
+            answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact, schemas)
             answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _by_schemas(
+    kernel: Kernel,
+    found: Sequence[Finding],
+    open_: Sequence[Open],
+    needs: dict[int, dict[str, Table]],
+    everything: Mapping[str, Table],
+    tries: _Tries,
+) -> tuple[tuple[str, ...], set[int]]:
+    """Of the schemas that tables may have by their use, the set that settles most of what is left, and what it settles.
+
+    needs: what settles the others, which has to do so under the schemas, too; it grows.
+    """
+    left = [one for one in open_ if one.position not in needs and found[one.position].severity == "error"]
+    best: tuple[tuple[str, ...], set[int]] = ((), set())
+    for said in offered(kernel) if left else ():
+        assumed = with_assumptions(tries.assumed(everything), said)
+        condition = where(tries.sizes, tries.exact)
+        if spent() or not founded(assumed, condition, assumed.parameters()):
+            continue
+        if condition:
+            # what no claim says rests on it as on a relation
+            term = where_term(condition, assumed.parameters())
+            assumed = replace(assumed, relations=(*assumed.relations, Relation(condition, term)))
+        now = {one.position for one in left if _holds_of(one, assumed, tries)}
+        kept = len(now) > len(best[1]) and all(
+            _holds_of(one, assumed, tries) for one in open_ if one.position in needs and one.tables
+        )
+        best = (said, now) if kept else best
+        if len(best[1]) == len(left):
+            break
+    needs |= {position: {} for position in best[1]}
+    return best
+
+
+def _holds_of(one: Open, assumed: Kernel, tries: _Tries) -> bool:
+    """Whether a question is proved of a call of which more is assumed."""
+    sizes = where(tries.sizes if one.sized else {}, tries.exact)
+    if one.whole:
+        answer = one.again(assumed, sizes)
+        return answer is not None and answer.verdict is Verdict.PROVED
+    return one.holds(assumed, sizes)
 
 
 def _answer(
@@ -104,13 +153,15 @@ def _answer(
     needed: dict[str, Table] | None,
     sizes: dict[str, int],
     exact: bool,
+    said: tuple[str, ...],
 ) -> Finding | None:
     """What is said of a finding in place of itself; None = nothing else.
 
     needed: the tables that settle it, None = nothing that was tried does.  sizes: how large each may be, or is exactly.
+    said: the schemas that settle it.
     """
     if needed is not None:
-        return _advised(kernel, finding, needed, sizes, where(sizes, exact), _within(kernel, one, finding))
+        return _advised(kernel, finding, needed, said, sizes, where(sizes, exact), _within(kernel, one, finding))
     if "sizes" in (finding.counterexample or ()) and one.sized:
         return left_open(finding, f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}")
     if finding.verdict is not Verdict.REFUTED:
@@ -144,25 +195,32 @@ def _within(kernel: Kernel, one: Open, finding: Finding) -> bool:
 
 
 def _advised(
-    kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Iterable[str], condition: str, within: bool
+    kernel: Kernel,
+    finding: Finding,
+    tables: Mapping[str, Table],
+    said: tuple[str, ...],
+    sizes: Iterable[str],
+    condition: str,
+    within: bool,
 ) -> Finding:
     """The finding as unknown, with what would settle it, as it was tried.
 
-    sizes: of which condition speaks.  within: see `_within`.
+    said: schemas of tables.  sizes: of which condition speaks.  within: see `_within`.
     """
     own = _own(kernel)
     if finding.reason.endswith(NOTHING_ASSUMED):
         finding = replace(finding, reason="")
     more = {n: [text for text in t.assumptions() if text not in own[n].assumptions()] for n, t in tables.items()}
-    texts = [text for said in more.values() for text in said]
+    more |= {text.split(" ")[0].partition("[")[0]: [text] for text in said}
+    texts = [*said] if said else [text for texts in more.values() for text in texts]
     if not condition:
         what = f"assume {listed([repr(text) for text in texts])} and it is proved"
         if within:
             return left_open(finding, f"{tables_needed(kernel, finding)}; {what}", needs=tuple(texts))
-        return depends(finding, [n for n, said in more.items() if said], what, needs=tuple(texts))
+        return depends(finding, [n for n, told in more.items() if told], what, needs=tuple(texts))
     why = f"depends on {listed(list(sizes))}, known at run time only"
     if texts:
-        why += f", and on what {listed([n for n, said in more.items() if said])} holds; assume "
+        why += f", and on what {listed([n for n, told in more.items() if told])} holds; assume "
         why += f"{listed([repr(text) for text in texts])}, say with where {condition!r}, and it is proved"
     else:
         why += f"; {SAY_SIZES}: {condition!r}, and it is proved"
@@ -206,7 +264,7 @@ class _Tries:
             if self.left <= 0 or spent():
                 return False
             self.left -= 1
-            found = one.holds(self._assumed(more), where(self.sizes if one.sized else {}, self.exact))
+            found = one.holds(self.assumed(more), where(self.sizes if one.sized else {}, self.exact))
             self._known[key] = found
         return self._known[key]
 
@@ -215,9 +273,10 @@ class _Tries:
         if self.left <= 0 or spent():
             return None
         self.left -= 1
-        return one.again(self._assumed(more), where(sizes, self.exact))
+        return one.again(self.assumed(more), where(sizes, self.exact))
 
-    def _assumed(self, more: Mapping[str, Table]) -> Kernel:
+    def assumed(self, more: Mapping[str, Table]) -> Kernel:
+        """The kernel of whose tables this is assumed."""
         tables = tuple(more.get(table.name, table) for table in every_table(self.kernel))
         key = _said(tables)
         if key not in self._kernels:

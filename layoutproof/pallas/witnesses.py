@@ -149,8 +149,8 @@ def _needs_more_bits(term: Term, tables: Mapping[str, Array]) -> bool:
 def witness(kernel: Kernel, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, Array] | None:
     """Tables of these names that are as assumed, for some sizes of the call; None where none was found.
 
-    Of each are tried, within its bounds: one number everywhere, numbers that rise by one to the last or evenly over the
-    whole table, and the first number once and then the last.
+    Of each are tried, within its bounds: one number everywhere, numbers that rise by one from the first entry on or up
+    to the last one, numbers that rise evenly over the whole table, and the least number once and then the greatest.
     """
     tables = [table for table in every_table(kernel) if table.name in names]
     left = [MOST_TRIED]
@@ -192,6 +192,7 @@ def _shapes(kernel: Kernel, table: Table, sizes: Mapping[str, int]) -> Iterator[
     for flat in (
         np.full(entries, min(max(low, 0), last)),
         low + at,
+        np.maximum(low, last + 1 - entries + at),
         low + at * (last - low) // max(1, entries - 1),
         np.where(at == 0, low, last),
         np.full(entries, last),

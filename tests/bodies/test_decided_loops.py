@@ -218,3 +218,25 @@ def test_a_loop_that_runs_at_least_once_stores_the_same_number_however_often() -
         _fills(jnp.clip(number[0], 1, 5), out)
 
     assert verdict(counting(body, False), ROWS, "initialised") is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("way", ["fori", "while"])
+@pytest.mark.parametrize(("times", "said"), [(0, 0), (1, 0), (2, 1)])
+def test_what_a_loop_of_no_iterations_would_do_is_not_asked(way: str, times: int, said: int) -> None:
+    """It was unknown, "there is no program, or no element"; blocks that are all that is left have such loops."""
+
+    def body(x_ref: Any, out: Any) -> None:
+        def step(j: Any, total: Any) -> Any:
+            return total + x_ref[pl.ds(j * 8, 8), :]
+
+        start = jnp.zeros((8, 128), jnp.float32)
+        if way == "fori":
+            out[...] = lax.fori_loop(0, times, step, start)
+        else:
+            moved = lax.while_loop(lambda s: s[0] < times, lambda s: (s[0] + 1, step(s[0], s[1])), (0, start))
+            out[...] = moved[1]
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    call = pl.pallas_call(body, grid=(4,), in_specs=[block], out_specs=block, out_shape=ROWS)
+    told = lp.kernels(call, ROWS)
+    assert told.exit_code == said, str(told)

@@ -12,6 +12,7 @@ import layoutproof as lp
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.judge import advice
 from layoutproof.pallas.possible_tables import unfounded
 from layoutproof.pallas.witnesses import broken, witness
 
@@ -122,3 +123,66 @@ def test_an_open_question_of_consistency_costs_what_reads_the_tables() -> None:
     assert said["blocks_in_bounds", "args[1]"] is Verdict.UNKNOWN
     assert said["block_shape", "args[1]"] is Verdict.PROVED
     assert said["outputs_covered", "outputs"] is Verdict.PROVED
+
+
+@pytest.mark.parametrize("rows", [512, 65536])
+def test_a_grouped_product_is_proved_under_what_is_advised_of_it(rows: int) -> None:
+    """The advice was of single tables, and left open what rests on how they lie together."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    gmm = importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm").gmm
+    shapes = [(rows, 256), (8, 256, 128)]
+    given = [*(jax.ShapeDtypeStruct(shape, "bfloat16") for shape in shapes), jax.ShapeDtypeStruct((8,), "int32")]
+    first = lp.kernels(gmm, *given, target="v6e")
+    needs = [advice(call.findings) for call in first.calls]
+    assume, where = [text for text, _ in needs if text], [text for _, text in needs if text]
+    assert f"prefetch0 is cu_seqlens(total={rows})" in "; ".join(assume)
+    told = lp.kernels(gmm, *given, target="v6e", assume=assume, where=where)
+    assert told.exit_code == 0, str(told)
+    # of half of the rows alone it is not
+    half = [text.replace(f"total={rows}", f"total={rows // 2}") for text in assume]
+    assert lp.kernels(gmm, *given, target="v6e", assume=half, where=where).exit_code == 3
+
+
+def test_sums_over_groups_are_proved_under_what_is_advised_of_them() -> None:
+    """Of a block that a table chooses it was unknown whether some program of its visit stores it."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    tgmm = importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm").tgmm
+    shapes = [(128, 512), (512, 128)]
+    given = [*(jax.ShapeDtypeStruct(shape, "bfloat16") for shape in shapes), jax.ShapeDtypeStruct((4,), "int32")]
+    needs = [advice(call.findings) for call in lp.kernels(tgmm, *given, target="v6e").calls]
+    assume, where = [text for text, _ in needs if text], [text for _, text in needs if text]
+    told = lp.kernels(tgmm, *given, target="v6e", assume=assume, where=where)
+    assert told.exit_code == 0, str(told)
+
+
+@pytest.mark.parametrize("when", ["changes", "ends"])
+def test_a_visit_that_a_table_chooses_stores_by_its_end(when: str) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def sums(t: Any, x: Any) -> Any:
+        def body(t_ref: Any, x_ref: Any, o_ref: Any, acc: Any) -> None:
+            i = pl.program_id(0)
+            first = (i == 0) | (t_ref[i] != t_ref[jax.numpy.maximum(i - 1, 0)])
+            last = i == 7
+            changes = last | (t_ref[i] != t_ref[jax.numpy.minimum(i + 1, 7)])
+            acc[...] = jax.numpy.where(first, 0.0, acc[...]) + x_ref[...]
+
+            @pl.when(changes if when == "changes" else last)
+            def _() -> None:
+                o_ref[...] = acc[...]
+
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(8,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i, t: (i, 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)),
+            scratch_shapes=[pltpu.VMEM((8, 128), jax.numpy.float32)],
+        )  # fmt: skip
+        return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((32, 128), x.dtype))(t, x)
+
+    given = jax.ShapeDtypeStruct((8,), "int32"), jax.ShapeDtypeStruct((64, 128), "float32")
+    assume = ["prefetch0 is sorted_ids(below=4)", "prefetch0 is onto"]
+    found = lp.kernels(sums, *given, target="v6e", assume=assume).findings
+    (stored,) = [f for f in found if f.question == "outputs_stored"]
+    assert stored.verdict is (Verdict.PROVED if when == "changes" else Verdict.UNKNOWN), stored.reason

@@ -31,7 +31,7 @@ from layoutproof.bodies.claims import Asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, loads_of, places
 from layoutproof.bodies.in_flight import filled, walked
 from layoutproof.bodies.memory_state import States, conditions_of
-from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
+from layoutproof.bodies.order import operand_of
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.walk import Answer, Origin, Walk
@@ -49,6 +49,7 @@ from layoutproof.pallas.body_memory import (
     corners,
     entries_needed,
     named,
+    none_left,
     places_to_try,
     program_ids,
     replayed,
@@ -263,15 +264,7 @@ def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: Referen
         return False
     smt = Deciding(("smt",))
     states = States(kernel, body, smt.proves, smt.proves, stale=reference.name)
-    at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
-    elements = {f"at{k}": n for k, n in enumerate(reference.dims)}
-    after, some, _ = following(kernel)
-
-    def left(when: Sequence[Term]) -> list[Term]:
-        return [*when, valid(kernel, operand, at), states.at_exit(reference)]
-
-    ways = [[last_of_core(kernel)], [some, other_block(kernel, operand, after)]]
-    if not all(states.impossible(lambda when=when: left(when), elements)[1] for when in ways):  # type: ignore[misc]
+    if not none_left(kernel, operand, reference, states):
         return False
     own = [store for store in _stores(body) if store.view.reference is reference]
     if not all(_goes_back(body, states, store) for store in own):

@@ -27,7 +27,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, Freed, Signal, Wait
+from layoutproof.bodies.effects import Access, Body, Copy, Freed, Reference, Signal, Wait
+from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
@@ -41,7 +42,7 @@ from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
-from layoutproof.pallas.body_memory import program_ids
+from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
 from layoutproof.pallas.points import READS
 from layoutproof.solvers.decide import decide
 
@@ -73,6 +74,8 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
     visit = visit_of(kernel, operand, reference)
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
+    if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):
+        return Obligation(operand.name, Settled(Verdict.PROVED, by="smt"), source=kernel.source)
     stores = stores_into(body, names, visit.index)
     kept = bool(shared) and not operand.windowed
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
@@ -111,6 +114,22 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     )
     by_tables = (partial(_of_some_tables, kernel, operand),) if kernel.tables else ()
     return replace(found, graver=(graver, *by_tables))
+
+
+def _stored_by_its_end(kernel: Kernel, body: Body, operand: Operand, reference: Reference) -> bool:
+    """Whether each visit of a block that a table chooses has stored all of it when it ends, whatever others do.
+
+    A sum over groups is stored so: where the group changes, by the last program of each.
+    """
+    copied = any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects)
+    if copied or body.unmodelled or operand.unmodelled:
+        return False
+    smt = Deciding(("smt",))
+    try:
+        states = States(kernel, body, smt.proves, smt.proves, unwritten=True)
+        return none_left(kernel, operand, reference, states)
+    except (Undecided, RecursionError):
+        return False
 
 
 def _of_some_tables(kernel: Kernel, operand: Operand) -> Obligation:

@@ -1,0 +1,81 @@
+"""Which schemas the tables of a call may have, by how the kernel uses them. Nothing of it is assumed: it is tried.
+
+A grouped product reads, for its step, a group; of the group where it starts and where the next one does; and a tile of
+rows, which chooses a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.bodies.effects import Access
+from layoutproof.bodies.wraps import unwrapped
+from layoutproof.core.folding import shifted
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Operand, Table
+
+
+def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
+    """Sets of assumptions, each to be tried as a whole, the weaker first."""
+    for offsets, groups, step in _grouped(kernel):
+        extent = kernel.grid[kernel.grid_names.index(step)]
+        for operand, k, tiles in _chosen(kernel, step):
+            if tiles in (offsets, groups):
+                continue
+            total, tile = operand.dims[k], operand.block[k].size
+            said = (
+                f"{offsets} is cu_seqlens(total={total})",
+                f"{groups} is group_tiles(groups={_entries(kernel, offsets) - 1}, offsets={offsets}, tiles={tiles}, "
+                f"tile={tile}, total={total}, steps={extent})",
+            )
+            yield said
+            # where empty groups have a step, too
+            yield (*said, f"{groups}[:{extent}] is onto")
+
+
+def _grouped(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
+    """(offsets, groups, a dimension of the grid): what is read of `offsets` at `groups[step]` and at the next entry."""
+    found: dict[str, list[Term]] = {}
+    for effect in kernel.body.effects if kernel.body is not None else ():
+        if isinstance(effect, Access) and effect.kind == "read" and len(effect.view.steps) == 1:
+            slices = effect.view.steps[0].slices or ()
+            if len(slices) == 1:
+                found.setdefault(effect.view.reference.name, []).append(unwrapped(slices[0].start))
+    tables = {table.name: table for table in kernel.tables if _is_list(table)}
+    seen: dict[tuple[str, str, str], None] = {}
+    for name, starts in found.items():
+        for at in starts:
+            step = _step(kernel, at)
+            ahead = any(other is shifted(at, 1) for other in starts)
+            if step and ahead and name in tables and at.args[0].args[0] in tables:
+                seen[name, str(at.args[0].args[0]), step] = None
+    yield from seen
+
+
+def _chosen(kernel: Kernel, step: str) -> Iterator[tuple[Operand, int, str]]:
+    """(operand, dimension, table): whose block the entry of a table at a dimension of the grid chooses."""
+    seen: dict[str, None] = {}
+    for operand in kernel.operands:
+        for k, term in enumerate(operand.index):
+            name = str(term.args[0].args[0]) if term.op == "read" else ""
+            if name and _step(kernel, term) == step and operand.block[k].kind == "blocked" and name not in seen:
+                seen[name] = None
+                yield operand, k, name
+
+
+def _step(kernel: Kernel, term: Term) -> str:
+    """The dimension of the grid at which a term is an entry of a table; "" where it is something else."""
+    if term.op != "read" or len(term.args) != 2 or term.args[1].op != "name":
+        return ""
+    name = str(term.args[1].args[0])
+    return name if name in kernel.grid_names else ""
+
+
+def _is_list(table: Table) -> bool:
+    return len(table.dims) == 1 and type(table.dims[0]) is int and table.contents is None and not table.place
+
+
+def _entries(kernel: Kernel, name: str) -> int:
+    entries = kernel.table(name).dims[0]
+    assert isinstance(entries, int)
+    return entries
