@@ -540,13 +540,9 @@ class States:
         for store in self._stores.get(reference.name, ()):
             for condition in (*store.spot.path, all_of([*store.spot.path])):
                 plain = self._plain(condition)
-                if (
-                    plain is TRUE
-                    or self._names.is_open(plain)
-                    or not set(names_in(plain)) <= set(self.kernel.grid_names)
-                ):
-                    continue
-                found[plain] = None
+                own = set(names_in(plain)) <= set(self.kernel.grid_names)
+                if own and plain is not TRUE and not self._names.is_open(plain):
+                    found[plain] = None
         return [*found][:MOST_GUARDS]
 
     def _masks(self, reference: Reference) -> list[Term]:
