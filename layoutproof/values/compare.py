@@ -397,7 +397,7 @@ def _at_points(
     found = _Field("same")
     tallies: list[_Tally] = []
     # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
-    bounds = True
+    bounds, lean = True, True
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
@@ -405,7 +405,7 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, levels, bounds)
+            numbers = Points(seed, levels, bounds, lean)
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
@@ -415,6 +415,11 @@ def _at_points(
                 whose = ""
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         except Levels:
+            if numbers.left:
+                # perhaps a maximum is wanted at a level at which it was not taken
+                lean, seed = False, seed - 1
+                continue
+            lean = True
             if levels == LONGEST:
                 return _Field("unknown", f"exponentials and logarithms nested more than {LONGEST - 1} times")
             levels, seed = levels + 1, seed - 1
