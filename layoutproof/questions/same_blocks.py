@@ -20,8 +20,8 @@ from layoutproof.values.uniform import Blocks, Varies, uniform
 
 COMPARED = (1, 2, 3, 5)
 """Numbers of blocks at which the two are compared, beside the given one."""
-MOST_SCALED = 8
-"""How often a number of blocks may scale data."""
+MOST_SCALED = 6
+"""How often a number of blocks, or of a step, may scale data."""
 MOST = 2**19
 """Elements of arguments and results at the given sizes; where there are more, nothing is said."""
 SIZE = "blocks"
@@ -70,9 +70,10 @@ def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
     if shown.axis != along.axis:
         raise Varies("another axis")
     if shown.scaled > MOST_SCALED:
-        raise Varies("data that are scaled by a number of blocks too often")
-    order = (*COMPARED, *(n for n in range(1, 2 * MOST_SCALED) if n not in COMPARED))
-    many = [n for n in order[: max(len(COMPARED), shown.scaled + 1)] if n != along.blocks]
+        raise Varies("data that are scaled by numbers of blocks too often")
+    # so that there are more middle steps than numbers at which a difference may vanish
+    scaled = range(1, 2 * shown.scaled + 4) if shown.scaled else ()
+    many = sorted({*COMPARED, *scaled} - {along.blocks})
     for n in many:
         there = _traced(plan, at(n))
         why = not_same(there.programs, there.arrays, there.outputs)

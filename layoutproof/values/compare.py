@@ -407,7 +407,7 @@ def _at_points(
     found = _Field("same")
     tallies: list[_Tally] = []
     # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
-    bounds = True
+    bounds, lean = True, True
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
@@ -415,7 +415,7 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, levels, bounds, oracles, prepared.readings)
+            numbers = Points(seed, levels, bounds, lean, oracles, prepared.readings)
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             whose = "the reference: "
@@ -425,8 +425,14 @@ def _at_points(
                 whose = ""
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         except Levels:
+            seed -= 1
+            if numbers.left:
+                # perhaps a maximum is wanted at a level at which it was not taken
+                lean = False
+                continue
+            lean = True
             # nested deeper than the chain is long: they are functions of which no law is known
-            oracles, levels, seed = (True, 1, seed - 1) if levels == LONGEST else (oracles, levels + 1, seed - 1)
+            oracles, levels = (True, 1) if levels == LONGEST else (oracles, levels + 1)
             continue
         except Collision:
             continue

@@ -96,18 +96,20 @@ class Points:
     """One point: a chain of fields and the functions that are drawn in them.
 
     seed: draws everything.  levels: how many of the chain are used, the highest ones.  bounds: whether it is looked
-    which differences from a maximum are at most 0, a quarter of the time of an attention.  oracles: whether
-    exponentials and logarithms are functions without laws, however deep they are nested.  readings: of numbers of the
-    code that are not read by themselves, what makes them.
+    which differences from a maximum are at most 0, a quarter of the time of an attention.  lean: whether maxima are not
+    taken at the highest level at which they could be, where there is another: an exponential rests on the level below.
+    left: whether one was not.  oracles: whether exponentials and logarithms are functions without laws, however deep
+    they are nested.  readings: of numbers of the code that are not read by themselves, what makes them.
     """
 
     exact = True
 
     def __init__(
-        self, seed: int, levels: int = 1, bounds: bool = True, oracles: bool = False,
+        self, seed: int, levels: int = 1, bounds: bool = True, lean: bool = False, oracles: bool = False,
         readings: Mapping[float, Reading] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.bounds, self.oracles, self.readings = bounds, oracles, readings
+        self.lean, self.left = lean, False
         primes = chain(seed)
         low = LONGEST - levels
         self.seed, self.levels = seed, levels
@@ -578,8 +580,11 @@ class Points:
         maxima = leaves & ((marks & MAXIMUM) != 0)
         found: list[Array | None] = []
         count = np.zeros(rows.shape[0], np.int64)
-        for sets, residues in zip(self.sets, rows.residues, strict=True):
-            if residues is None:
+        known = [k for k, r in enumerate(rows.residues) if r is not None]
+        highest = known[-1] if self.lean and len(known) > 1 else self.levels
+        self.left = self.left or highest < self.levels
+        for k, (sets, residues) in enumerate(zip(self.sets, rows.residues, strict=True)):
+            if residues is None or k == highest:
                 found.append(None)
                 continue
             if maxima.any() and not sets.knows(residues[maxima]):

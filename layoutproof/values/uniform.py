@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -46,12 +47,12 @@ ALIKE = frozenset({
 })  # fmt: skip
 """Primitives that do with each element along the axis what they do with every other one."""
 SCALES = frozenset({"mul", "div"})
-"""What data may meet a number of blocks in."""
+"""What data may meet a number of blocks, or of the step, in."""
 OF_SIZES = frozenset({
-    *SCALES, "neg", "sqrt", "rsqrt", "convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "copy",
-    "stop_gradient",
+    *SCALES, "add", "sub", "neg", "sqrt", "rsqrt", "convert_element_type", "broadcast_in_dim", "reshape", "squeeze",
+    "copy", "stop_gradient",
 })  # fmt: skip
-"""What makes a multiple or a root of one."""
+"""What makes such a number of one and constants, or of several."""
 COMPARES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "is_finite", "and", "or", "not", "xor"})
 MOVES = frozenset({"broadcast_in_dim", "reshape", "squeeze", "transpose", "expand_dims", "copy", "slice"})
 LINEAR = frozenset({"name", "int", "+", "-", "*"})
@@ -67,7 +68,13 @@ class Varies(Exception):
 
 
 class _Sized(Array):
-    """A float that sizes alone make, such as the number of elements that a mean is over."""
+    """A float that the number of blocks and the step alone make, such as how many elements a mean is over.
+
+    degree: of the rational function that it is of these.  term: where it is an integer that a term says.
+    """
+
+    degree = 1
+    term: Term | None = None
 
 
 class _OfData(Value):
@@ -93,8 +100,8 @@ class Blocks:
 class Uniform:
     """What is shown. axis: of the grid.  reduced: whether outputs are the same blocks at every step.
 
-    scaled: how often data are multiplied with a number of blocks, or divided, in both: the degree up to which what one
-    computes is a rational function of it, which that many numbers of blocks decide.
+    scaled: of how high a degree, in both, what data are multiplied with or divided by is as a function of the number of
+    blocks and of the step: as many values decide it.
     """
 
     axis: int
@@ -115,7 +122,7 @@ def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
                 raise Varies(f"{len(ours.found)} kernels, and {len(theirs.found)} in the reference")
             ours.decide()
             theirs.decide()
-            return replace(ours.found[0], scaled=2 * (ours.scaled + theirs.scaled))
+            return replace(ours.found[0], scaled=ours.scaled + theirs.scaled)
     except (UnsupportedOp, Undecided, LayoutError) as problem:
         raise Varies(str(problem)) from None
     except Varies:
@@ -160,18 +167,23 @@ class _Steps(Reading):
         if name not in ALIKE and any(not isinstance(n, int) for a in floats for n in a.shape):
             raise Varies(f"{name} along the axis", self.source())
         if any(isinstance(o, _Sized) for o in operands):
-            others = [a for o, a in zip(operands, equation.invars, strict=True) if not isinstance(o, _Sized)]
-            if len(others) == len(operands) - 1 and all(hasattr(a, "val") for a in others):
-                if name in OF_SIZES:
-                    return [_sized(v) for v in equation.outvars]
-            elif name in SCALES and len(others) == 1:
-                self.scaled += 1
+            pairs = zip(operands, equation.invars, strict=True)
+            others = [hasattr(a, "val") or _is_number(o) for o, a in pairs if not isinstance(o, _Sized)]
+            degree = sum(o.degree for o in operands if isinstance(o, _Sized))
+            if name in SCALES and others == [False]:
+                self.scaled += degree
                 return super()._results(equation, operands)
-            raise Varies(f"{name} of a number of blocks", self.source())
+            if name in OF_SIZES and all(others):
+                said = _shifted(name, operands)
+                return [_sized(v, degree, said) for v in equation.outvars]
+            compared = _compared(name, operands)
+            if compared is None:
+                raise Varies(f"{name} of a number of blocks", self.source())
+            return [Value(_dims(equation.outvars[0].aval), equation.outvars[0].aval.dtype, lambda index: compared)]
         if floats or touches or equation.effects:
             integers = [o for o in operands if isinstance(o, Value) and not isinstance(o, Array)]
-            if name == "convert_element_type" and integers and self._of_size(integers[0]):
-                return [_sized(equation.outvars[0])]
+            if name == "convert_element_type" and integers and self._counts(integers[0]):
+                return [_sized(equation.outvars[0], 1, self._element(integers[0]))]
             for value in integers:
                 self._ask(value)
         results = super()._results(equation, operands)
@@ -193,10 +205,13 @@ class _Steps(Reading):
             raise Varies("integers that are data", self.source()) from None
         return unwrapped(condition_of(term) if getattr(value.dtype, "kind", "") == "b" else term)
 
-    def _of_size(self, value: Value) -> bool:
-        """Whether a number is a multiple of the size, more or less a constant."""
+    def _counts(self, value: Value) -> bool:
+        """Whether a number is linear in the size and the step, and in nothing else."""
         term = self._element(value)
-        return set(names_in(term)) == {self.size} and all(part.op in LINEAR for part in every(term))
+        names = set(names_in(term))
+        # a product of two numbers that are not constants is of a higher degree
+        plain = all(p.op in LINEAR and (p.op != "*" or any(a.op == "int" for a in p.args)) for p in every(term))
+        return bool(names) and names <= {self.size, self.step} and plain
 
     def _ask(self, value: Any, decides: bool = False) -> None:
         """Notes that integers may not differ between two steps of a case. decides: a branch."""
@@ -279,15 +294,66 @@ def _is_condition(term: Term) -> bool:
     return term.op in ("<", "<=", "==", "!=", "and", "or", "not") or term.op in ("true", "false")
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number of the code."""
+    return _number(value) is not None
+
+
+def _number(value: Any) -> Fraction | None:
+    """The number of the code that a value is."""
+    if not isinstance(value, Array) or value.dims:
+        return None
+    try:
+        found = value.sum(())
+    except UnsupportedOp:
+        return None
+    if found.undefined or any(m.factors or m.when or m.bound for m in found.numbers):
+        return None
+    return sum((m.coefficient for m in found.numbers), Fraction(0))
+
+
+def _whole(value: Any) -> Term | None:
+    """An integer that a term says, as a float: of the code, or of sizes."""
+    if isinstance(value, _Sized):
+        return value.term
+    known = _number(value)
+    return Term("int", int(known)) if known is not None and known.denominator == 1 else None
+
+
+def _shifted(name: str, operands: Sequence[Any]) -> Term | None:
+    """The term of a number of blocks that is moved, or more or less than a constant."""
+    terms = list(map(_whole, operands))
+    if any(t is None for t in terms):
+        return None
+    if name in ("add", "sub"):
+        return linear([(1, terms[0]), (1 if name == "add" else -1, terms[1])])  # type: ignore[list-item]
+    return terms[0] if name in MOVES or name == "convert_element_type" else None
+
+
+def _compared(name: str, operands: Sequence[Any]) -> Term | None:
+    """Two such numbers compared; None where it is no comparison, or no term says them."""
+    terms = list(map(_whole, operands))
+    if len(terms) != 2 or terms[0] is None or terms[1] is None:
+        return None
+    one, other = terms[0], terms[1]
+    if name in ("lt", "gt"):
+        return fold("<", *((one, other) if name == "lt" else (other, one)))
+    if name in ("le", "ge"):
+        return fold("<=", *((one, other) if name == "le" else (other, one)))
+    return None
+
+
 def _dims(aval: Any) -> tuple[Any, ...]:
     return tuple(n if isinstance(n, int) else size_term(dimension(n)) for n in getattr(aval, "shape", ()))
 
 
-def _sized(variable: Any) -> _Sized:
+def _sized(variable: Any, degree: int, term: Term | None) -> _Sized:
     def element(index: Any) -> Any:
         raise UnsupportedOp("a number of blocks")
 
-    return _Sized(_dims(variable.aval), variable.aval.dtype, element)
+    found = _Sized(_dims(variable.aval), variable.aval.dtype, element)
+    found.degree, found.term = degree, term
+    return found
 
 
 def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:

@@ -40,7 +40,7 @@ def matmul(wrong: str = "", block: int = B) -> Function:
                 acc[...] = jnp.zeros_like(acc)
                 if wrong == "counter ends":
                     more[0][0] = 0
-                if wrong == "float counter ends":
+                if "float counter" in wrong:
                     more[0][...] = jnp.zeros_like(more[0])
 
             u, v = x[...], y[...]
@@ -67,6 +67,10 @@ def matmul(wrong: str = "", block: int = B) -> Function:
             if wrong == "float counter ends":
                 u = jnp.where(more[0][0, 0] < 8.0, u, 0)
                 more[0][...] = jnp.minimum(more[0][...] + 1.0, 8.0)
+            if wrong == "polynomial of a float counter":
+                c = more[0][:1, :1]
+                u = u * (1 + c * (c - 1) * (c - 2) * (c - 3) * (c - 4) * (c - 5) * (c - 6))
+                more[0][...] = more[0][...] + 1.0
             acc[...] += jnp.dot(u, v, preferred_element_type=F32)
 
             last = steps - 1
@@ -85,7 +89,7 @@ def matmul(wrong: str = "", block: int = B) -> Function:
         scratch = [pltpu.VMEM((32, n), F32)]
         if wrong == "counter ends":
             scratch.append(pltpu.SMEM((1,), jnp.int32))
-        if wrong == "float counter ends":
+        if "float counter" in wrong:
             scratch.append(pltpu.VMEM((8, 128), F32))
         return pl.pallas_call(
             body,
@@ -162,6 +166,49 @@ def rows(kind: str, wrong: str = "") -> Function:
             out_specs=pl.BlockSpec((m, 1), lambda k: (0, 0)),
             out_shape=jax.ShapeDtypeStruct((m, 1), F32),
             scratch_shapes=[pltpu.VMEM((m, 1), F32)] * (2 if kind in ("variance", "logsumexp") else 1),
+        )(x)
+
+    return run
+
+
+def welford(wrong: str = "") -> Function:
+    """Means and variances of rows, block after block (Welford 1962; Chan, Golub and LeVeque 1979)."""
+
+    def run(x: Any) -> Any:
+        m, size = x.shape
+        steps = size // B
+
+        def body(x: Any, out: Any, mean: Any, squares: Any) -> None:
+            k = pl.program_id(0)
+
+            @pl.when(k == 0)
+            def _() -> None:
+                mean[...] = jnp.zeros_like(mean)
+                squares[...] = jnp.zeros_like(squares)
+
+            before = (k * B).astype(F32)
+            if wrong == "counts to thirty":
+                before = (jnp.minimum(k, 30) * B).astype(F32)
+            if wrong == "counts in floats":
+                before = jnp.minimum(before, 3000.0)
+            after = before + B
+            v = x[...]
+            here = v.mean(1, keepdims=True)
+            apart = here - mean[...]
+            mean[...] += apart * B / after
+            squares[...] += ((v - here) ** 2).sum(1, keepdims=True) + apart * apart * (before * B / after)
+
+            @pl.when(k == steps - 1)
+            def _() -> None:
+                out[...] = squares[...] / size
+
+        return pl.pallas_call(
+            body,
+            grid=(steps,),
+            in_specs=[pl.BlockSpec((m, B), lambda k: (0, k))],
+            out_specs=pl.BlockSpec((m, 1), lambda k: (0, 0)),
+            out_shape=jax.ShapeDtypeStruct((m, 1), F32),
+            scratch_shapes=[pltpu.VMEM((m, 1), F32)] * 2,
         )(x)
 
     return run
@@ -313,7 +360,8 @@ PAIRS: dict[str, tuple[Function, Function, tuple[str, ...], dict[str, Function]]
     "matmul": (matmul(), _dot, PRODUCT, {
         name: matmul(name) for name in (
             "fifth block", "fourth in a branch", "every hundredth", "number of the step", "polynomial of the step",
-            "counter ends", "float counter ends", "stored at the third", "index ends", "index returns",
+            "counter ends", "float counter ends", "polynomial of a float counter",
+            "stored at the third", "index ends", "index returns",
         )
     }),
     "matmul, ragged": (matmul(), _dot, ("f32[64,300]", "f32[300,64]"), {
@@ -331,6 +379,9 @@ PAIRS: dict[str, tuple[Function, Function, tuple[str, ...], dict[str, Function]]
     "max": (rows("max"), lambda x: x.max(1, keepdims=True), WIDE, {"every third": rows("max", "every third")}),
     "variance": (rows("variance"), lambda x: (x * x).mean(1, keepdims=True) - x.mean(1, keepdims=True) ** 2, WIDE, {
         "every third": rows("variance", "every third"),
+    }),
+    "welford": (welford(), lambda x: jnp.var(x, 1, keepdims=True), ("f32[8,512]",), {
+        name: welford(name) for name in ("counts to thirty", "counts in floats")
     }),
     "logsumexp": (rows("logsumexp"), lambda x: jax.nn.logsumexp(x, 1, keepdims=True), WIDE, {
         "no rescale later": rows("logsumexp", "no rescale later"),

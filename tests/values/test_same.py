@@ -259,6 +259,15 @@ def test_what_reaches_the_element_on_one_side_alone(ours: Any, theirs: Any, hint
     assert ("  hint  " in str(found)) == bool(hint)
 
 
+def test_what_reaches_an_element_through_copies_by_hand() -> None:
+    """A kernel that copies by itself has the hint too; it is no verdict, so the right one has none."""
+    wrong = lp.same(same_cases.copied("rows"), lambda x: 2 * x, "f32[24,128]")
+    assert wrong.verdict.value == "refuted"
+    assert wrong.comparison.hint.startswith("a change of args[0][")
+    assert wrong.comparison.hint.endswith("one")
+    assert lp.same(same_cases.copied(), lambda x: 2 * x, "f32[24,128]").comparison.hint == ""
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "args", "said"),
     [
