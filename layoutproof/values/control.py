@@ -87,7 +87,19 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [*carried, *outs]
 
 
+def _platform(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Which of some cases a platform is: Mosaic inside of a kernel, else none. Where others are named nobody says."""
+    cases = equation.params["platforms"]
+    named = {name for case in cases if case is not None for name in case}
+    if named != {"mosaic"} or None not in cases:
+        raise on.refuse(f"a choice by platforms ({', '.join(sorted(named))})")
+    inside = on.programs is not None
+    which = next(k for k, case in enumerate(cases) if (case is not None) == inside)
+    return [Known(np.asarray(which, np.int32))]
+
+
 PRIMITIVES = {
+    "platform_index": _platform,
     **dict.fromkeys(
         (
             "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
