@@ -406,6 +406,7 @@ def _at_points(
     levels, seed, done, oracles = 1, 0, 0, False
     found = _Field("same")
     tallies: list[_Tally] = []
+    taken: Array | None = None
     # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
     bounds, lean = True, True
     while done < MOST_POINTS * points:
@@ -462,7 +463,11 @@ def _at_points(
         if any(t.differs.any() for t in tallies):
             found.state = "differs"
             return found
-        if done >= points and not any((t.doubtful & ~t.agrees).any() for t in tallies):
+        # what one comparison decides for a whole array, points have to decide in both ways
+        ever = np.array(numbers.taken, bool).reshape(-1, 3)
+        taken = ever if taken is None or taken.shape != ever.shape else taken | ever
+        aside = done < MOST_POINTS * points and bool((taken[:, 0] & ~taken[:, 1:].all(1)).any())
+        if done >= points and not aside and not any((t.doubtful & ~t.agrees).any() for t in tallies):
             return found
     left = sum(int((t.doubtful & ~t.agrees).sum()) for t in tallies)
     return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")

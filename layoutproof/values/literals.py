@@ -48,6 +48,10 @@ class Numbers:
         return " ".join(words)
 
 
+DIGITS = 5
+"""Of a number of the code in decimals, where it is nothing simpler."""
+
+
 def _simple(x: Array, most: int = MOST) -> tuple[Array, Array, Array]:
     """(numerator, denominator, whether there is one) of the first convergent of a continued fraction that is close."""
     size = np.abs(x)
@@ -94,15 +98,19 @@ def literals(x: Array) -> Numbers:
     take(whole, (n, np.where(whole, x, 0).astype(np.int64)))
     top, bottom, good = _simple(np.where(left, x, 1.0))
     take(left & good, (n, top), (d, bottom))
-    if left.any():
+
+    def decimal(many: int) -> None:
         size = np.where(left, np.abs(x), 1.0)
-        power = np.floor(np.log10(size)).astype(np.int64) - 2
+        power = np.floor(np.log10(size)).astype(np.int64) - (many - 1)
         digits = np.round(size / 10.0**power)
         near = left & (np.abs(digits * 10.0**power - size) <= CLOSE * size) & (np.abs(power) < 60)
         take(near, (n, (np.sign(x) * digits).astype(np.int64)), (tens, power))
         while (trailing := near & (n % 10 == 0) & (n != 0)).any():
             n[trailing] //= 10
             tens[trailing] += 1
+
+    if left.any():
+        decimal(3)
     if left.any():
         top, bottom, good = _simple(np.where(left, x * x, 1.0))
         with np.errstate(all="ignore"):
@@ -116,6 +124,9 @@ def literals(x: Array) -> Numbers:
         if left.any():
             top, bottom, good = _simple(np.where(left, x / _LN2**log, 1.0), 256)
             take(left & good, (n, top), (d, bottom), (logs, np.full(x.size, log)))
+    if left.any():
+        # 1 - 1e-5 is written so, and not as a root
+        decimal(DIGITS)
     if left.any():
         mantissa, exponent = np.frexp(x)
         take(left, (n, np.round(mantissa * 2.0**24).astype(np.int64)), (twos, exponent.astype(np.int64) - 24))

@@ -35,6 +35,9 @@ LOGARITHM = 128
 """In `turned`: a logarithm of what is no square rests below it."""
 MASKED = 1e9
 """A literal below minus this is a mask value: below everything that is a number, and its exponential is 0."""
+ODD = ("sin", "tan", "asin", "atan", "sinh", "asinh", "atanh", "cbrt", "erf", "erf_inv", "round", "round_to_even")
+EVEN = ("cos", "cosh")
+"""Functions with f(-x) = -f(x), and with f(-x) = f(x); of others nothing is known."""
 EQUAL = "=="
 """The axiom that two numbers which are not the same function of the inputs are never equal."""
 FEW = 64
@@ -118,6 +121,8 @@ class Points:
         self._draw = np.random.default_rng((11, seed))
         self._literals: tuple[set[int], ...] = tuple(set() for _ in self.fields)
         self.axioms: set[str] = set()
+        # of each comparison: whether it was drawn, to hold of some element, and not to hold of some
+        self.taken: list[tuple[bool, bool, bool]] = []
 
     # arrays
 
@@ -450,10 +455,16 @@ class Points:
         salt = self.seed * 1_000_003 + crc32(name.encode())
 
         def drawn(field: Prime, *residues: Array) -> Array:
+            turned = residues[0] > field.p // 2
+            if name in ODD + EVEN:
+                residues = (np.where(turned, field.p - residues[0], residues[0]),)
             keys = np.zeros(residues[0].shape, np.uint64)
             for r in residues:
                 keys = mixed(keys ^ r.astype(np.uint64), salt)
-            return (mixed(keys, salt + 1) % np.uint64(field.p)).astype(np.int64)
+            found = (mixed(keys, salt + 1) % np.uint64(field.p)).astype(np.int64)
+            if name in ODD:
+                return np.asarray(np.where(turned, field.p - found, found) % field.p * (residues[0] != 0))
+            return found
 
         shape = _shape(arguments)
         arguments = tuple(self.map(a, lambda r: np.broadcast_to(r, shape)) for a in arguments)
@@ -515,9 +526,15 @@ class Points:
         turn = int(mixed(np.array([self.seed]), 5)[0]) % (p - 1) + 1
         difference = (y - x) % p
         result = (difference * turn % p < p // 2) & (difference != 0)
-        result = np.where((x == 0) & (marks_b & NONNEGATIVE != 0), y != 0, result)
-        result = np.where((y == 0) & (marks_a & NONNEGATIVE != 0), False, result)
+        drawn = difference != 0
+        for at, of, said in ((x, marks_b, y != 0), (y, marks_a, False)):
+            known = (at == 0) & (of & NONNEGATIVE != 0)
+            result, drawn = np.where(known, said, result), drawn & ~known
         kinds_a, kinds_b = marks_a & KIND, marks_b & KIND
+        drawn = drawn & (kinds_a == NUMBER) & (kinds_b == NUMBER)
+        # what rests on a root that is none says nothing at this point
+        sure = drawn & ((marks_a | marks_b) & ROOT == 0)
+        self.taken.append((bool(drawn.any()), bool((sure & result).any()), bool((sure & ~result).any())))
         if kinds_a.any() or kinds_b.any():
             if (kinds_a == LOST).any() or (kinds_b == LOST).any():
                 raise NotModelled("a comparison of what the model does not say")
@@ -525,7 +542,7 @@ class Points:
             result = np.where((kinds_a == NAN) | (kinds_b == NAN), False, result)
             odd = (kinds_a == UNDEFINED) | (kinds_b == UNDEFINED)
             result = np.where(odd, self._draw.integers(0, 2, odd.shape) == 1, result)
-        return result.astype(bool)
+        return np.asarray(result, bool)
 
     def finite(self, a: Field) -> Array:
         """Whether it is a number."""

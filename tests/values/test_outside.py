@@ -91,6 +91,13 @@ def _zeros(x: Any) -> Any:
 
 _zeros.defvjp(lambda x: (jnp.zeros_like(x), x), lambda x, g: (2 * x * g,))
 
+
+def _clipped(x: Any, divided: bool) -> Any:
+    """x, divided by its norm where that is above 1."""
+    size = jnp.sqrt((x * x).sum())
+    return jnp.where(size > 1, x / size if divided else x, x)
+
+
 VECTOR = ("f32[64]",)
 HIDDEN: list[tuple[str, Any, Any, dict[str, Any], str]] = [
     ("right when it is traced once", _first_only(1), cases.layer, {}, "refuted"),
@@ -112,6 +119,18 @@ HIDDEN: list[tuple[str, Any, Any, dict[str, Any], str]] = [
      "sampled"),
     ("another number for 0", lambda x: jnp.where(x == 0, 1.0, x), lambda x: x, {}, "unknown"),
     ("the same number for 0", lambda x: jnp.where(x == 0, 0.0, x), lambda x: x, {}, "sampled"),
+    ("another branch for large ones", lambda x: jnp.where((x * x).sum() > 1, x, x + 1), lambda x: x + 1, {}, "refuted"),
+    ("left as it is, where it is large", lambda x: _clipped(x, False), lambda x: _clipped(x, True), {}, "refuted"),
+    ("divided, where it is large", lambda x: _clipped(x, True), lambda x: _clipped(2 * x - x, True), {}, "sampled"),
+    ("an odd function", lambda x: jax.lax.erf(-x) + jnp.cos(-x), lambda x: jnp.cos(x) - jax.lax.erf(x), {}, "sampled"),
+    ("an even one, as odd", lambda x: jnp.cos(-x), lambda x: -jnp.cos(x), {}, "refuted"),
+    ("an odd one, as even", lambda x: jnp.sin(-x), jnp.sin, {}, "refuted"),
+    ("a choice of JAX by platforms", lambda x: jnp.diagonal(x[:, None] * x), lambda x: x * x, {}, "sampled"),
+    ("a choice by platforms", lambda x: jax.lax.platform_dependent(x, cpu=lambda x: x, default=jnp.zeros_like),
+     lambda x: x, {}, "unknown"),
+    ("decay that is stated as one number", lambda x: x * (1 - 1e-5), lambda x: x - 1e-3 * (0.01 * x), {}, "proved"),
+    ("decay that is left out", lambda x: x, lambda x: x - 1e-3 * (0.01 * x), {}, "refuted"),
+    ("a factor that is rounding", lambda x: x * 1.0000002, lambda x: x, {}, "unknown"),
     ("another value beside its gradient", _zeros, lambda x: x * x, {"gradient": True}, "refuted"),
     ("the value beside its gradient", _right, lambda x: x * x, {"gradient": True}, "proved"),
 ]  # fmt: skip

@@ -23,6 +23,8 @@ from layoutproof.values.relations.reading import LARGEST, Reading, shape_terms
 
 _OPEN = "InconclusiveDimensionOperation"
 """What JAX raises where names of sizes leave open what Python code, or a shape, asks of them."""
+ROUNDED = Fraction(1, 2**20)
+"""Of a number of the code in float32, and of a few of them multiplied: how far it may be from what is meant."""
 STEPS = 2_000_000
 """The budget for reading and deciding one pair."""
 
@@ -133,6 +135,8 @@ def _related(
         said = _said(counts, tuple(zip(found.sources, found.places, strict=True)))
         if not said:
             raise UnsupportedOp("a difference of relations that plain integers do not show")
+        if _rounded(counts):
+            raise UnsupportedOp(f"numbers that differ by no more than they are rounded: {said}")
         return Related(False, "", k, found.element, said, conversions, at_sizes)
     return Related(True, conversions=conversions, grids=tuple(_grid(call.programs) for call in ours.on.calls))
 
@@ -159,6 +163,13 @@ def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str
     if not right:
         return f"{product} is extra, {_times(mine)}, which the reference has not{more}"
     return f"{product} is there {_times(mine)}, and in the reference {_times(right)}{more}"
+
+
+def _rounded(counts: Sequence[tuple[Any, bool]]) -> bool:
+    """Whether two elements are of the same products, as often but for what numbers of the code are rounded by."""
+    (ours, undefined), (theirs, _) = counts
+    found = differences(ours, theirs)
+    return not undefined and all(m and n and abs(m - n) <= abs(n) * ROUNDED for _, m, n in found)
 
 
 def _times(count: Fraction) -> str:
