@@ -72,7 +72,7 @@ def of_computed(computed: Computed, asked: bool, records: bool = True) -> Functi
         return Function(wrong_input(_WORDS, error.problem, **where))
     if computed.state == "same":
         how = f"the same at {computed.points} points{at}" if computed.points else f"proved to be the same{at}"
-        why = f"rewritten, {how}{beside}"
+        why = f"{'lowered otherwise' if computed.alike else 'rewritten'}, {how}{beside}"
         return Function(Finding(SAME, _WORDS, why, decided_by=computed.decided_by, **more))
     if computed.state == "other":
         parts = f"; they part at {computed.place}" if computed.place else ""
@@ -80,6 +80,8 @@ def of_computed(computed: Computed, asked: bool, records: bool = True) -> Functi
         second = f"; JAX {computed.second.replace('the reference', 'before')}" if computed.second else ""
         why = f"{computed.reason}{at}{parts}{second}{beside}"
         severity = "deny" if asked else "warn"
+        # an approval is of these two programs, and of no later one
+        more |= {"before": f"traced {computed.digest_before}", "after": f"traced {computed.digest}"}
         return Function(Finding(OTHER, _WORDS, why, severity=severity, decided_by=computed.decided_by, **more))
     return unknown(computed.reason, asked)
 

@@ -109,7 +109,9 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
     else:
         locked = was.locked or {}
         firsts = [locked.get(olds[entry.name].name if before is not None else entry.name) for entry in news]
-    seconds = compiled(news, was.library)
+    # where values alone are compared, nothing is compiled
+    alone = was.locked is None and not was.compiles
+    seconds = [None] * len(news) if alone else compiled(news, was.library)
     trio = [*zip(news, firsts, seconds, strict=True)]
     held = {*_held(before), *_held(after)}
     functions = _functions(was, [(olds.get(each.name, each), each, *pair) for each, *pair in trio], held)
@@ -118,12 +120,8 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
         one: list[Finding] = []
         if first is None and was.locked is not None:
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
-        elif first is not None:
+        elif first is not None and second is not None:
             one = _between(first, second)
-        elif isinstance(second, Finding):
-            one = [second]
-        elif second.problem is not None:
-            one = [_problem(second)]
         found += _placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
@@ -138,7 +136,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
         asked = was.same or new.name in held
         then, now = map(_lowered, (first, second))
         broken = isinstance(first, Finding) or (isinstance(first, Made) and first.record is None)
-        if not now or now == then or broken:
+        if second is not None and (not now or now == then or broken):
             # nothing to compare: it is said elsewhere why, or it is the same program
             continue
         sides = _asked(new), _asked(old, folder=was.base)
@@ -148,8 +146,8 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
         elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             pairs[k] = sides  # type: ignore[assignment]
         else:
-            why = next(each.reason for each in sides if isinstance(each, Finding))
-            said[k] = function_unknown(why, asked)
+            refused = next(each for each in sides if isinstance(each, Finding))
+            said[k] = Function(refused) if refused.bad_input else function_unknown(refused.reason, asked)
     seconds = _seconds([new for _, new, _, _ in given])
     for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
         _, new, first, _ = given[k]

@@ -31,7 +31,8 @@ class Computed:
     difference; 0 where relations prove it.  output: the first that differs.  place, before: where the two part, as
     `file:line` of the new and of the old code, "" where it is not known.  reduced: arguments that were compared at
     smaller sizes.  notes: what was drawn, and what changes nothing over the reals.
-    second: what JAX says of a difference.  alike: whether both are one program, too.  error: a mistake in either.
+    second: what JAX says of a difference.  alike: whether both are one program, too.  digest, digest_before: of the two
+    as they are traced, without lines.  error: a mistake in either.
     """
 
     state: str
@@ -45,6 +46,8 @@ class Computed:
     notes: tuple[str, ...] = ()
     second: str = ""
     alike: bool = False
+    digest: str = ""
+    digest_before: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
     error: LayoutError | None = None
 

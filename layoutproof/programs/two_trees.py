@@ -8,6 +8,7 @@ needed: a mesh is one of devices of the processor.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
 import sys
@@ -16,16 +17,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import layoutproof
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
-from layoutproof.ir.codec import same_program
+from layoutproof.ir.codec import digest
+from layoutproof.ir.program import Program, programs_in
 from layoutproof.pallas.from_jax.adapter import need_jax
 from layoutproof.programs import compiling
 from layoutproof.programs.pairing import Pairing, paired
-from layoutproof.questions.reduced import MOST_WORK, work_of
+from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
 from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Plan
@@ -216,8 +220,10 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
     }  # fmt: skip
     smaller = {n: shape for n, _, shape in same.reduced}
     pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
+    digests = [_digest(each) for each in pair.programs]
+    said |= {"digest": digests[0], "digest_before": digests[1]}
     if same.verdict in (Verdict.PROVED, Verdict.SAMPLED):
-        return said | {"state": "same", "alike": same_program(*pair.programs)}
+        return said | {"state": "same", "alike": len(set(digests)) == 1}
     if found.verdict is not Verdict.REFUTED or found.witness is None:
         return said
     witness = found.witness
@@ -231,6 +237,17 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
         "reason": f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
         f"{witness.different:,} of {witness.of:,} elements differ",
     }  # fmt: skip
+
+
+def _digest(program: Program) -> str:
+    """A digest of what a program says, its constants too, without the lines that it comes from."""
+    found = hashlib.sha256(digest(program).encode())
+    for each in (program, *(inner for equation in equations_in(program) for inner in programs_in(equation))):
+        for value in each.consts:
+            # keys of random numbers are no arrays of NumPy, and print their numbers
+            plain = isinstance(getattr(value, "dtype", None), np.dtype)
+            found.update(np.asarray(value).tobytes() if plain else str(value).encode())
+    return found.hexdigest()[:16]
 
 
 if __name__ == "__main__":

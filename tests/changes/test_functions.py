@@ -12,6 +12,7 @@ from layoutproof.changes import policy
 from layoutproof.changes.functions import OTHER, SAME, UNKNOWN, Function, of_computed
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report
+from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict
 from layoutproof.formats import render
 from layoutproof.programs.functions import Computed
@@ -273,6 +274,14 @@ def test_every_form_of_a_report_has_the_three_classes(form: str) -> None:
         assert each in text
     for words in ("the same at 3 points", "they part at model.py:3, before model.py:4", "a sort"):
         assert words in text
+
+
+def test_an_approval_is_of_these_two_programs() -> None:
+    """Another difference of the same program, under the same name, is another finding."""
+    one, other = (
+        named(of_computed(Computed("other", "result is 1, and was 2", digest=d), asked=True).over([])) for d in "ab"
+    )
+    assert one[0].fingerprint != other[0].fingerprint
 
 
 def test_rules_may_ask_for_more_than_to_say_that_it_is_unknown() -> None:
