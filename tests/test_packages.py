@@ -32,7 +32,7 @@ PACKAGES: dict[str, set[str]] = {
     "questions": {
         "compiler", "core", "hardware", "ir", "kernel", "layouts", "pallas", "registry", "solvers", "values",
     },
-    "from_hlo": {"core", "hlotext", "ir", "questions"},
+    "from_hlo": {"core", "hlotext", "ir", "questions", "values"},
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.from_hlo.expansions import Region, holds, regions, skipped
 from layoutproof.from_hlo.shapes import leaves, like, read_shape
 from layoutproof.hlotext.module import Computation, Instruction, Module
 from layoutproof.hlotext.texts import element_of
@@ -30,6 +31,8 @@ class Reading:
         self.computations = {each.name: each for each in module.computations}
         self.programs: dict[str, Program] = {}
         self.converts: Counter[tuple[str, str]] = Counter()
+        self.expanded: dict[str, Mapping[str, Region | None]] = {}
+        self.expansions: Counter[str] = Counter()
         self.made = 0
         self.within: list[str] = []
 
@@ -49,6 +52,21 @@ class Reading:
             invars = tuple(leaves(tuple(given)))
             self.programs[computation.name] = Program(invars, tuple(body.equations), tuple(leaves(result)))
         return self.programs[computation.name]
+
+    def functions(self, computation: Computation) -> Mapping[str, Region | None]:
+        """The instructions that write a function out, as `expansions.skipped` has them."""
+        if computation.name not in self.expanded:
+            self.expanded[computation.name] = {}
+            # what is asked about a region is a computation of its own, with none in it
+            found = [r for r in regions(computation) if holds(r, computation, self._alone)]
+            self.expanded[computation.name] = skipped(found)
+            self.expansions.update(region.name for region in found)
+        return self.expanded[computation.name]
+
+    def _alone(self, computation: Computation) -> Program:
+        apart = Reading(self.module, self.rules, self.file)
+        apart.expanded[computation.name] = {}
+        return apart.program(computation)
 
     def place(self, instruction: Instruction) -> str:
         """`file:line` in the user's program, or where the text does not say it in the text."""
@@ -87,10 +105,15 @@ class Body:
         if computation.root is None:
             raise LayoutError(f"{computation.name} has no ROOT", line=computation.line)
         outer, self.shapes = self.shapes, {each.name: each.shape for each in computation.instructions}
+        functions = self.reading.functions(computation)
         within.append(computation.name)
         values: dict[str, Any] = {}
         for each in computation.instructions:
-            if each.opcode == "parameter":
+            if each.name in functions:
+                region = functions[each.name]
+                if region is not None:
+                    values[each.name] = self.one(region.name, [values[region.given]], read_shape(each.shape), each)
+            elif each.opcode == "parameter":
                 if not 0 <= each.number < len(given):
                     raise LayoutError(f"{each.name} is no parameter of {computation.name}", line=each.line)
                 values[each.name] = given[each.number]

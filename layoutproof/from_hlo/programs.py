@@ -26,11 +26,13 @@ RULES: Mapping[str, Rule] = {**elementwise.RULES, **movement.RULES, **sums.RULES
 class Compiled:
     """A module as a program of its parameters. program: its inputs are the parameters in order, tuples opened.
 
-    converts: of conversions between floats, (from, to) -> how many.
+    converts: of conversions between element types, (from, to) -> how many.  expansions: functions that are written out
+    as polynomials and read as what they are, by name -> how many.
     """
 
     program: Program
     converts: Mapping[tuple[str, str], int]
+    expansions: Mapping[str, int]
 
 
 def compiled(module: Module, file: str = "") -> Compiled:
@@ -44,4 +46,4 @@ def compiled(module: Module, file: str = "") -> Compiled:
         raise LayoutError("the text has no ENTRY computation: was it cut short?")
     reading = Reading(module, RULES, file or "the compiled text")
     program = reading.program(module.entry)
-    return Compiled(program, dict(reading.converts))
+    return Compiled(program, dict(reading.converts), dict(reading.expansions))

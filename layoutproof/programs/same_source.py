@@ -18,6 +18,7 @@ import numpy as np
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
+from layoutproof.from_hlo.expansions import TRIED
 from layoutproof.from_hlo.programs import Compiled, compiled
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program
@@ -93,6 +94,9 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
     figures: dict[str, Any] = {}
     if made.converts:
         figures["conversions"] = ", ".join(f"{a} to {b}: {n}" for (a, b), n in sorted(made.converts.items()))
+    if made.expansions:
+        said = ", ".join(f"{name}: {n}" for name, n in sorted(made.expansions.items()))
+        figures["written_out"] = f"{said}; as the function itself, which float64 confirms at {TRIED:,} numbers"
     if read:
         figures["folded"] = told(read)
     missing = {k: ("the compiled program", e) for k, e in beyond(ours).items()}

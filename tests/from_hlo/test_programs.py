@@ -163,6 +163,25 @@ def test_what_is_refused_by_name(name: str) -> None:
     assert refusal.value.what == why
 
 
+def expanded(slope: float) -> Any:
+    """A module whose erf is written out as a line, which it is nowhere but at 0."""
+    meta = ', metadata={op_name="jit(f)/erf"}'
+    text = (
+        "HloModule m\nENTRY e {\n  a = f32[4096] parameter(0)\n"
+        f"  k = f32[] constant({slope})\n  b = f32[4096] broadcast(k), dimensions={{}}{meta}\n"
+        f"  c = f32[4096] multiply(a, b){meta}\n  ROOT d = f32[4096] negate(c)\n}}\n"
+    )
+    (module,) = read_hlo(text.splitlines(keepends=True))
+    return compiled(module)
+
+
+def test_what_says_that_it_is_a_function_and_is_none_stays_what_it_is() -> None:
+    """The name alone convinces nobody: the numbers have to be the function's."""
+    made = expanded(1.1283791)
+    assert not made.expansions
+    assert [e.primitive.name for e in made.program.eqns] == ["broadcast_in_dim", "mul", "neg"]
+
+
 def test_places_are_of_the_text_where_it_says_no_others() -> None:
     """An equation stands where its instruction does."""
     text = "HloModule m\nENTRY e {\n  a = f32[2] parameter(0)\n  ROOT b = f32[2] add(a, a)\n}\n"

@@ -97,6 +97,14 @@ def dense_wrong(x, w, b):
     return jax.nn.silu(x @ w - b)
 
 
+def gelu(x, of=jax.nn.gelu):
+    return of(x, approximate=False)
+
+
+def gelu_wrong(x):
+    return jax.nn.gelu(x)
+
+
 def best(x):
     return lax.top_k(x, 4)
 
@@ -121,6 +129,7 @@ PAIRS: dict[str, list[str]] = {
     "repeated": ["s32[]", "f32[16]"],
     "convolved": ["f32[2,16,16,8]", "f32[3,3,8,16]"],
     "dense": ["bf16[64,32]", "bf16[32,128]", "bf16[128]"],
+    "gelu": ["f32[16,128]"],
     "unused": ["f32[8]"] * 3,
 }
 ALONE = {"best": ["f32[16,64]"], "with_best": ["f32[16,64]"]}
@@ -169,6 +178,18 @@ def test_the_compiled_program_is_its_source_and_not_a_wrong_twin(name: str, made
     assert compared(text, source(name, PAIRS[name]), kept)["verdict"] in ("sampled", "proved")
     wrong = source(f"{name}_wrong", PAIRS[name])
     assert compared(text, wrong, kept)["verdict"] == "refuted"
+
+
+@NEEDS_TPU
+def test_a_polynomial_is_the_function_that_it_stands_for(made: dict[str, lp.Programs]) -> None:
+    """erfc is written out; with one coefficient of it changed it is no erfc, and the difference is shown."""
+    (text,) = made["gelu"].texts
+    (same,) = made["gelu"].same
+    assert same.figures["written_out"].startswith("erfc: 1; as the function itself")
+    assert text.count("constant(0.112835854)") == 1
+    other = compared(text.replace("constant(0.112835854)", "constant(0.122835854)"), source("gelu", PAIRS["gelu"]))
+    assert other["verdict"] == "refuted"
+    assert "written_out" not in other["figures"]
 
 
 @NEEDS_TPU
