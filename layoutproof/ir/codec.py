@@ -68,11 +68,6 @@ def digest(program: Program) -> str:
     return digest_of(written(program))
 
 
-def same_program(one: Program, other: Program) -> bool:
-    """Whether two programs are built alike: the same equations of the same operands, in the same order."""
-    return one is other or written(one, _nowhere) == written(other, _nowhere)
-
-
 def digest_of(data: Any) -> str:
     """The digest of a program as JSON, and of what stands beside it there; of what is no program that of its text."""
     return hashlib.sha256(json.dumps(_unplaced(data), sort_keys=True).encode()).hexdigest()
@@ -86,10 +81,6 @@ def _unplaced(data: Any) -> Any:
         # no program, or a broken one: whoever reads it says what is wrong
         return data
     return {**data, "jaxprs": jaxprs}
-
-
-def _nowhere(place: str) -> str:
-    return ""
 
 
 class _Writer:

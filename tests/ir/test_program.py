@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from layoutproof.core.result import Verdict
-from layoutproof.ir.codec import digest, read, same_program, written
+from layoutproof.ir.codec import digest, read, written
 from layoutproof.ir.program import Equation, Indexed, Leaf, Memory, Program, Span, Transformed, programs_in
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
@@ -141,7 +141,6 @@ def test_a_program_is_known_by_how_it_is_built(name: str) -> None:
         assert len(first) == len(again) > 0
         for one, other in zip(first, again, strict=True):
             assert one is not other
-            assert same_program(one, other)
             assert digest(one) == digest(other) == digest(read(json.loads(json.dumps(written(one)))))
         twins.append([digest(one) for one in first])
     assert (twins[0] == twins[1]) is (name in ALIKE)
@@ -163,7 +162,6 @@ def test_lines_and_names_are_not_what_a_program_is() -> None:
 
     assert {str(e.source) for e in program(one).eqns} != {str(e.source) for e in program(other).eqns}
     assert digest(program(one)) == digest(program(other))
-    assert same_program(program(one), program(other))
     for changed in (
         program(lambda x, y: jnp.sin(x) - 3 * y),
         program(lambda x, y: jnp.sin(y) - 2 * x),
@@ -171,7 +169,6 @@ def test_lines_and_names_are_not_what_a_program_is() -> None:
         program(one, jnp.bfloat16),
     ):
         assert digest(changed) != digest(program(one))
-        assert not same_program(changed, program(one))
 
 
 def scattered(x: Any, o: Any, rows: Any) -> None:
