@@ -34,38 +34,18 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
 
 
-SLOW = (
-    "tests/answers/test_no_path.py", "tests/bodies/test_compiled_bodies.py",
-    "tests/pallas", "tests/oracles", "tests/hardware", "tests/test_notebooks.py", "tests/core/test_read_consistency.py",
-    "tests/cli/test_action.py", "tests/cli/test_bad_inputs.py", "tests/cli/test_files.py",
-    "tests/crosschecks/test_tpu", "tests/crosschecks/test_xla",
-    "tests/cli/test_gate_weakened.py", "tests/cli/test_guard.py", "tests/cli/test_harmless_output.py",
-    "tests/cli/test_kernel", "tests/cli/test_process.py", "tests/cli/test_pytest_plugin.py", "tests/cli/test_replay.py",
-    "tests/cli/test_search", "tests/questions/test_ask.py", "tests/questions/test_cheapest.py",
-    "tests/questions/test_decide.py", "tests/questions/test_evaluate.py", "tests/pictures/test_formula.py",
-    "tests/questions/test_fuzz.py", "tests/changes/test_dump_kernels.py", "tests/changes/test_jax_dumps.py",
-    "tests/changes/test_lock.py", "tests/changes/test_mutants.py", "tests/changes/test_programs.py",
-    "tests/pallas/from_jax", "tests/tilings/test_branch.py", "tests/tilings/test_ready_compile.py",
-    "tests/tilings/test_solve.py", "tests/tilings/test_traced.py", "tests/tilings/test_tuned.py",
-    "tests/specs/test_positions.py", "tests/compiler/test_workers.py", "tests/layouts/test_axe_maps.py",
-    "tests/layouts/test_axe_operations.py", "tests/layouts/test_kernel_random.py",
-    "tests/layouts/test_sharding_jax.py", "tests/layouts/test_sharding_place.py",
-    "tests/layouts/test_sharding_text.py", "tests/layouts/test_xla_text.py", "tests/mosaic/test_compile.py",
-    "tests/properties/test_kernel_faults.py", "tests/solvers/test_bits.py",
-)  # fmt: skip
-"""How the paths of slow tests begin: they ask JAX or the TPU compiler, start processes, or try very many examples."""
-
 FAST_SEEDS = 5
 """Of a test that is repeated for so many random problems, how many repeats are fast."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test `fast` or `slow`; what is marked `nightly` repeats a smaller test with more examples."""
+    """Marks as `fast` each test that is not `slow`; repeats, and what is marked `nightly`, are slow too."""
     for item in items:
         seed = getattr(getattr(item, "callspec", None), "params", {}).get("seed", 0)
         again = (type(seed) is int and seed >= FAST_SEEDS) or item.get_closest_marker("nightly") is not None
-        slow = again or item.nodeid.startswith(SLOW) or item.get_closest_marker("slow") is not None
-        item.add_marker(pytest.mark.slow if slow else pytest.mark.fast)
+        slow = item.get_closest_marker("slow") is not None
+        if again or not slow:
+            item.add_marker(pytest.mark.slow if again else pytest.mark.fast)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,6 +11,8 @@ from benchmarks.attacks import __main__ as commands
 from benchmarks.attacks.__main__ import Attack, attacks, of
 from benchmarks.attacks.room import Untried, hostile, ran
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = {f"{attack.file}.{attack.name}": attack for attack in attacks()}
 
 

@@ -18,6 +18,8 @@ import layoutproof
 from tests.imports import sources
 from tests.package_graph import PAGE, part, picture, renewed, without_transitive
 
+pytestmark = pytest.mark.slow
+
 ROOT = PAGE.parents[1]
 PACKAGE = Path(layoutproof.__file__).parent
 JOURNEYS = re.findall(

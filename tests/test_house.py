@@ -15,6 +15,8 @@ from layoutproof.registry.catalogue import kernel_properties, properties, proper
 from layoutproof.registry.read import UNMARKED, language, languages, read_layout
 from tests.imports import imports_of
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(layoutproof.__file__).parent
 HEAVY = ("islpy", "z3", "sympy", "numpy", "jax", "matplotlib", "pydantic", "rich", "click", "yaml", "joblib")
 

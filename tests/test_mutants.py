@@ -12,6 +12,8 @@ import pytest
 
 from benchmarks.mutants import BODY_RULES, PARTS, POOL, ROOT, again, files, mutated, places, sample
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 def f(a: int = 0) -> bool:
     if a < 3 and not a == 1:

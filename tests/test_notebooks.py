@@ -20,6 +20,8 @@ pytest.importorskip("ipykernel", reason="notebooks need ipykernel, of the extra 
 
 from tests.notebooks import FOLDER, cells_of, executed, scripts  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 NEEDS = {"03_pallas": "jax", "05_search": "jax", "06_a_program": "libtpu"}
 """What a notebook's program needs beside layoutproof. Their outputs name versions, so only what is run is compared."""
 EXERCISES: dict[str, list[tuple[str, str, str]]] = {

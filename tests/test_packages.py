@@ -13,6 +13,8 @@ import pytest
 import layoutproof
 from tests.imports import cycles, files_graph, package_of, packages_graph, sources
 
+pytestmark = pytest.mark.slow
+
 PACKAGES: dict[str, set[str]] = {
     "core": set(),
     "compiler": {"core"},

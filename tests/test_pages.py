@@ -17,6 +17,8 @@ from tests import console_pages
 from tests.console_pages import BLOCK, answers, consoles, failed, files, filled, lines_of, matches, wrong
 from tests.test_readme import wrong_examples
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 ALL = sorted(page.relative_to(ROOT).as_posix() for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 RUN_BY = {

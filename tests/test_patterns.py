@@ -12,6 +12,8 @@ import pytest
 
 from tests.patterns import ambiguity, uses
 
+pytestmark = pytest.mark.slow
+
 OURS = ("crosschecks/", "mosaic/dumps.py", "pallas/from_jax/run_call.py")
 """What reads only what a compiler or an interpreter that we started says of code which ran, or runs, as the caller."""
 

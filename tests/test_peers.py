@@ -14,6 +14,8 @@ from benchmarks.peers.questions import Question, exists, questions, right, truth
 from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError
 
+pytestmark = pytest.mark.slow
+
 GROUPS = list(dict.fromkeys(question["group"] for question in questions()))
 THREE = {
     "cute_dsl": [

@@ -8,6 +8,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 import layoutproof as lp
 import layoutproof.cli.commands
 from layoutproof import formats
@@ -15,6 +17,8 @@ from layoutproof.core.document import document
 from layoutproof.core.finding import Answer, Finding, as_dict
 from layoutproof.core.plugins import KINDS
 from layoutproof.registry import catalogue, hardware, read
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "public.md").read_text("utf-8")

@@ -13,6 +13,8 @@ import pytest
 
 from tests.imports import imports_of, sources
 
+pytestmark = pytest.mark.slow
+
 FACE = "layoutproof"
 ROOTS = ("layoutproof.cli.main", "layoutproof.cli.pytest_plugin", "layoutproof.algebra")
 """What pyproject.toml names, and the one package whose functions are called by their own name alone."""

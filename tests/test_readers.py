@@ -14,6 +14,8 @@ from benchmarks.readers import AGAIN, HOLE, READERS, said
 from layoutproof.core.bounds import MAX_CHARACTERS
 from tests.hangs import HANGS
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json, sys
 from tests import steps

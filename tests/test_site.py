@@ -20,6 +20,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS_DOCS = pytest.mark.skipif(
     importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None,

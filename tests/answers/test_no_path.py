@@ -13,6 +13,8 @@ import pytest
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 TAKES: dict[str, Callable[[Any], object]] = {
     "audit": lp.audit,
     "check": lambda text: lp.check([text]),

@@ -15,6 +15,8 @@ from jax.experimental.pallas import tpu as pltpu
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((16, 128), jnp.float32)
 VMEM = pl.BlockSpec((8, 128), lambda i: (i, 0))
 SMEM = pl.BlockSpec(memory_space=pltpu.SMEM)

@@ -24,6 +24,8 @@ from layoutproof.pallas import judge as judging  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def masked_rows(programs: int) -> Kernel:
     """A kernel that masks the columns behind 200 and moves row after row in a loop; ten blocks of eight rows."""

@@ -16,6 +16,8 @@ from jax.experimental.pallas import tpu as pltpu
 import layoutproof as lp
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((4, 8, 128), jnp.float32)
 
 

@@ -21,6 +21,8 @@ from tests.bodies.pitfalls import CASES
 from tests.bodies.test_pitfalls import ASKED
 from tests.pallas.mosaic_texts import lowered
 
+pytestmark = pytest.mark.slow
+
 REFUSED = {"cumsum_reverse_over_padding": "cumsum", "reverse_partial_axis": "rev"}
 """What JAX does not lower for TPU, and the primitive that it names."""
 

@@ -20,6 +20,8 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 
+pytestmark = pytest.mark.slow
+
 F = jnp.float32
 ROWS = pl.BlockSpec((8, 128), lambda i: (i, 0))
 Body = Callable[..., None]

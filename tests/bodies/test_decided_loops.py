@@ -21,6 +21,8 @@ from jax.experimental.pallas import tpu as pltpu
 import layoutproof as lp
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 ROWS = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 PADDED = jax.ShapeDtypeStruct((8, 200), jnp.float32)
 

@@ -16,6 +16,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from tests.pallas.wheel_ops import ops
 
+pytestmark = pytest.mark.slow
+
 GMM = next(op for op in ops() if op.name == "tpu.megablox.gmm 512x1000x1000")
 TABLE = "0 <= prefetch1 < 4"
 

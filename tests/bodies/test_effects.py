@@ -18,6 +18,8 @@ from layoutproof.bodies.effects import Access, Body, Reference, Spot, View, load
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 
+pytestmark = pytest.mark.slow
+
 
 def _accesses(body: Any) -> list[tuple[str, str]]:
     block = pl.BlockSpec((8, 128), lambda i: (i, 0))

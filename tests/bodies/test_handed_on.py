@@ -19,6 +19,8 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 ANY, SEMAPHORE = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SEMAPHORE)
 

@@ -21,6 +21,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies.judged import worst
 
+pytestmark = pytest.mark.slow
+
 
 def asked(function: Any, *args: Any) -> list[Finding]:
     found: list[Finding] = []

@@ -16,6 +16,8 @@ from jax.experimental.pallas import tpu as pltpu
 from layoutproof.core.result import Verdict
 from tests.bodies.kernels import ANY, found
 
+pytestmark = pytest.mark.slow
+
 WHOLE = ((1000, 128), lambda i: (0, 0))
 VMEM = [pltpu.VMEM((128, 128), jnp.float32)]
 

@@ -25,6 +25,8 @@ from layoutproof.pallas.from_jax.jaxpr_terms import terms_of  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from tests.bodies.kernels import found  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 Operation = Callable[[Any], Any]
 
 OPERATIONS: dict[str, Operation] = {

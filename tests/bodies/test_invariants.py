@@ -21,6 +21,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import advice, judge
 from tests.pallas.wheel_ops import ops
 
+pytestmark = pytest.mark.slow
+
 
 def asked(function: Callable[..., Any], *args: Any, assume: Sequence[str] = ()) -> list[Finding]:
     found: list[Finding] = []

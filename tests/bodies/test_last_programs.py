@@ -20,6 +20,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.bodies.kernels import ANY, found  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 WHOLE = ((8, 128), lambda i, *_: (0, 0))
 
 

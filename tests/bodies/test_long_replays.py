@@ -15,6 +15,8 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 import layoutproof as lp  # noqa: E402
 from layoutproof.bodies import walk  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def attention(q: Any, k: Any, v: Any, bq: int, bk: int, masked: bool) -> Any:
     """Online softmax over blocks of keys, the last of which is cut short: K is masked, V only where `masked` says."""

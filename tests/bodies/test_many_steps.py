@@ -13,6 +13,8 @@ from jax.experimental import pallas as pl  # noqa: E402
 
 import layoutproof as lp  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 STEPS = 600
 """More of them than Python calls fit into each other, with a few for each."""
 

@@ -17,7 +17,7 @@ from jax.experimental.pallas import tpu as pltpu
 import layoutproof as lp
 from layoutproof.core.result import Verdict
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")]
 X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 ASKED = ("body_in_bounds", "body_races", "outputs_stored")
 

@@ -19,6 +19,8 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 
+pytestmark = pytest.mark.slow
+
 
 def _asked(row: Any, loop: bool = False, table: bool = False, programs: int = 4) -> list[Finding]:
     """What is said of a kernel that reads 8 rows from a promised multiple of 8. row: of the program, loop or table."""

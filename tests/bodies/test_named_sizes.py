@@ -20,6 +20,8 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 ROWS, FIRST = ((8, 128), lambda i: (i, 0)), ((8, 128), lambda i: (0, 0))
 
 

@@ -22,6 +22,8 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.bodies.kernels import ANY, ROWS, found
 
+pytestmark = pytest.mark.slow
+
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
 

@@ -13,6 +13,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies.pairs import CASES
 
+pytestmark = pytest.mark.slow
+
 OPEN = {
     ("counted_table", True): "what a body makes of a table that it counts up is not followed",
     ("swapped_entries", True): "what a body makes of a table that it stores to is not followed",

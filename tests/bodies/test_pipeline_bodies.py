@@ -24,6 +24,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
 
+pytestmark = pytest.mark.slow
+
 HBM = pl.BlockSpec(memory_space=pl.ANY)
 ROWS = pl.BlockSpec((32, 128), lambda i: (i, 0))
 

@@ -13,6 +13,8 @@ from layoutproof.pallas.judge import judge
 from tests.bodies.judged import findings, worst
 from tests.bodies.pitfalls import CASES
 
+pytestmark = pytest.mark.slow
+
 ASKED = ("body_in_bounds", "body_races", "dma_order", "initialised", "outputs_stored", "undefined_values")
 """The properties of bodies."""
 

@@ -21,6 +21,8 @@ from layoutproof.bodies import interpreter, reductions
 from layoutproof.core.result import Verdict
 from tests.bodies.primitives_page import page
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 
 REAL = """

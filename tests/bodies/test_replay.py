@@ -12,6 +12,8 @@ import layoutproof as lp
 from layoutproof.pallas.replay import SIGNS
 from tests.bodies.pitfalls import CASES
 
+pytestmark = pytest.mark.slow
+
 UNSEEN = {
     # zeroed before anything is read of it that counts
     "init_at_wrong_step",

@@ -24,6 +24,8 @@ from layoutproof.kernel.table_assumptions import check_tables  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import advice, judge  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def found(body: Any, block: Any, question: str, *assume: str, strict: bool = False) -> list[Finding]:
     """What is found of a kernel of 4 parallel programs with s32[4] in scalar memory, which moves rows by hand."""

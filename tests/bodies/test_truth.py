@@ -16,6 +16,8 @@ from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
 from tests.bodies.truth.oracles import GOES_ON, HANG, LINTS, MODES, Child, one_run, verdict_of_lints, verdict_of_runs
 
+pytestmark = pytest.mark.slow
+
 EACH = 6
 """Kernels of one test."""
 

@@ -31,6 +31,8 @@ from tests.bodies.forms import Call
 from tests.bodies.pitfalls import CASES
 from tests.cli.user_code import command_in
 
+pytestmark = pytest.mark.slow
+
 Function = Callable[..., Any]
 F32 = jnp.float32
 

@@ -19,6 +19,8 @@ from layoutproof.pallas import judge as judging
 from layoutproof.pallas.judge import about_body, in_order, judge, settled_by
 from layoutproof.pallas.records import read_records
 
+pytestmark = pytest.mark.slow
+
 WAY = re.compile(r"; to settle it, \w+ |assume '.*and it is proved|say what it may be with where|^vacuous: ")
 RECORDS = ("kda state", "kv_cache_update", "megablox gmm")
 """Public kernels with open questions, where nothing is assumed; each is judged in about a second."""

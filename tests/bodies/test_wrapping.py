@@ -26,6 +26,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_ca
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_texts import lowered
 
+pytestmark = pytest.mark.slow
+
 HASH = 1103515245
 PROVED, REFUTED = Verdict.PROVED, Verdict.REFUTED
 

@@ -13,6 +13,8 @@ pytest.importorskip("jaxlib", reason="reading Mosaic kernels needs the extra [ja
 from layoutproof.cli import main as cli
 from tests.pallas.mosaic_texts import MODULE, WINDOW, config
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """\
 HloModule jit_f, is_scheduled=true, \
 entry_computation_layout={{(f32[32,128]{{1,0:T(8,128)}})->f32[32,128]{{1,0:T(8,128)}}}}

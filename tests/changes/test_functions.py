@@ -19,6 +19,8 @@ from layoutproof.programs.functions import Computed
 from layoutproof.specs.spec import loads
 from tests.changes.test_spec_programs import git, run
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 
 BEFORE = """

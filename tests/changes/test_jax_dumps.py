@@ -10,6 +10,8 @@ import pytest
 
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 

@@ -17,6 +17,8 @@ from layoutproof.core.finding import Report
 from tests.changes.test_programs import SMALL
 from tests.recorded import DUMPS, dump
 
+pytestmark = pytest.mark.slow
+
 USER = """
 import jax
 from jax.experimental import pallas as pl

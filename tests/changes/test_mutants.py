@@ -16,6 +16,8 @@ from layoutproof.changes.states import File
 from tests.changes.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, unnamed, verdict
 from tests.recorded import dump
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     *("reshard_v5e_2x2", "sharded_matmul_v5e_2x2", "sharded_reduce_v5e_2x2"),
     *("host_offload_v5e", "quant_int4_v5e", "while_v5e", "embedding_v5e"),

@@ -22,6 +22,8 @@ from layoutproof.hlo.bitcasts import judge
 from layoutproof.hlo.shapes import read_array
 from tests.recorded import DUMPS, dump
 
+pytestmark = pytest.mark.slow
+
 SMALL = """\
 HloModule jit_f, entry_computation_layout={(f32[64,256]{1,0:T(8,128)}, f32[256]{0:T(256)})->f32[64,256]{1,0:T(8,128)}}
 

@@ -14,6 +14,8 @@ pytest.importorskip("jax", reason="recording kernels needs the extra [jax]")
 
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 import jax
 import jax.numpy as jnp

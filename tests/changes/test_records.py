@@ -18,6 +18,8 @@ from layoutproof.core.finding import Finding
 from layoutproof.programs.record import Collective, Compiled, Copy, Kernel, Memory, Often, Place, Record, Value
 from tests.recorded import dump
 
+pytestmark = pytest.mark.slow
+
 MADE = Compiled(function="m:step", target="v5e", compiler="libtpu 0.0.52", command="layoutproof compile m:step")
 X = Value(0, "x", "f32[64,256]{1,0:T(8,128)}", 65536, 65536, "f32[128,256]", donated="result 0", devices=1)
 W = Value(1, "w", "f32[256,256]{1,0:T(8,128)}", 262144, 262144, "f32[256,256]", devices=1)

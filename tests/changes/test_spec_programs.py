@@ -12,6 +12,8 @@ import pytest
 from layoutproof.changes.specs import compare, read
 from tests.cli.in_one_process import Answer, commands
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 

@@ -16,6 +16,8 @@ from layoutproof.cli import main as cli
 from layoutproof.core.bounds import MOST_DIGITS
 from tests.cli.in_one_process import commands
 
+pytestmark = pytest.mark.slow
+
 SOAK = Path(lp.__file__).parents[1] / "benchmarks" / "bad_inputs.py"
 DEEP, MANY, LONG = 3000, 3000, "9" * (MOST_DIGITS + 1)
 

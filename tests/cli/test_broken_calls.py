@@ -14,6 +14,8 @@ from layoutproof.cli import main as cli
 from layoutproof.pallas.rules import blocks_in_bounds
 from tests.cli.user_code import kernels_command
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 import dataclasses
 

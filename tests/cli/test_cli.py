@@ -20,6 +20,8 @@ from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
 from layoutproof.specs.spec_model import kinds
 
+pytestmark = pytest.mark.slow
+
 SCORES = "f32[3,5]{1,0:T(2,2)}"
 OVERLAP = "f32[3,5] strides (4,1)"
 

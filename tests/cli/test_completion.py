@@ -15,6 +15,8 @@ import pytest
 
 from layoutproof.cli.main import GROUPS, cli, page_of
 
+pytestmark = pytest.mark.slow
+
 LINES = {
     "bash": 'eval "$(_LAYOUTPROOF_COMPLETE=bash_source layoutproof)"',
     "zsh": 'autoload -Uz compinit && compinit -u -D; eval "$(_LAYOUTPROOF_COMPLETE=zsh_source layoutproof)"',

@@ -18,6 +18,8 @@ from layoutproof.core.errors import LayoutError
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
 
+pytestmark = pytest.mark.slow
+
 GOOD = "source: here\nchecks:\n  - injective: 'f32[3,5]{1,0:T(2,2)}'\n"
 SEARCH = "search: matmul\nkernel: {}\n"
 POSIX = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no named pipes")

@@ -15,6 +15,8 @@ import pytest
 from layoutproof.cli import main as cli
 from tests.changes.test_programs import SMALL
 
+pytestmark = pytest.mark.slow
+
 OLD = "source: here\nlayouts:\n  a: f32[3,5]{1,0}\n  b: f32[4,128]{1,0:T(4,128)}\nchecks:\n  - injective: a\n"
 MOVED = OLD.replace("{1,0}\n", "{0,1}\n", 1)
 GREW = OLD.replace("T(4,128)", "T(8,128)")

@@ -13,6 +13,8 @@ pytest.importorskip("jax", reason="tracing kernels needs the extra [jax]")
 
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 CODE = """\
 import jax
 import jax.numpy as jnp

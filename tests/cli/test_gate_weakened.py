@@ -15,6 +15,8 @@ import pytest
 
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 SPEC = """\
 source: here
 layouts:

@@ -19,6 +19,8 @@ from layoutproof.kernel.kernel import Unmodelled
 from layoutproof.pallas.from_jax.adapter import device_of
 from tests.cli.user_code import CALL_LINE, folder_with_kernels
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(layoutproof.__file__).parents[1]
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 

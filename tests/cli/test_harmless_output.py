@@ -16,6 +16,8 @@ from layoutproof.formats import names
 from tests.cli.in_one_process import Answer, commands
 from tests.hlo.dumps import SMALL
 
+pytestmark = pytest.mark.slow
+
 EVIL = "e\x1b]0;t\x07\x9b31m\u202e\u2028\x00\n::error::x\n  ::stop-commands::y\r##[error]z"
 """What a terminal obeys, what turns a line round, what ends one, and what GitHub's runner obeys."""
 FILE = EVIL.replace("/", "").replace("\x00", "")

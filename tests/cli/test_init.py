@@ -16,6 +16,8 @@ import layoutproof as lp
 from layoutproof.answers.proposed_call import arguments_of
 from tests.cli.in_one_process import Answer, commands
 
+pytestmark = pytest.mark.slow
+
 FILES = (
     "specs/layouts.yaml",
     ".layoutproof/spec.schema.json",

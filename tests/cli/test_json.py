@@ -17,6 +17,8 @@ from layoutproof.core.result import Verdict
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
 
+pytestmark = pytest.mark.slow
+
 SEARCHES = Path(__file__).parents[2] / "specs" / "search"
 COMMANDS = cli.cli.list_commands(cli.click.Context(cli.cli))
 

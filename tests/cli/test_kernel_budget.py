@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.in_one_process import commands
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 CODE = """

@@ -13,6 +13,8 @@ pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 from tests.cli.user_code import kernels_command
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 import jax
 import jax.numpy as jnp

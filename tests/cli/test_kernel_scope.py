@@ -14,6 +14,8 @@ import layoutproof as lp
 from layoutproof.cli import main as cli
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
 
+pytestmark = pytest.mark.slow
+
 SCOPE = f"grid and BlockSpecs proved; {ABOUT_BODIES}"
 STATED = "grid and BlockSpecs proved; body not looked at"
 CODE = '''

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.user_code import kernels_command
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 import importlib
 

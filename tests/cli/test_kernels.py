@@ -22,6 +22,8 @@ from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, WITH_TARGET, kernels_command
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(layoutproof.__file__).parents[1]
 
 

@@ -10,6 +10,8 @@ import pytest
 from layoutproof.cli import main as cli
 from tests.cli.user_code import kernels_command
 
+pytestmark = pytest.mark.slow
+
 SPEC = """\
 source: x
 layouts:

@@ -17,6 +17,8 @@ from layoutproof.specs.spec import load, loads
 from layoutproof.specs.spec_model import json_schema, kinds
 from tests.cli.user_code import folder_with_kernels
 
+pytestmark = pytest.mark.slow
+
 HEAD = """source: here
 kernels:
   mm: {trace: "users_kernels:copy", args: ["f32[1024,128]"], target: v5e}

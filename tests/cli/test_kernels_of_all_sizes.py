@@ -12,6 +12,8 @@ pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 from layoutproof.cli.main import run as command
 
+pytestmark = pytest.mark.slow
+
 KERNELS = """
 import jax
 import jax.numpy as jnp

@@ -13,6 +13,8 @@ import pytest
 
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 CODE = """

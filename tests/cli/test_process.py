@@ -16,6 +16,8 @@ import layoutproof
 from layoutproof.programs.record import Memory, Record, Value
 from tests.hangs import HANGS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(layoutproof.__file__).parents[1]
 SCORES = "f32[3,5]{1,0:T(2,2)}"
 OVERLAP = "f32[3,5] strides (4,1)"

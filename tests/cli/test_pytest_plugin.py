@@ -15,6 +15,8 @@ import layoutproof
 from layoutproof.pallas.judge import kernel_target
 from tests.cli.user_code import folder_with_kernels
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(layoutproof.__file__).parents[1]
 
 SUITE = """

@@ -13,6 +13,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="kernels are traced with JAX")
 CODE = '''
 import jax

@@ -25,6 +25,8 @@ from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.replay import Replay, Sign, contents
 from layoutproof.pallas.rules import body_in_bounds
 
+pytestmark = pytest.mark.slow
+
 MODULE = '''
 import jax
 import jax.numpy as jnp

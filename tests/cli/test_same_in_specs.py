@@ -17,6 +17,8 @@ from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.spec import loads
 from layoutproof.specs.spec_model import json_schema
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 CODE = """

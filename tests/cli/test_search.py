@@ -13,6 +13,8 @@ import pytest
 from layoutproof.cli import main as cli
 from tests.cli.user_code import command_in
 
+pytestmark = pytest.mark.slow
+
 SPECS = Path(__file__).parents[2] / "specs" / "search"
 MATMUL = (SPECS / "matmul.yaml").read_text().replace("body:", "note:")
 SMALL = MATMUL.replace("8192", "1024")

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.test_search import SMALL, SPECS, run, words, write
 from tests.hardware import compiler
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["run"]
 
 

@@ -17,6 +17,8 @@ from layoutproof.mosaic import ask
 from tests.cli.test_search import run, write
 from tests.hardware import compiler
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["run"]
 
 pytest.importorskip("jax", reason="bodies are traced with jax")

@@ -16,6 +16,8 @@ from layoutproof.tilings import ready
 from layoutproof.tilings.read import read_problem
 from tests.cli.user_code import command_in
 
+pytestmark = pytest.mark.slow
+
 FUNCTION = """
 def copy(x, *, rows):
     import jax

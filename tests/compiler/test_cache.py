@@ -29,6 +29,8 @@ from layoutproof.core.result import Verdict
 from layoutproof.questions import cached
 from layoutproof.questions.ask import ask as prove
 
+pytestmark = pytest.mark.slow
+
 KEY = ["ask", "injective", ["f32[3,5]{1,0}"], {}]
 
 

@@ -20,6 +20,8 @@ from layoutproof.compiler.serve import MARK, hung_up
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from tests.hangs import HANGS
 
+pytestmark = pytest.mark.slow
+
 CHILD = Child("the reader", "tests.compiler.answering", seconds=30)
 
 

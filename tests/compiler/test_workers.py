@@ -23,6 +23,8 @@ from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.formats import render
 
+pytestmark = pytest.mark.slow
+
 
 def slowly(item: int) -> tuple[int, int]:
     """An item's square, and who made it."""

@@ -11,6 +11,8 @@ from layoutproof.core.size import symbol
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import consistent_reads
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("monotone", "injective", "onto")
 SAID = [words for count in range(4) for words in itertools.combinations(WORDS, count)]
 

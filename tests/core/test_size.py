@@ -19,6 +19,8 @@ from layoutproof.core.size import Size, as_size, ceil_div, divide, evaluate, pro
 from layoutproof.kernel.kernel import Block
 from layoutproof.kernel.windows import block_count
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("N", "M")
 VALUES = (1, 2, 3, 5, 8, 13, 127)
 

@@ -23,6 +23,8 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term, Traced, size_term, trace
 
+pytestmark = pytest.mark.slow
+
 NO_VALUE = "an index map may not ask for the {} of i: it has no value yet; use {}"
 CHOOSE = "layoutproof.minimum, layoutproof.maximum or layoutproof.select"
 SELECT = "layoutproof.select(condition, x, y)"

@@ -22,6 +22,8 @@ from layoutproof.crosschecks.random_cases import LANGUAGES, random_cases
 from layoutproof.crosschecks.source import Agree, Skipped, sources
 from layoutproof.crosschecks.sources import numpy
 
+pytestmark = pytest.mark.slow
+
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
 

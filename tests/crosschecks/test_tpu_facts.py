@@ -23,6 +23,8 @@ from layoutproof.hardware import tpu
 from layoutproof.hardware.facts import Fact, as_of, facts
 from layoutproof.hardware.tpu_chips import CHIPS
 
+pytestmark = pytest.mark.slow
+
 live = pytest.mark.skipif(libtpu.missing() != "", reason=f"the TPU compiler: {libtpu.missing()}")
 
 

@@ -20,6 +20,8 @@ from layoutproof.hardware import tpu, tpu_chips, tpu_tiles
 from layoutproof.hardware import tpu_kernels as rules
 from layoutproof.registry.read import read_layout
 
+pytestmark = pytest.mark.slow
+
 live = pytest.mark.skipif(libtpu.missing() != "", reason=f"the TPU compiler: {libtpu.missing()}")
 
 

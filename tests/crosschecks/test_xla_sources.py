@@ -16,6 +16,8 @@ from layoutproof.crosschecks.sources import xla_sharding, xla_text
 from layoutproof.registry.read import read_layout
 from tests.versions import jaxlib_measured
 
+pytestmark = pytest.mark.slow
+
 live = pytest.mark.skipif(importlib.util.find_spec("jaxlib") is None, reason="jaxlib is not installed")
 
 

@@ -17,6 +17,8 @@ from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, generation
 from tests.hardware import compiler
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 BITS = {
     **dict.fromkeys(("int1", "uint1"), 1),
     **dict.fromkeys(("int2", "uint2"), 2),

@@ -14,6 +14,8 @@ from layoutproof.hardware.tpu_chips import CHIPS, OTHER_NAMES, Chip, generation
 from layoutproof.hardware.tpu_tiles import SUBLANES, tile_extent
 from layoutproof.kernel.kernel import Block, Operand
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(layoutproof.__file__).parent
 
 

@@ -12,6 +12,8 @@ from tests.cli.user_code import kernels_command
 from tests.hardware import compiler
 from tests.hardware.compiler import Argument, compile_arguments
 
+pytestmark = pytest.mark.slow
+
 NAMES = {
     "f32": "float32", "bf16": "bfloat16", "f16": "float16", "s32": "int32", "u16": "uint16", "s8": "int8", "s4": "int4",
     "pred": "bool", "s64": "int64", "f64": "float64", "c64": "complex64", "f8e4m3fn": "float8_e4m3fn",

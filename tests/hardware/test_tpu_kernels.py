@@ -38,6 +38,8 @@ from tests.hardware.compiler_questions import (
 )
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 
 def refused(row: dict[str, Any], version: str = "libtpu 0.0.42.1") -> str:
     o, k = operand(row)

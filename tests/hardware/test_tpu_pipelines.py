@@ -19,6 +19,8 @@ from layoutproof.kernel.kernel import Block, Operand  # noqa: E402
 from layoutproof.pallas.from_jax.adapter import device_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "s8": jnp.int8, "pred": jnp.bool_, "s4": jnp.int4}
 KINDS: dict[str, Any] = {"blocked": lambda size: size, "element": pl.Element, "squeezed": lambda size: None}
 

@@ -19,6 +19,8 @@ from layoutproof.programs.reading import record_of
 from tests.hlo.dumps import SMALL, dump_on_cpu
 from tests.recorded import DUMPS, dump
 
+pytestmark = pytest.mark.slow
+
 
 def audited(text: str) -> Audit:
     return audit(text.splitlines(keepends=True), "dump.txt")

@@ -17,6 +17,8 @@ from layoutproof.hlotext.module import Module
 from tests.hlo.dumps import SMALL
 from tests.recorded import DUMPS, dump
 
+pytestmark = pytest.mark.slow
+
 LISTING = """
 import json, sys
 from jaxlib import _hlo

@@ -17,6 +17,8 @@ from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Module
 from tests.hlo.dumps import SMALL
 
+pytestmark = pytest.mark.slow
+
 CHECK = """
 import json, sys
 from jaxlib import _hlo

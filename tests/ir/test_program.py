@@ -22,6 +22,8 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
 from tests.bodies.pitfalls import CASES  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 ALIKE = frozenset({"transpose_partial_store", "scratch_across_parallel"})
 """Pairs whose bodies are alike: what is wrong is the shape of the output, or what runs in parallel."""
 

@@ -16,8 +16,6 @@ from layoutproof.kernel.relations import cases, every_case, range_at
 from layoutproof.kernel.table_assumptions import check_assumption, with_assumptions
 from layoutproof.pallas.possible_tables import unfounded
 
-pytestmark = pytest.mark.fast
-
 KERNEL = Kernel("k", (4,), ("g0",), (), tables=(Table("t", (3,)), Table("u", (4,)), Table("m", (2, 2))))
 
 

@@ -29,6 +29,8 @@ from layoutproof.solvers.sumset import canonical_set, count, decompose, same_set
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 
+pytestmark = pytest.mark.slow
+
 FIG2 = "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)"
 progressions = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), max_size=3)
 

@@ -28,6 +28,8 @@ from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 from tests.oracles.axe_plain import Point
 
+pytestmark = pytest.mark.slow
+
 small = layouts(most=2)
 
 

@@ -13,6 +13,8 @@ from layoutproof.layouts.axe import AxeLayout
 from layoutproof.layouts.axe.swizzle import swizzled
 from tests.oracles import axe_plain
 
+pytestmark = pytest.mark.slow
+
 
 @st.composite
 def threads(draw: st.DrawFn, axes: tuple[str, ...]) -> AxeLayout:

@@ -44,6 +44,8 @@ from layoutproof.algebra.cute.tiling import (
 from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute import CuteLayout, parse
 
+pytestmark = pytest.mark.slow
+
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 6])
 STRIDES = st.sampled_from([0, 1, 1, 2, 3, 4, 5, 6, 8, 12])
 

@@ -16,6 +16,8 @@ from layoutproof.kernel.windows import program_map
 from tests.layouts.kernels_at_random import kernels
 from tests.pallas.reference import operand_of, windows, written_by
 
+pytestmark = pytest.mark.slow
+
 TABLE = {"t": [2, 0, 5]}
 
 

@@ -15,6 +15,8 @@ from layoutproof.questions.conversions import axe_to_sharding, sharding_to_axe
 from layoutproof.questions.convert import convert
 from tests.layouts import shardings_at_random as at_random
 
+pytestmark = pytest.mark.slow
+
 
 def places(layout: Any, axes: tuple[str, ...]) -> dict[tuple[int, ...], set[tuple[int, ...]]]:
     """{element: set of places}, coordinates in the order of `axes`."""

@@ -18,6 +18,8 @@ import layoutproof as lp
 from layoutproof.layouts.sharding import read
 from tests.layouts.test_sharding_place import places
 
+pytestmark = pytest.mark.slow
+
 CHILD = Path(__file__).with_name("sharding_on_devices.py")
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,6 +18,8 @@ import layoutproof as lp
 from layoutproof.layouts.sharding import read
 from tests.layouts import shardings_at_random as at_random
 
+pytestmark = pytest.mark.slow
+
 Places = dict[tuple[int, ...], set[tuple[int, ...]]]
 
 

@@ -19,6 +19,8 @@ from layoutproof.layouts.sharding.tiles import listed
 from tests.layouts import shardings_at_random as at_random
 from tests.versions import jaxlib_measured
 
+pytestmark = pytest.mark.slow
+
 CHILD = Path(__file__).with_name("sharding_in_jaxlib.py")
 
 

@@ -21,6 +21,8 @@ from layoutproof.layouts.xla.text import _parse, parse
 from tests.recorded import rows
 from tests.versions import jaxlib_measured
 
+pytestmark = pytest.mark.slow
+
 TYPES = sorted(ELEMENT_BITS)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import json, warnings
 import jax, jax.numpy as jnp, numpy as np

@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.hangs import HANGS
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import layoutproof as lp

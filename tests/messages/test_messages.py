@@ -19,6 +19,8 @@ from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.explanation import human
 from layoutproof.questions.cheapest import cheapest_layout, padded_bytes
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     json.loads(line)
     for line in (Path(__file__).resolve().parents[1] / "cases" / "messages.jsonl").read_text().splitlines()

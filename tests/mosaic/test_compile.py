@@ -15,6 +15,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.compiler import libtpu
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 

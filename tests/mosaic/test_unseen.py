@@ -22,6 +22,8 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from layoutproof.mosaic.unseen import flops, unseen  # noqa: E402
 from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def of_data(n: Any, x: Any, o: Any) -> None:
     @pl.when(n[0] > 0)

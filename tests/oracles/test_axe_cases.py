@@ -27,6 +27,8 @@ from tests.oracles.axe_rows import (
 )
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 FILE = "axe_cases.jsonl"
 
 

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import pytest
 
 import layoutproof as lp
 from layoutproof.layouts.sharding import Mesh, NamedSharding, TileSharding, parse, read
@@ -21,6 +22,8 @@ from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.mesh_text import read_mesh
 from layoutproof.layouts.sharding.tiles import Tiles, canonical, iota, listed
 from tests.recorded import rows
+
+pytestmark = pytest.mark.slow
 
 Row = dict[str, Any]
 

@@ -21,6 +21,8 @@ from layoutproof.registry.read import read_layout
 from tests.oracles import plain
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 FILE = "tpu_bitcasts.jsonl"
 ONE_STEP = ("reshape", "squeeze", "expand", "identity", "bitcast_convert", "transpose")
 SMALL = 5000

@@ -6,11 +6,15 @@ import itertools
 import re
 from typing import Any
 
+import pytest
+
 import layoutproof as lp
 from layoutproof.layouts.xla.sizes import sizes
 from layoutproof.registry.read import read_layout
 from tests.oracles import plain
 from tests.recorded import rows
+
+pytestmark = pytest.mark.slow
 
 DEFAULTS = "tpu_padded_bytes.jsonl"
 CUSTOM = "tpu_custom_sizes.jsonl"

@@ -27,6 +27,8 @@ from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.read import read_layout
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 FILE = "xla_bitcast_cases.jsonl"
 Row = dict[str, Any]
 

@@ -13,6 +13,8 @@ from layoutproof.registry.read import read_layout
 from tests.oracles import plain
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 FILE = "xla_linear_index_and_size_cases.jsonl"
 
 

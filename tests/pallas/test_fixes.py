@@ -31,6 +31,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.repairs import CHECK
 
+pytestmark = pytest.mark.slow
+
 F32 = jnp.float32
 ROWS = ((8, 128), lambda i: (i, 0))
 FIRST = ((8, 128), lambda i: (0, 0))

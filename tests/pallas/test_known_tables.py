@@ -22,6 +22,8 @@ from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 
 

@@ -19,6 +19,8 @@ from tests.pallas.mosaic_texts import as_compiled, lowered, verdicts, windows  #
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 from tests.pallas.wheel_ops import ops  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 REFUSED = {
     (13, "wrong"): "32-bit element types",  # what the body does, and not what the pitfall is about
     (13, "right"): "32-bit element types",

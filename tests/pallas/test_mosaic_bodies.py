@@ -14,6 +14,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_ca
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_texts import WINDOW, call_line, config
 
+pytestmark = pytest.mark.slow
+
 VECTOR = "vector<8x128xf32>"
 ROW = "vector<1x128xf32>"
 MEMORY = "memref<8x128xf32, #tpu.memory_space<vmem>>"

@@ -20,6 +20,8 @@ from tests.pallas.mosaic_texts import as_compiled, verdicts, windows  # noqa: E4
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 from tests.recorded import dump  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CASES: list[Case] = [
     *((n, "wrong") for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 23, 24, 26, 27, 28, 31, 32)),
     *((n, "right") for n in (2, 7, 12, 18, 22, 23, 24, 27)),

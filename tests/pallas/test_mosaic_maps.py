@@ -20,6 +20,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo  # noqa:
 from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms  # noqa: E402
 from tests.pallas.mosaic_texts import lowered, value  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 GRID = (5, 4)
 
 

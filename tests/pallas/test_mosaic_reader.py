@@ -22,6 +22,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_ca
 from tests.pallas.mosaic_texts import call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def fake(tmp_path: Path, answer: str) -> Path:
     """A reader whose answer to `text` is made so."""

@@ -16,6 +16,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hl
 from tests.pallas.mosaic_texts import MODULE, WINDOW, body, call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS, call  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def only(text: str) -> Kernel | Unmodelled:
     (found,) = kernels_in_hlo(text, "program.mlir")

@@ -17,6 +17,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS, Pitfall, call  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def findings(built: Any, assume: tuple[str, ...]) -> tuple[Finding, ...]:
     function, arguments = built

@@ -20,6 +20,8 @@ from layoutproof.kernel.kernel import Kernel  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 ANY = pl.BlockSpec(memory_space=pl.ANY)
 

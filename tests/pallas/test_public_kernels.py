@@ -9,6 +9,8 @@ import pytest
 from benchmarks.public_kernels import CONFIRMED, Said, records, said_of, tables
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 ALL = list(records())
 LONG = 40_000
 """Characters of a record above which it takes more than a moment to judge."""

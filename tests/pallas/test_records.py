@@ -19,6 +19,8 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import _field, plain, read_records
 
+pytestmark = pytest.mark.slow
+
 KERNEL = """\
 import jax, jax.numpy as jnp
 from jax.experimental import pallas as pl

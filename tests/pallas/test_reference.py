@@ -11,6 +11,8 @@ from layoutproof.pallas.judge import kernel_of
 from layoutproof.specs.positions import read_file
 from tests.pallas.reference import operand_of, windows, written_table
 
+pytestmark = pytest.mark.slow
+
 CASES = read_file(Path(__file__).parents[1] / "cases" / "kernel_programs.yaml").plain()
 
 

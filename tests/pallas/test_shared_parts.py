@@ -16,6 +16,8 @@ import layoutproof as lp
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 ROWS = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 
 

@@ -15,6 +15,8 @@ from layoutproof.registry.read import read_layout
 from layoutproof.specs.spec import loads
 from tests.pallas.pitfalls import PITFALLS, Pitfall
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 

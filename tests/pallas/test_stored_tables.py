@@ -23,6 +23,8 @@ from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_ca
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_texts import lowered
 
+pytestmark = pytest.mark.slow
+
 TABLE = jax.ShapeDtypeStruct((6,), jnp.int32)
 BLOCKS = jax.ShapeDtypeStruct((6, 8, 128), jnp.float32)
 PROVED, UNKNOWN = Verdict.PROVED, Verdict.UNKNOWN

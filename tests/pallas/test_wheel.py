@@ -15,6 +15,8 @@ from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.wheel_ops import Op, ops  # noqa: E402
 from tests.pallas.wheel_table import row  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "pallas_ops.md"
 SAME = jax.__version__ == "0.10.2"
 ALL = list(ops())

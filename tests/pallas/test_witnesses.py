@@ -16,6 +16,8 @@ from layoutproof.pallas.judge import advice
 from layoutproof.pallas.possible_tables import unfounded
 from layoutproof.pallas.witnesses import broken, witness
 
+pytestmark = pytest.mark.slow
+
 
 def grouped(rows: int, groups: int, tile: int = 128) -> Kernel:
     """A call with the tables of a grouped matmul: where groups start, and the group and the tile of each step."""

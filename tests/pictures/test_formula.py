@@ -19,6 +19,8 @@ from layoutproof.pictures.formula import coordinates, formula_latex, formula_tex
 from layoutproof.registry.read import map_of, read_layout
 from tests.questions.layouts_at_random import xla_layouts
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "f32[3,5]{1,0:T(2,2)}": (
         "(i, j) -> (i // 2, j // 2, i % 2, j % 2)",

@@ -14,6 +14,8 @@ from layoutproof.pictures.subjects import drawing_of
 from layoutproof.pictures.terminal import terminal_text
 from layoutproof.questions.evaluate import locate
 
+pytestmark = pytest.mark.slow
+
 FIG2 = "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)"
 
 

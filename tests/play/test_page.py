@@ -15,6 +15,8 @@ import pytest
 
 from tests.play import browser
 
+pytestmark = pytest.mark.slow
+
 PLAY = Path(__file__).resolve().parents[2] / "docs" / "play"
 WAIT = 120_000
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.in_one_process import Answer, commands
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """HloModule step, is_scheduled=true, num_partitions=4, input_output_alias={ {0}: (1, {}, may-alias) }
 
 FileNames

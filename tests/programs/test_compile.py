@@ -17,6 +17,8 @@ from layoutproof.compiler import libtpu
 from layoutproof.programs.record import read_record
 from tests.cli.in_one_process import commands
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 

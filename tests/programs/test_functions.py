@@ -10,6 +10,8 @@ import pytest
 from layoutproof.programs.compile import Asked
 from layoutproof.programs.functions import Computed, compared
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 
 BEFORE = """

@@ -14,6 +14,8 @@ import layoutproof as lp
 from layoutproof.core.result import Verdict
 from layoutproof.programs.same_source import compared
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 

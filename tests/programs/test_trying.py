@@ -14,6 +14,8 @@ from layoutproof.cli.documents import adapter
 from tests.cli.in_one_process import Answer, commands
 from tests.hlo.dumps import SMALL
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 

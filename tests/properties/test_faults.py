@@ -27,6 +27,8 @@ from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import ENGINES
 from tests.properties import places
 
+pytestmark = pytest.mark.slow
+
 Index = tuple[int, ...]
 Point = dict[str, Index]
 

@@ -10,6 +10,8 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.pallas.judge import judge
 
+pytestmark = pytest.mark.slow
+
 PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNKNOWN
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.properties.kernels_at_random import PROPERTIES, any_kernel, judged
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(160))
 def test_every_property_against_a_walk(seed: int) -> None:

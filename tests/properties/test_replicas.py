@@ -23,6 +23,8 @@ from layoutproof.solvers.decide import ENGINES
 from tests.properties.places import axe, collision, hole, holes, missing, outside, repeated
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 FIG2_SHARD = [(8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg")]
 SHARDED_SHARD = [(2, 1, "gpuid"), (32, 128, "m"), (2, 2, "gpuid"), (64, 1, "m")]
 ROWS_SHARD = [(2, 1, "gpuid"), (32, 128, "m"), (128, 1, "m")]

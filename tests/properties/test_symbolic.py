@@ -17,6 +17,8 @@ from layoutproof.core.result import Verdict
 from layoutproof.registry.read import map_of, read_layout
 from tests.oracles import plain
 
+pytestmark = pytest.mark.slow
+
 GRID = (1, 2, 3, 7, 8, 9, 16, 127, 128, 129, 300)
 
 

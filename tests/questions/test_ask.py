@@ -14,6 +14,8 @@ import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 
+pytestmark = pytest.mark.slow
+
 
 def test_threads_ask_at_once() -> None:
     """Answers from four threads are those from one; in a process of its own, because native code would end ours."""

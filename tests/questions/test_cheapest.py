@@ -28,6 +28,8 @@ from layoutproof.questions.cheapest import (
 from layoutproof.registry.defaults import tpu_default
 from tests.hardware import compiler
 
+pytestmark = pytest.mark.slow
+
 TYPES = ("f32", "bf16", "s8", "pred", "s4", "u2", "f64", "f8e4m3fn")
 
 

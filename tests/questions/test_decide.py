@@ -18,6 +18,8 @@ from layoutproof.solvers import brute, digits, isl
 from tests.hangs import HANGS
 from tests.peak import peak
 
+pytestmark = pytest.mark.slow
+
 OVERLAP = "f32[3,5] strides (4,1)"
 SOAK = Path(__file__).parents[2] / "benchmarks" / "soak.py"
 

@@ -13,6 +13,8 @@ import layoutproof as lp
 from layoutproof.registry.read import map_of, read_layout
 from tests.questions.test_expressions import LAYOUTS
 
+pytestmark = pytest.mark.slow
+
 CONSTANT = [text for text in LAYOUTS if not map_of(read_layout(text)).sizes()]
 
 

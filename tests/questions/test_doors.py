@@ -16,6 +16,8 @@ import layoutproof as lp
 from layoutproof.cli import main as cli
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties
 
+pytestmark = pytest.mark.slow
+
 RICH: dict[str, Any] = {
     "grid": {"i": 4, "j": 2},
     "semantics": ["parallel", "arbitrary"],

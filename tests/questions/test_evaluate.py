@@ -24,6 +24,8 @@ from layoutproof.solvers import arrays
 from tests.questions.layouts_at_random import xla_layouts
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 REPLICATED = IndexMap(
     Space(("i", "j"), (4, 2)),
     Space(("lane", "row"), (16, 2)),

@@ -21,6 +21,8 @@ from layoutproof.questions.convert import language_of
 from layoutproof.registry.read import language, languages, map_of, read_layout
 from layoutproof.solvers.isl import relation
 
+pytestmark = pytest.mark.slow
+
 LAYOUTS = (
     *(
         "f32[3,5]{1,0:T(2,2)}",

@@ -18,6 +18,8 @@ from tests.properties import kernels_at_random
 from tests.questions import texts_at_random
 from tests.questions.questions_at_random import LANGUAGES, ask, disagreement
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = {Verdict.PROVED: Verdict.REFUTED, Verdict.REFUTED: Verdict.PROVED}
 

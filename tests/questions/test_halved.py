@@ -16,6 +16,8 @@ from layoutproof.ir.program import Program  # noqa: E402
 from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
 from layoutproof.questions import reduced  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def halved(function: Callable[..., Any], *shapes: tuple[int, ...]) -> tuple[list[tuple[int, ...]], str]:
     """The smaller shapes of a function's arguments, and why there are none."""

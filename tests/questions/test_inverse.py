@@ -15,6 +15,8 @@ import layoutproof as lp
 from layoutproof.core.errors import BudgetExceeded
 from tests.questions import places_at_random
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SCORES = "f32[3,5]{1,0:T(2,2)}"
 FIG2 = "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)"

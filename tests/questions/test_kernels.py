@@ -15,6 +15,8 @@ from layoutproof.pallas.judge import judge, kernel_target, kernel_targets
 from layoutproof.registry.catalogue import kernel_properties, property_module
 from tests.questions.kernels_at_random import any_kernel, kernel, operand, programs, starts, window
 
+pytestmark = pytest.mark.slow
+
 B = lambda size: Block("blocked", size)  # noqa: E731
 
 

@@ -14,6 +14,8 @@ from layoutproof.questions.evaluate import table
 from tests.questions.layouts_at_random import xla_layouts
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 
 def numbered(layout: XlaLayout) -> np.ndarray:
     """1, 2, 3, .. in the logical shape: padding stays 0."""

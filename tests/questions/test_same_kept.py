@@ -14,6 +14,8 @@ from layoutproof.compiler import cache
 from layoutproof.core.result import Verdict
 from layoutproof.questions import same as asking
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
 pl = pytest.importorskip("jax.experimental.pallas")

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks import stable
 
+pytestmark = pytest.mark.slow
+
 COMMAND = Path(__file__).parents[2] / "benchmarks" / "stable.py"
 
 

@@ -16,6 +16,8 @@ import pytest
 
 import layoutproof
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^### (Add a .*?)\n(.*?)(?=^##|\Z)", GUIDE, re.DOTALL | re.MULTILINE)

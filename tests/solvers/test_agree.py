@@ -17,6 +17,8 @@ from layoutproof.core.term import Term, less, maximum, minimum, select
 from layoutproof.solvers import brute, isl, smt
 from tests.solvers.claims import M, N, box, covers, flattened, in_bounds, injective, mapping, same
 
+pytestmark = pytest.mark.slow
+
 UNKNOWN = "unknown"
 PROFILE = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 

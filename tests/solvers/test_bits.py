@@ -23,6 +23,8 @@ from layoutproof.solvers.count import one_by_one
 from layoutproof.solvers.decide import decide
 from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
 
+pytestmark = pytest.mark.slow
+
 UNKNOWN = "unknown"
 
 

@@ -22,6 +22,8 @@ from layoutproof.solvers.decide import decide
 from layoutproof.solvers.digits.counts import tally
 from tests.properties import places
 
+pytestmark = pytest.mark.slow
+
 
 def smallest_violation(name: str, text: str) -> object:
     """The smallest counterexample of injective or in_bounds, from every place of a layout as `locate` gives them."""

@@ -17,6 +17,8 @@ from layoutproof.core.result import Point
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers import isl
 
+pytestmark = pytest.mark.slow
+
 TRIED = 14
 """Sizes up to which every violation is tried."""
 

@@ -18,6 +18,8 @@ from layoutproof.core.index_map import permutation
 from layoutproof.core.result import Verdict
 from tests.questions.questions_at_random import swizzled
 
+pytestmark = pytest.mark.slow
+
 Swizzle = tuple[int, int, int] | None
 
 

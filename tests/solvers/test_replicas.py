@@ -18,6 +18,8 @@ from layoutproof.solvers.digits.counts import tally
 from layoutproof.solvers.sumset import cuts, gap, inside, saturated, sums, superincreasing
 from tests.solvers.claims import M, N, box, covers, in_bounds, injective, mapping
 
+pytestmark = pytest.mark.slow
+
 PROFILE = settings(suppress_health_check=[HealthCheck.too_slow])
 UNKNOWN = "unknown"
 

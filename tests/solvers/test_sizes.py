@@ -15,6 +15,8 @@ from layoutproof.core.size import ceil_div
 from layoutproof.solvers import brute, digits, sizes
 from tests.solvers.claims import M, N, in_bounds, injective, mapping, same
 
+pytestmark = pytest.mark.slow
+
 
 def claims(rng: random.Random) -> Claim:
     """Rows and columns with strides that may depend on either size; extents too."""

@@ -27,6 +27,8 @@ from tests.solvers.claims import (
     tiled,
 )
 
+pytestmark = pytest.mark.slow
+
 U = symbol("U")
 
 

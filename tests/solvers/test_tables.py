@@ -17,6 +17,8 @@ from layoutproof.solvers import brute, tables
 from tests.solvers.claims import N, covers, in_bounds, injective, mapping, same
 from tests.solvers.test_agree import maps
 
+pytestmark = pytest.mark.slow
+
 
 def one_by_one(claim: Claim) -> Any:
     try:

@@ -18,6 +18,8 @@ from layoutproof.solvers.digits.witness import witness
 from tests.questions.z3_alone import ask, question
 from tests.solvers.claims import N, covers, mapping
 
+pytestmark = pytest.mark.slow
+
 PROVED = (
     *(("f32[4096,11008]{1,0:T(8,128)}", None), ("S[(2,4,8):(32,1,4)] on (8,8)", None)),
     *(("Sw<2,3,3> o 0 o (24576,40960):(40960,1)", None), ("Sw<3,3,3> o 0 o (24,48):(48,1)", None)),

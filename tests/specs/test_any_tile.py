@@ -15,6 +15,8 @@ import layoutproof as lp
 from layoutproof.core.expression import parse_condition, parse_size
 from layoutproof.core.numbers import Numbers
 
+pytestmark = pytest.mark.slow
+
 SPEC = yaml.safe_load((Path(__file__).parents[2] / "specs" / "theorems_any_tile.yaml").read_text())
 VALUES = (1, 2, 3, 4, 7)
 TRIED = 40

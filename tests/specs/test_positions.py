@@ -16,6 +16,8 @@ from layoutproof.core.files import MAX_YAML
 from layoutproof.specs import positions
 from layoutproof.specs.positions import MAX_DEPTH, MAX_NODES, Node, read_file, read_yaml
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["libyaml", "python"])
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ from layoutproof.specs.spec_model import FACTS, json_schema, kinds, model_of, op
 from layoutproof.specs.validation import keys_of
 from tests.schema_places import places
 
+pytestmark = pytest.mark.slow
+
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 
 # the example of the public contract

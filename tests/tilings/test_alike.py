@@ -17,6 +17,8 @@ from layoutproof.tilings import alike, traced
 from layoutproof.tilings.traced import TracedFound
 from layoutproof.tilings.traced_file import answer, read
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 HERE = Path(__file__).parent

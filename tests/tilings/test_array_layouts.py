@@ -16,6 +16,8 @@ from layoutproof.registry.defaults import tpu_default
 from layoutproof.tilings.array_layouts import MOST_NAMES, best_layouts, shared_order, unpadded_bytes
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 TYPES = ("f32", "bf16", "s8", "s4", "pred")
 EXTENTS = (1, 2, 3, 5, 8, 9, 40, 64, 100, 128, 129, 300, 640)
 

@@ -14,6 +14,8 @@ from layoutproof.tilings.certificate import certify
 from layoutproof.tilings.problem import Problem, broken
 from tests.tilings.problems_at_random import any_problem, bytes_by_walking, choices
 
+pytestmark = pytest.mark.slow
+
 
 def anything(values: object) -> str:
     return ""

@@ -15,6 +15,8 @@ from layoutproof.tilings.branch import search
 from layoutproof.tilings.cover import IntervalArray, IntervalArrayNumbers, partition, uncertified
 from tests.tilings.problems_at_random import any_problem, choices
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(120))
 def test_ends_hold_every_candidate_of_their_box(seed: int) -> None:

@@ -26,6 +26,8 @@ from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.walk import Floats
 from tests.tilings.infeasible_at_random import problem_at_random
 
+pytestmark = pytest.mark.slow
+
 ROWS = """
 target: v5e
 kernel:

@@ -13,6 +13,8 @@ from layoutproof.tilings.solve import solve
 from tests.hardware import compiler
 from tests.tilings.test_solve import READY, SPECS
 
+pytestmark = pytest.mark.slow
+
 BEST = 1
 """Of each example; asking about five takes minutes."""
 

@@ -10,6 +10,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 KERNELS = Path(__file__).resolve().parents[2] / "benchmarks" / "search_kernels.py"

@@ -19,6 +19,8 @@ from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.arrays_file import answer, read
 from layoutproof.tilings.shardings import Arrays, Product, best_shardings
 
+pytestmark = pytest.mark.slow
+
 EXTENTS = (1, 2, 6, 7, 8, 12, 30, 64, 100, 128, 256, 1000, 1024)
 RESTRICTIONS = ((), ("even",), ("whole",), ("even", "whole"))
 WORDS = {"even": "even shards", "whole": "shards of whole tiles"}

@@ -27,6 +27,8 @@ from layoutproof.tilings.solve import solve
 from tests.tilings.legal_at_random import feasible, order, point, problem_at_random, skyline
 from tests.tilings.problems_at_random import choices
 
+pytestmark = pytest.mark.slow
+
 SPECS = Path(__file__).parents[2] / "specs" / "search"
 READY = (
     "matmul", "batched_matmul", "quantised_matmul", "grouped_matmul", "flash_attention", "causal_attention",

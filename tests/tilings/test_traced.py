@@ -25,6 +25,8 @@ from layoutproof.tilings.traced_file import TracedAnswer, answer, read
 from tests.hardware import compiler
 from tests.tilings.problems_at_random import MATMUL
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed")
 
 HERE = Path(__file__).parent

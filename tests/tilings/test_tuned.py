@@ -22,6 +22,8 @@ from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import read_problem
 from tests.recorded import rows
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = {
     "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],

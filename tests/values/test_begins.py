@@ -10,6 +10,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli.documents import adapter
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax")
 cases = pytest.importorskip("tests.values.begin_cases")
 

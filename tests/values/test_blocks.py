@@ -9,6 +9,8 @@ from layoutproof.cli.documents import adapter
 from layoutproof.compiler.kept import as_json, from_json
 from layoutproof.questions.same_kept import _HELD
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax")
 cases = pytest.importorskip("tests.values.block_cases")
 

@@ -20,6 +20,8 @@ import layoutproof as lp
 from tests.values.device_cases import LINE, PLANE, RIGHT, cases, over
 from tests.values.sharded_layer import arguments, layer, sharded
 
+pytestmark = pytest.mark.slow
+
 CASES = cases()
 
 

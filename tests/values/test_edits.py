@@ -16,6 +16,8 @@ from benchmarks.edits.__main__ import Row, answered, errors, subjects, tables
 from benchmarks.edits.edited import edit
 from benchmarks.edits.rewritten import rewrite
 
+pytestmark = pytest.mark.slow
+
 
 def test_edits_are_drawn_by_their_seed() -> None:
     """The same one again; another text that is still Python; every sort is drawn."""

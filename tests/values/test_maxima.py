@@ -10,6 +10,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.values.points import Points
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 

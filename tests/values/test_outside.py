@@ -9,6 +9,8 @@ import pytest
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="kernels are JAX's")
 jnp = jax.numpy
 cases = pytest.importorskip("tests.values.outside_cases")

@@ -15,6 +15,8 @@ from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
 from layoutproof.values.compare import Input  # noqa: E402
 from layoutproof.values.parting import parting  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 Function = Callable[..., Any]
 X = jax.ShapeDtypeStruct((4, 4), "float32")
 

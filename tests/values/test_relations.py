@@ -8,6 +8,8 @@ import pytest
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 cases = pytest.importorskip("tests.values.relation_cases")

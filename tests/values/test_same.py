@@ -23,6 +23,8 @@ from layoutproof.cli.main import run
 from layoutproof.core.result import Verdict
 from layoutproof.values.sets import Sets
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 pl = pytest.importorskip("jax.experimental.pallas")

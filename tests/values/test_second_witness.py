@@ -12,6 +12,8 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.values.compare import Comparison, Witness
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 same_cases = pytest.importorskip("tests.values.same_cases")

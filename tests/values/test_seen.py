@@ -9,6 +9,8 @@ import pytest
 
 import layoutproof as lp
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 pl = pytest.importorskip("jax.experimental.pallas")

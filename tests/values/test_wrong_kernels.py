@@ -13,6 +13,8 @@ from benchmarks.wrong_kernels import columns
 from benchmarks.wrong_kernels.__main__ import Row, errors, kernels, tables
 from benchmarks.wrong_kernels.made import KINDS, module_of
 
+pytestmark = pytest.mark.slow
+
 KERNELS = kernels()
 
 

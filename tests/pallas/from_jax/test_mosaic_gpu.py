@@ -16,6 +16,8 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled  # noqa: E402
 from layoutproof.pallas.findings import Judged, judged  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 import jax
 import jax.numpy as jnp

@@ -20,6 +20,8 @@ from layoutproof.core.operations import CONDITIONS  # noqa: E402
 from layoutproof.core.term import Term  # noqa: E402
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 Map = Callable[[Any, Any], Any]
 PROGRAMS = list(itertools.product(range(4), range(3)))
 

@@ -21,6 +21,8 @@ from layoutproof.kernel.kernel import Block, Kernel, Unmodelled  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 
 

@@ -13,6 +13,8 @@ from layoutproof.cli import main as cli
 from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import judge, kernel_of, kernel_target
 
+pytestmark = pytest.mark.slow
+
 PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNKNOWN
 
 

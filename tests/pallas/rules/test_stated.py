@@ -13,6 +13,8 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.kernel.kernel_text import read_kernel
 from layoutproof.pallas.judge import judge
 
+pytestmark = pytest.mark.slow
+
 
 def kernel(grid: dict[str, Any], operands: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {"kernel": {"grid": grid, "operands": operands, **more}}

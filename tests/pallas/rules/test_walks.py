@@ -15,6 +15,8 @@ from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.pallas.judge import judge
 from tests.questions.kernels_at_random import NAMES, any_kernel, kernel, operand, programs, starts, value
 
+pytestmark = pytest.mark.slow
+
 B = lambda size: Block("blocked", size)  # noqa: E731
 REFUTED, PROVED, UNKNOWN = Verdict.REFUTED, Verdict.PROVED, Verdict.UNKNOWN
 
