@@ -1,5 +1,6 @@
-"""One program of a body run on plain ints: what a loop hands on by what data say is a number in every iteration.
+"""Programs of a body run on plain ints: what a loop hands on by what data say is a number in every iteration.
 
+A program is run alone, or one after the other all of them: then what one stores to scalar memory another one loads.
 Tables hold what a filling says, and what is read of them is noted. Where data, or what nobody knows, say whether an
 effect happens, or what a loop hands on, nothing is claimed of that: a run shows violations, and proves nothing.
 """
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Effect, Freed, Loop
+from layoutproof.bodies.cells import kept_by
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Loop, places
 from layoutproof.bodies.in_flight import nested
 from layoutproof.bodies.symbolic import Symbolic, named
+from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import integer_range
-from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
@@ -25,6 +28,8 @@ from layoutproof.kernel.scalar_memory import every_table
 MOST_TURNS = 1_000
 """Iterations of the loops of one program that are run."""
 MOST_PROGRAMS = 16
+MOST_IN_ORDER = 64
+"""Programs that are run one after the other."""
 STEPS = 30_000
 """The budget of all runs for one question."""
 MOST_READ = 64
@@ -77,14 +82,44 @@ class _Filled(Symbolic):
         return self.read[table.name, at]
 
 
-class Run:
-    """One program, with what it has read of tables so far."""
+def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[Run]:
+    """The first programs as they run, each to be run before the next is asked for; none where nobody knows the order.
 
-    def __init__(self, kernel: Kernel, body: Body, program: Place, fill: Filling) -> None:
+    What is stored to scalar memory that all of them see is there for who loads it.
+    """
+    known = all(type(extent) is int for extent in kernel.grid)
+    if not known or kernel.parallel() or kernel.relations:
+        return
+    read: dict[tuple[str, Place], int] = {}
+    cells: dict[tuple[str, Place], int] = {}
+    for program in islice(product(*(range(int(extent)) for extent in kernel.grid)), MOST_IN_ORDER):
+        yield Run(kernel, body, program, fill, read, cells)
+
+
+class Run:
+    """One program. read: what is read of tables so far.  cells: numbers in scalar memory, None = nobody looks at it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        body: Body,
+        program: Place,
+        fill: Filling,
+        read: dict[tuple[str, Place], int] | None = None,
+        cells: dict[tuple[str, Place], int] | None = None,
+    ) -> None:
         self.kernel, self.body, self.program, self.fill = kernel, body, program, fill
-        self.read: dict[tuple[str, Place], int] = {}
+        self.read: dict[tuple[str, Place], int] = {} if read is None else read
         self._tables = {table.name: table for table in every_table(kernel)}
+        self._cells = cells
+        self._kept = frozenset[str]() if cells is None else kept_by(body)
+        self._loaded: dict[str, Any] = {}
         self._turns = 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the programs before it were run, too."""
+        return self._cells is not None
 
     def effects(self) -> Iterator[tuple[Effect, Symbolic, Place]]:
         """The effects that happen, each with what evaluates terms there, and its iteration."""
@@ -99,7 +134,7 @@ class Run:
         return {f"{name}[{', '.join(map(str, at))}]": value for (name, at), value in self.read.items()}
 
     def _at(self, names: Mapping[str, Any], turns: Place) -> _Filled:
-        on = _Filled(self.body, names, {}, (self.program, turns), {}, self._tables)
+        on = _Filled(self.body, names, {}, (self.program, turns), {}, self._tables, self._loaded)
         on.fill, on.read = self.fill, self.read
         return on
 
@@ -111,9 +146,52 @@ class Run:
                 yield from self._loop(node[0], node[1], names, turns)
                 continue
             on = self._at(names, turns)
-            if not isinstance(node, Freed) and all(on(condition) is True for condition in node.spot.path):
-                yield node, on, turns
+            if not isinstance(node, Freed):
+                happens = [on(condition) for condition in node.spot.path]
+                if all(one is True for one in happens):
+                    yield node, on, turns
+                    self._remember(node, on)
+                elif _stores(node) in self._kept and not any(one is False for one in happens):
+                    raise Unsupported("whether a number is stored is not known")
             spend(1 + on.steps)
+
+    def number(self, name: str, at: Place) -> int | None:
+        """What is in scalar memory at a place, as far as it is known."""
+        if self._cells is not None and (name, at) in self._cells:
+            return self._cells[name, at]
+        table = self._tables.get(name)
+        if table is None or not all(type(m) is int and 0 <= n < m for n, m in zip(at, table.dims, strict=True)):
+            return None
+        self.read[name, at] = self.fill(table, at)
+        return self.read[name, at]
+
+    def _remember(self, node: Effect, on: Symbolic) -> None:
+        """What is loaded of scalar memory, and what it holds, after an effect that happens."""
+        if isinstance(node, Access) and node.view.reference.name in self._kept:
+            name = node.view.reference.name
+            index = places(node.view, ()) if node.view.dims == () else None
+            at = None if index is None else tuple(on(term) for term in index)
+            whole = at is not None and all(type(n) is int for n in at)
+            if node.kind == "read":
+                known = self.number(name, at) if at is not None and whole else None
+                self._loaded.pop(node.name, None)
+                if known is not None:
+                    self._loaded[node.name] = known
+                return
+            value = self._given(node, on) if node.kind == "write" and node.mask is None else None
+            if at is None or not whole or value is None:
+                raise Unsupported("a number that is stored, or where, is not known")
+            assert self._cells is not None
+            self._cells[name, at] = value
+        elif _stores(node) in self._kept:
+            raise Unsupported("a copy into scalar memory")
+
+    def _given(self, store: Access, on: Symbolic) -> int | None:
+        try:
+            value = on(store.value.number())
+        except Lost:
+            return None
+        return int(value) if isinstance(value, int) else None
 
     def _loop(
         self, loop: Loop, nodes: Sequence[Any], names: dict[str, Any], turns: Place
@@ -123,11 +201,18 @@ class Run:
         count = None if loop.count is None else self._at(names, turns)(loop.count)
         handed = [one for one in self.body.handed if one.loop is loop]
         values = [self._at(names, turns)(one.start) for one in handed]
+        if count is not None and type(count) is not int and any(_stores(n) in self._kept for n in _inner(nodes)):
+            raise Unsupported("how often a loop stores a number is not known")
         turn, ended = 0, count == 0
         while count is None or (type(count) is int and turn < count):
             here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
             on = self._at(here, (*turns, turn))
+            # what was loaded in an iteration is loaded anew in the next
+            for node in _inner(nodes):
+                self._loaded.pop(node.name if isinstance(node, Access) else "", None)
             more = count is not None or (goes_on is not None and on(goes_on))
+            if more not in (True, False) and any(_stores(node) in self._kept for node in _inner(nodes)):
+                raise Unsupported("how often a loop stores a number is not known")
             # what is before the end of a loop is looked at once more than the body runs
             yield from self._of(nodes, here, (*turns, turn))
             if more is not True:
@@ -145,3 +230,19 @@ class Run:
             one.after: v if ended and type(v) is int else named("name", one.after, self.program)
             for one, v in zip(handed, values, strict=True)
         }
+
+
+def _stores(effect: Effect) -> str:
+    """The reference that an effect stores to; "" where it stores nothing."""
+    if isinstance(effect, Access):
+        return effect.view.reference.name if effect.kind != "read" else ""
+    return effect.target.reference.name if isinstance(effect, Copy) else ""
+
+
+def _inner(nodes: Sequence[Any]) -> Iterator[Effect]:
+    """The effects of a loop, with those of the loops in it."""
+    for node in nodes:
+        if isinstance(node, tuple):
+            yield from _inner(node[1])
+        else:
+            yield node

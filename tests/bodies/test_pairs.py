@@ -14,8 +14,6 @@ from layoutproof.pallas.judge import judge
 from tests.bodies.pairs import CASES
 
 OPEN = {
-    ("counted_table", True): "what a body makes of a table that it counts up is not followed",
-    ("swapped_entries", True): "what a body makes of a table that it stores to is not followed",
     ("copy_under_a_table", True): "it is wrong for some tables only",
     ("flag_of_the_program_before", True): "a walk that finds what nobody has written is no replay",
     ("dynamic_grid_sum", True): "no replay has a grid whose extent is not known",
