@@ -1,5 +1,6 @@
-"""One program of a body run on plain ints: what a loop hands on by what data say is a number in every iteration.
+"""Programs of a body run on plain ints: what a loop hands on by what data say is a number in every iteration.
 
+A program is run alone, or one after the other all of them: then what one stores to scalar memory another one loads.
 Tables hold what a filling says, and what is read of them is noted. Where data, or what nobody knows, say whether an
 effect happens, or what a loop hands on, nothing is claimed of that: a run shows violations, and proves nothing.
 """
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Effect, Freed, Handed, Loop
-from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.cells import kept_by
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Handed, Loop, places
+from layoutproof.bodies.forward import Here, Nest, forward, nested, nests_of, turns
 from layoutproof.bodies.symbolic import Number, Symbolic, named
+from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import integer_range
-from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
@@ -25,6 +28,8 @@ from layoutproof.kernel.scalar_memory import every_table
 MOST_TURNS = 1_000
 """Iterations of the loops of one program that are run."""
 MOST_PROGRAMS = 16
+MOST_IN_ORDER = 64
+"""Programs that are run one after the other."""
 STEPS = 30_000
 """The budget of all runs for one question."""
 MOST_READ = 64
@@ -81,21 +86,51 @@ class _Found(Exception):
     """What was looked for on the way was found."""
 
 
-class Run:
-    """One program, with what it has read of tables so far."""
+def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[Run]:
+    """The first programs as they run, each to be run before the next is asked for; none where nobody knows the order.
 
-    def __init__(self, kernel: Kernel, body: Body, program: Place, fill: Filling) -> None:
+    What is stored to scalar memory that all of them see is there for who loads it.
+    """
+    known = all(type(extent) is int for extent in kernel.grid)
+    if not known or kernel.parallel() or kernel.relations:
+        return
+    read: dict[tuple[str, Place], int] = {}
+    cells: dict[tuple[str, Place], int] = {}
+    for program in islice(product(*(range(int(extent)) for extent in kernel.grid)), MOST_IN_ORDER):
+        yield Run(kernel, body, program, fill, read, cells)
+
+
+class Run:
+    """One program. read: what is read of tables so far.  cells: numbers in scalar memory, None = nobody looks at it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        body: Body,
+        program: Place,
+        fill: Filling,
+        read: dict[tuple[str, Place], int] | None = None,
+        cells: dict[tuple[str, Place], int] | None = None,
+    ) -> None:
         self.kernel, self.body, self.program, self.fill = kernel, body, program, fill
-        self.read: dict[tuple[str, Place], int] = {}
+        self.read: dict[tuple[str, Place], int] = {} if read is None else read
         self._tables = {table.name: table for table in every_table(kernel)}
+        self._cells = cells
+        self._kept = frozenset[str]() if cells is None else kept_by(body)
+        self._loaded: dict[str, Any] = {}
         self._turns = 0
         self._look: Look = lambda *_: None
         self._last: tuple[Here, _Filled] | None = None
 
-    def first(self, look: Look) -> Any:
-        """The first that is found of what is looked for; None where nothing is.
+    @property
+    def in_order(self) -> bool:
+        """Whether the programs before it were run, too."""
+        return self._cells is not None
 
-        Raises BudgetExceeded where the run is too long.
+    def first(self, look: Look) -> Any:
+        """The first that is found of what is looked for; None where nothing is, and the program has run to its end.
+
+        Raises BudgetExceeded where the run is too long, Unsupported where it is not known what is stored.
         """
         self._look = look
         here = Here(dict(zip(self.kernel.grid_names, self.program, strict=True)), self.program)
@@ -117,10 +152,15 @@ class Run:
     def effect(self, effect: Effect, here: Here, state: None) -> None:
         """Looks at an effect, if it happens."""
         on = self._at(here)
-        if not isinstance(effect, Freed) and all(on(condition) is True for condition in effect.spot.path):
-            found = self._look(self, effect, on, here.turns)
-            if found is not None:
-                raise _Found(found)
+        if not isinstance(effect, Freed):
+            happens = [on(condition) for condition in effect.spot.path]
+            if all(one is True for one in happens):
+                found = self._look(self, effect, on, here.turns)
+                if found is not None:
+                    raise _Found(found)
+                self._remember(effect, on)
+            elif not any(one is False for one in happens):
+                self._refuse((effect,), "whether a number is stored is not known")
         self._spend(on)
 
     def loop(self, nest: Nest, here: Here, state: None) -> None:
@@ -129,8 +169,12 @@ class Run:
         if loop.count is not None:
             count = self._at(here)(loop.count)
             ended = type(count) is int
+        if not ended:
+            self._refuse(nest.effects, "how often a loop stores a number is not known")
         for inner, more in turns(self, loop, count, here) if ended else ():
             ended = isinstance(more, bool)
+            if not ended:
+                self._refuse(nest.effects, "how often a loop stores a number is not known")
             forward(nest.parts, self, inner, state)
         for one in self.body.handed:
             if one.loop is loop and not (ended and type(here.names[one.after]) is int):
@@ -149,14 +193,56 @@ class Run:
         return number
 
     def turned(self, loop: Loop) -> None:
-        """Stops a run that is too long."""
+        """Forgets what the turn has loaded, which the next one loads anew, and stops a run that is too long."""
+        for effect in nests_of(self.body)[loop.name].effects if self._loaded else ():
+            self._loaded.pop(effect.name if isinstance(effect, Access) else "", None)
+        self._last = None
         self._turns += 1
         if self._turns > MOST_TURNS:
             raise BudgetExceeded(f"more than {MOST_TURNS} iterations in one program")
 
+    # scalar memory that all programs see
+
+    def number(self, name: str, at: Place) -> int | None:
+        """What is in scalar memory at a place, as far as it is known."""
+        if self._cells is not None and (name, at) in self._cells:
+            return self._cells[name, at]
+        table = self._tables.get(name)
+        if table is None or not all(type(m) is int and 0 <= n < m for n, m in zip(at, table.dims, strict=True)):
+            return None
+        self.read[name, at] = self.fill(table, at)
+        return self.read[name, at]
+
+    def _remember(self, effect: Effect, on: Symbolic) -> None:
+        """What is loaded of scalar memory, and what it holds, after an effect that happens."""
+        if not isinstance(effect, Access) or effect.view.reference.name not in self._kept:
+            self._refuse((effect,), "a copy into scalar memory")
+            return
+        name = effect.view.reference.name
+        index = places(effect.view, ()) if effect.view.dims == () else None
+        at = None if index is None else tuple(on(term) for term in index)
+        whole = at is not None and all(type(n) is int for n in at)
+        if effect.kind == "read":
+            known = self.number(name, at) if at is not None and whole else None
+            self._loaded.pop(effect.name, None)
+            if known is not None:
+                self._loaded[effect.name] = known
+            self._last = None
+            return
+        value = _stored_number(effect, on) if effect.kind == "write" and effect.mask is None else None
+        if at is None or not whole or value is None:
+            raise Unsupported("a number that is stored, or where, is not known")
+        assert self._cells is not None
+        self._cells[name, at] = value
+
+    def _refuse(self, effects: Sequence[Effect], what: str) -> None:
+        """Raises Unsupported where one of some effects stores to scalar memory that all programs see."""
+        if any(_stores(effect) in self._kept for effect in effects):
+            raise Unsupported(what)
+
     def _at(self, here: Here) -> _Filled:
         if self._last is None or self._last[0] is not here:
-            on = _Filled(self.body, here.names, {}, (here.program, here.turns), {}, self._tables)
+            on = _Filled(self.body, here.names, {}, (here.program, here.turns), {}, self._tables, self._loaded)
             on.fill, on.read = self.fill, self.read
             self._last = here, on
         return self._last[1]
@@ -169,3 +255,18 @@ class Run:
 
 Look = Callable[[Run, Effect, Symbolic, tuple[Number, ...]], Any]
 """What is looked for: (the run, an effect that happens, what evaluates terms there, its iteration) -> what is found."""
+
+
+def _stores(effect: Effect) -> str:
+    """The reference that an effect stores to; "" where it stores nothing."""
+    if isinstance(effect, Access):
+        return effect.view.reference.name if effect.kind != "read" else ""
+    return effect.target.reference.name if isinstance(effect, Copy) else ""
+
+
+def _stored_number(store: Access, on: Symbolic) -> int | None:
+    try:
+        value = on(store.value.number())
+    except Lost:
+        return None
+    return int(value) if isinstance(value, int) else None

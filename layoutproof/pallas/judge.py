@@ -748,7 +748,8 @@ def _rests_on(
         return (), sized and whole, whole
     if found.verdict is not Verdict.REFUTED and not (open_ and asked.leaves_open):
         return (), False, False
-    return (_tables(kernel, asked) if asked.reads else ()), sized, False
+    tables = _tables(kernel, asked) if asked.reads else ()
+    return tuple(table for table in tables if not stored_tables.is_changing(table)), sized, False
 
 
 def _may_read(kernel: Kernel, name: str, asked: Obligation) -> bool:

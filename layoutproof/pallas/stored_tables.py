@@ -6,14 +6,22 @@ more is known than what every store keeps of what is assumed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from layoutproof.bodies.effects import Access, Body, Copy, stored_names
 from layoutproof.bodies.invariants import keeps_range
+from layoutproof.bodies.runs import STEPS, Run, fillings, in_order
+from layoutproof.core.budget import budget, effort
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import constant, folded
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Table
+from layoutproof.kernel.obligation import Settled
 from layoutproof.kernel.relations import tables_of
+from layoutproof.pallas.points import READS
 
 _NOW = "{} as programs change it"
 """What the table is called in index maps."""
@@ -60,17 +68,94 @@ def _changing(kernel: Kernel, body: Body, table: Table) -> Table:
     return Table(_NOW.format(table.name), dims, table.bits, *bounds, signed=table.signed, dtype=table.dtype)
 
 
+def before(kernel: Kernel, name: str) -> str:
+    """The table that index maps see under a name as programs change it; "" where it is no such name."""
+    return next((table.name for table in kernel.tables if _NOW.format(table.name) == name), "")
+
+
+def is_changing(table: Table) -> bool:
+    """Whether a table is what programs make of one, of which nobody can assume anything."""
+    return table.name.endswith(_NOW.format(""))
+
+
+def in_a_run(kernel: Kernel, operand: Operand) -> Settled | None:
+    """The first program, of those that are run on ints in their order, whose block is outside; None where none is.
+
+    A block may be fetched while the program before runs: it is outside as the map is before that, and after.
+    """
+    names = {before(kernel, str(read.args[0].args[0])) for read in reads(operand.index)}
+    read = [table for table in kernel.tables if table.name in names]
+    with budget(STEPS, effort()):
+        for fill in fillings():
+            with suppress(Undecided, ArithmeticError):
+                last: list[int | None] = []
+                for run in in_order(kernel, kernel.body, fill):
+                    ahead, seen = last, _blocks(kernel, operand, run, run.program)
+                    after = _next(kernel, run.program)
+                    last = [] if after is None else _blocks(kernel, operand, run, after)
+                    for d, (value, early) in enumerate(zip(seen, ahead or seen, strict=True)):
+                        entries = run.entries()
+                        if _outside(operand, d, value) and _outside(operand, d, early) and entries is not None:
+                            who = f"{operand.name} dimension {d} at program {run.program}: block index {value}"
+                            said = f"{who}, and the array has {operand.dims[d]}, in blocks of {operand.block[d].size}"
+                            said += "".join(f"; it reads {t.name}, and {_stored(kernel, t)}" for t in read)
+                            hint = "look at what the programs store to the table that the index map reads"
+                            point = {"program": run.program, READS: entries}
+                            return Settled(Verdict.REFUTED, said, hint, "run", point)
+                    run.first(lambda *_: None)
+    return None
+
+
+def _blocks(kernel: Kernel, operand: Operand, run: Run, program: tuple[int, ...]) -> list[int | None]:
+    """The indices of the block of a program, of what the tables hold now."""
+    ids = dict(zip(kernel.grid_names, program, strict=True))
+
+    def change(part: Term, made: Term) -> Term:
+        if part.op == "name" and part.args[0] in ids:
+            return Term("int", ids[part.args[0]])
+        if part.op != "read":
+            return folded(made)
+        name = part.args[0].args[0]
+        own = before(kernel, name)
+        at = [constant(a) for a in made.args[1 + (len(program) if own else 0) :]]
+        value = None if None in at else run.number(own or name, tuple(int(n) for n in at if n is not None))
+        return made if value is None else Term("int", value)
+
+    return [constant(folded(rebuilt(term, change))) for term in operand.index]
+
+
+def _outside(operand: Operand, dimension: int, value: int | None) -> bool:
+    block, extent = operand.block[dimension], operand.dims[dimension]
+    if value is None or block.kind not in ("blocked", "squeezed") or type(extent) is not int:
+        return False
+    return value < 0 or block.start(value, INTS) >= extent
+
+
+def _next(kernel: Kernel, program: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The program after one; None after the last."""
+    found = list(program)
+    for k in reversed(range(len(found))):
+        found[k] += 1
+        if found[k] < int(INTS.size(kernel.grid[k])):
+            return tuple(found)
+        found[k] = 0
+    return None
+
+
 def why(kernel: Kernel, names: tuple[str, ...]) -> str:
     """Why nothing is refuted by what some tables hold: one of them is stored to; "" where none is."""
     for table in kernel.tables:
         if _NOW.format(table.name) not in names:
             continue
-        stores = [e for e in kernel.body.effects if isinstance(e, Access | Copy) and table.name in stored_names([e])]
-        line = next((e.spot.source for e in stores if e.spot.source), "")
-        at = f" ({line.rpartition('/')[2]})" if line else ""
         said = [text for text in table.assumptions() if " <= " in text]
         if any(t.name == _NOW.format(table.name) and t.low is not None for t in kernel.tables):
-            return f"depends on what {table.name} holds in each program: the body stores to it{at}"
+            return f"depends on what {table.name} holds in each program: {_stored(kernel, table)}"
         holds = f"it is not shown that every store keeps '{said[0]}'" if said else "nothing is assumed of it"
-        return f"depends on what {table.name} holds in each program: the body stores to it{at}, and {holds}"
+        return f"depends on what {table.name} holds in each program: {_stored(kernel, table)}, and {holds}"
     return ""
+
+
+def _stored(kernel: Kernel, table: Table) -> str:
+    stores = [e for e in kernel.body.effects if isinstance(e, Access | Copy) and table.name in stored_names([e])]
+    line = next((e.spot.source for e in stores if e.spot.source), "")
+    return "the body stores to it" + (f" ({line.rpartition('/')[2]})" if line else "")

@@ -16,8 +16,6 @@ from tests.bodies.pairs import CASES
 pytestmark = pytest.mark.slow
 
 OPEN = {
-    ("counted_table", True): "what a body makes of a table that it counts up is not followed",
-    ("swapped_entries", True): "what a body makes of a table that it stores to is not followed",
     ("copy_under_a_table", True): "it is wrong for some tables only",
     ("flag_of_the_program_before", True): "a walk that finds what nobody has written is no replay",
     ("dynamic_grid_sum", True): "no replay has a grid whose extent is not known",

@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
-from layoutproof.core.term import reads
+from layoutproof.core.term import Term, reads
 from layoutproof.kernel.fixes import Fix, out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
+from layoutproof.pallas import stored_tables
 
 TARGET = False
 
@@ -105,7 +107,20 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
 
     outside = Outside(At(m, "program", reads_))
     claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, hint=hint)
-    return Obligation(operand.name, claim, reads=reading, source=operand.source, fixes=fixes)
+    found = Obligation(operand.name, claim, reads=reading, source=operand.source, fixes=fixes)
+    changing = {stored_tables.before(kernel, name) for name in map(_table, reads(operand.index))} - {""}
+    return replace(found, graver=(partial(_in_a_run, kernel, found, sorted(changing)),)) if changing else found
+
+
+def _table(read: Term) -> str:
+    return str(read.args[0].args[0])
+
+
+def _in_a_run(kernel: Kernel, found: Obligation, tables: list[str]) -> Obligation:
+    """The first block outside when the programs are run on ints, and store to the tables; that holds where none is."""
+    operand = next(o for o in kernel.operands if o.name == found.subject)
+    settled = stored_tables.in_a_run(kernel, operand) or by_rule("")
+    return replace(found, claim=settled, tables=tuple(tables), graver=())
 
 
 def _ends(kernel: Kernel, operand: Operand) -> Obligation:

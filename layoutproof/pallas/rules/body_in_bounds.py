@@ -16,22 +16,22 @@ Limits: What is modelled of bodies, and what is refused by name: docs/primitives
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
+from layoutproof.bodies.cells import kept_by
 from layoutproof.bodies.claims import Asked, asked, not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
-from layoutproof.bodies.runs import STEPS, Run, fillings, programs
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait, loads_of
+from layoutproof.bodies.runs import STEPS, Run, fillings, in_order, programs
 from layoutproof.bodies.symbolic import Symbolic
+from layoutproof.bodies.terms import inlined
 from layoutproof.core.budget import budget, effort
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.core.term import ZERO, Term
+from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
@@ -172,9 +172,19 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
         return Obligation(name, undecided(reason), source=spot.source)
     told = replace(found, claim=replace(found.claim, hint=hint))
     one = about(name, told, spot.source, f"where the body {what} {name}", fixes)
-    if not _rests_on_handed(body, found):
+    kept = kept_by(body)
+    after_another = any(loads_of(body)[name].view.reference.name in kept for name in _loads_in(body, members))
+    if not after_another and not _rests_on_handed(body, found):
         return one
-    return replace(one, graver=(partial(_in_a_run, kernel, body, members, what),))
+    return replace(one, graver=(partial(_in_a_run, kernel, body, members, what, after_another),))
+
+
+def _loads_in(body: Body, members: list[tuple[Spot, View, str, Step]]) -> list[str]:
+    """The loads whose numbers say whether or where something is addressed."""
+    terms = [term for spot, _, _, step in members for term in (*spot.path, *(p.start for p in step.slices))]
+    terms = [inlined(body.definitions, term) for term in terms]
+    names = [str(read.args[0].args[0]) for read in reads(terms)]
+    return [name for name in dict.fromkeys(names) if name in body.loads]
 
 
 def _rests_on_handed(body: Body, found: Asked) -> bool:
@@ -183,8 +193,13 @@ def _rests_on_handed(body: Body, found: Asked) -> bool:
     return values is not None and any(name in values.names for h in body.handed for name in (h.name, h.after))
 
 
-def _in_a_run(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]], what: str) -> Obligation:
-    """The first program, of some, that leaves the reference when it is run on ints; that holds where none does."""
+def _in_a_run(
+    kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]], what: str, after_another: bool
+) -> Obligation:
+    """The first program, of some, that leaves the reference when it is run on ints; that holds where none does.
+
+    after_another: of all as they run, what one stores to scalar memory is there for the next.
+    """
     steps = {spot.number: (view, step) for spot, view, _, step in members}
     held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
 
@@ -192,20 +207,28 @@ def _in_a_run(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, S
         view, step = steps.get(effect.spot.number, (None, None))
         shown = None if view is None or step is None else _left(on, view, step, what)
         entries = run.entries() if shown else None
-        if not shown or entries is None:
+        if view is None or not shown or entries is None:
             return None
         point: dict[str, Any] = {"program": run.program}
         point |= {"iteration": turns} if turns else {}
         point |= {"reads": entries} if entries else {}
         hint = "look at what the loop hands on: it goes past an end"
+        if run.in_order:
+            hint = "look at what the programs store to scalar memory: what is loaded of it goes past an end"
         settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
         tables = tuple(dict.fromkeys(name for name, _ in run.read))
-        return replace(held, claim=settled, source=effect.spot.source, tables=tables)
+        return Obligation(view.reference.name, settled, source=effect.spot.source, tables=tables)
 
     with budget(STEPS, effort()):
-        for fill, program in product(fillings(), programs(kernel)):
-            with suppress(Undecided, ArithmeticError):
-                found: Obligation | None = Run(kernel, body, program, fill).first(left)
+        for fill in fillings():
+            alone = (Run(kernel, body, program, fill) for program in programs(kernel))
+            for run in in_order(kernel, body, fill) if after_another else alone:
+                try:
+                    found: Obligation | None = run.first(left)
+                except (Undecided, ArithmeticError):
+                    if after_another:
+                        break
+                    continue
                 if found is not None:
                     return found
     return held
