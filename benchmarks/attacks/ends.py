@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.attacks.room import Untried, claims, command, descendants, environment, left_after
-from benchmarks.interrupts import PLAIN, interrupted, moments, prepare
+from benchmarks.interrupts import PLAIN, commands, interrupted, moments, prepare
 
 MOMENTS = 100
 """At which commands are interrupted."""
@@ -130,6 +130,40 @@ def nowhere_to_write(room: Path) -> str:
     return said
 
 
+LONG = ("same, a long walk", "same in specs", "search --compile")
+"""Of the commands, what takes minutes and does no more than the others."""
+BOUND = "import ctypes, os, sys\nfor one in (1, 2, 3):\n    ctypes.CDLL(None).prctl(24, one, 0, 0, 0)\n"
+"""A program in which the administrator too obeys the modes of files: capabilities(7), PR_CAPBSET_DROP."""
+
+
+def nothing_may_be_written(room: Path) -> str:
+    """Folder, home and the folder of temporary files are read-only, or there is no home: a command answers, or a line.
+
+    With and without the folder of answers that a run before it has filled.
+    """
+    if sys.platform != "linux":
+        raise Untried("no prctl here, without which an administrator may write everywhere")
+    work = prepare(room / "work")
+    for path in [work, *work.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    homes = {"no home": {"HOME": str(room / "nowhere")}, "read-only": {"HOME": str(work), "TMPDIR": str(work)}}
+    said = ""
+    try:
+        for name, words in commands().items():
+            for kind, more in homes.items() if name not in LONG else ():
+                variables = {**environment(more), "LAYOUTPROOF_CACHE": ""}
+                variables = {key: value for key, value in variables.items() if not key.startswith("XDG_")}
+                run = [sys.executable, "-c", f"{BOUND}os.execv(sys.argv[1], sys.argv[1:])", *command(*words)]
+                done = subprocess.run(run, cwd=work, env=variables, capture_output=True, text=True, timeout=START)
+                wrong = "Traceback" in done.stderr or "a bug in" in done.stderr + done.stdout
+                if wrong or done.returncode not in (0, 1, 2, 3) or len(done.stderr.splitlines()) > 1:
+                    said += f"{name}, {kind}: exit {done.returncode}: {done.stderr[-600:]}\n"
+    finally:
+        for path in [work, *work.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    return said
+
+
 def _told(room: Path, words: Sequence[str], stdout: IO[str] | int = subprocess.PIPE) -> str:
     """What is wrong with what a command says that cannot write."""
     done = subprocess.run(
@@ -141,5 +175,5 @@ def _told(room: Path, words: Sequence[str], stdout: IO[str] | int = subprocess.P
 
 NIGHT = (
     *("killed_with_workers", "interrupted_at_any_time", "killed_while_it_compiles"),
-    *("interrupted_at_random", "nowhere_to_write"),
+    *("interrupted_at_random", "nowhere_to_write", "nothing_may_be_written"),
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from benchmarks.attacks.room import git, layoutproof
 
-NIGHT = ("files_that_are_links", "folders_that_are_links", "what_git_keeps")
+NIGHT = ("files_that_are_links", "folders_that_are_links", "what_git_keeps", "links_in_circles")
 """Each is a dozen processes; `tests/cli/test_links.py` tries the same in one."""
 SECRET = "sk_live_51Hq"
 TEXTS = {
@@ -48,6 +49,29 @@ def what_git_keeps(room: Path) -> str:
     git(work, "config", f"http.{SECRET}.extraheader", SECRET)
     (work / "specs" / "a.yaml").symlink_to("../.git/config")
     return _quoted(work)
+
+
+def links_in_circles(room: Path) -> str:
+    """Spec files and folders are links to themselves and to one another; beside them lie pipes and sockets."""
+    work, _ = _work(room)
+    specs = work / "specs"
+    (specs / "a.yaml").symlink_to("a.yaml")
+    (specs / "b.yaml").symlink_to("c.yaml")
+    (specs / "c.yaml").symlink_to("b.yaml")
+    (specs / "loop").symlink_to(".", target_is_directory=True)
+    (specs / "up").symlink_to("..", target_is_directory=True)
+    (specs / "nowhere.txt").symlink_to("missing")
+    os.mkfifo(specs / "pipe.yaml")
+    os.mkfifo(work / "pyproject.toml")
+    os.mkfifo(work / "layoutproof.lock")
+    said = ""
+    for words in (("check", "specs"), ("gate", "specs", "--against", "HEAD"), ("gate",), ("kernels", "specs/a.yaml")):
+        for more in (("--no-trace",), ()):
+            done = layoutproof(work, *words, *more, seconds=120.0)
+            told = done.stdout + done.stderr
+            if done.returncode not in (2, 3) or "Traceback" in told or "a bug in" in told:
+                said += f"{words} exit {done.returncode}: {told[-600:]}\n"
+    return said
 
 
 def files_that_a_file_names(room: Path) -> str:

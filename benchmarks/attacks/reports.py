@@ -15,6 +15,7 @@ from benchmarks.attacks.room import ROOT, Untried, environment, git, hostile, la
 
 NIGHT = (
     "marks_of_every_form",
+    "names_that_are_no_text",
     "files_called_as_options",
     "inputs_with_line_ends",
     "reports_that_are_links",
@@ -24,6 +25,7 @@ FORMS = ("github", "html", "json", "junit", "markdown", "sarif", "text")
 MARKS = (
     *("::error::x", "::set-output name=a::b", "##[error]x", "%0A::stop-commands::x", "<script>alert(1)</script>"),
     *("<img src=x onerror=alert(1)>", "]]><x/>", "&evil;", "@octocat", "https://evil.example/x", "www.evil.example"),
+    *("[b](https://evil.example/y)", "a\u3164", "a\ufe0f\u034f", "GH-1 #12 owner/name#3", "mailto:a@octocat.example"),
     *("[a](javascript:alert(1))", "`|<b>|`", "a\u202eb\u2066c\u200bd", "a\x1b]8;;https://evil.example\x07b", "--><!--"),
     *(
         "${{ secrets.X }}",
@@ -52,6 +54,32 @@ def marks_of_every_form(room: Path) -> str:
         return f"exit {done.returncode}: {done.stderr}"
     texts = {form: (room / form).read_bytes().decode() for form in FORMS} | {"shown": done.stdout}
     return "".join(f"{form}: {wrong}\n" for form, text in texts.items() for wrong in _wrong(form, text))
+
+
+def names_that_are_no_text(room: Path) -> str:
+    """Files are called by bytes that are no text, and YAML spells halves of characters: in both states of a gate."""
+    work = _checkout(room)
+    odd = os.fsdecode(b"specs/\xff\xfe.yaml")
+    (work / odd).write_text("checks: [{injective: 'f32[3,5] strides (4,1)'}]\n")
+    (work / "specs" / "b.yaml").write_text('checks: [{injective: "f32[8]", name: "\\ud800\\udfff"}]\n')
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "two")
+    (work / odd).rename(work / os.fsdecode(b"specs/\xfe\xff\n::error::.yaml"))
+    others = [f"--also={form}={room / form}" for form in FORMS]
+    said = ""
+    for words in (("check", "specs"), ("gate", "specs", "--against", "HEAD"), ("gate", "--lock", "specs")):
+        more = others if "--lock" not in words else []
+        for jobs in ("1", "2"):
+            done = layoutproof(work, *words, "--no-trace", *more, *(["--jobs", jobs] if more else []))
+            if (
+                done.returncode not in (1, 2, 3)
+                or "Traceback" in done.stderr
+                or "a bug in" in done.stdout + done.stderr
+            ):
+                said += f"{words}: exit {done.returncode}: {done.stderr[-600:]}\n"
+            for form in FORMS if more else ():
+                said += "".join(f"{words}: {form}: {x}\n" for x in _wrong(form, (room / form).read_bytes().decode()))
+    return said
 
 
 def inputs_with_line_ends(room: Path) -> str:
@@ -215,7 +243,8 @@ class _Page(HTMLParser):
 
 def _wrong(form: str, text: str) -> list[str]:
     """What in a report is more than its text."""
-    found = [f"{ord(mark):x} is there" for mark in "\u202e\u2066\u200b\x1b\x07" if mark in text]
+    unseen = "\u202e\u2066\u200b\x1b\x07\u3164\ufe0f\u034f"
+    found = [f"{ord(mark):x} is there" for mark in unseen if mark in text]
     if form == "github":
         lines = [line for line in text.splitlines() if re.match(r"\s*(::|##\[)", line)]
         known = r"::(error|warning|notice)( file=[^:]*)?( title=[^:]*)?::"
@@ -228,8 +257,13 @@ def _wrong(form: str, text: str) -> list[str]:
         found += page.found
     elif form == "junit":
         ElementTree.fromstring(text)
-    elif form in ("json", "sarif"):
+    elif form == "json":
         json.loads(text)
+    elif form == "sarif":
+        # in a message it is a link, by section 3.11.6
+        found += re.findall(
+            r"\[[^\]]*\]\([^)]*\)", str([one["message"] for one in json.loads(text)["runs"][0]["results"]])
+        )
     elif form == "markdown":
         from markdown_it import MarkdownIt
 

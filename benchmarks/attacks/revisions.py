@@ -88,6 +88,47 @@ def a_base_that_is_written_out(room: Path) -> str:
     return (", ".join(links) and f"links lead out of the folder: {links}") or left
 
 
+def attributes_that_rewrite_contents(room: Path) -> str:
+    """`.gitattributes` has what is read rewritten: export-subst, ident, an encoding, filters of LFS, no export at all.
+
+    What the base holds is compared as it is: the claim that the head weakens is seen.
+    """
+    work = _repository(room)
+    rules = (
+        "* export-subst ident working-tree-encoding=UTF-16 filter=lfs diff=lfs merge=lfs -text\nspecs/* export-ignore\n"
+    )
+    (work / ".gitattributes").write_text(rules)
+    (work / ".git" / "info" / "attributes").write_text(rules)
+    program = _program(work)
+    for name in ("clean", "smudge", "process"):
+        git(work, "config", f"filter.lfs.{name}", str(program))
+    (work / "specs" / "a.yaml").write_text(SPEC.format(rows=4) + "# $Format:%H$ $Id$\n")
+    done = layoutproof(work, "gate", "specs", "--against", "HEAD")
+    if (work.parent / RAN).exists():
+        return (work.parent / RAN).read_text()
+    said = " ".join(done.stdout.split())
+    return "" if "reshaped layout b" in said else f"exit {done.returncode}: {said}{done.stderr}"
+
+
+def a_git_that_is_no_folder(room: Path) -> str:
+    """`.git` is a file or a link that leads to another repository, whose settings name the stranger's program."""
+    work, other = _repository(room), _repository(room / "other")
+    _settings(other)
+    kept = work / ".git"
+    kept.rename(room / "kept")
+    said = ""
+    for plant in (
+        lambda: kept.write_text(f"gitdir: {other / '.git'}\n"),
+        lambda: kept.symlink_to(other / ".git"),
+        lambda: kept.write_text("gitdir: " + "a/" * 100_000),
+        lambda: kept.symlink_to(".git"),
+    ):
+        plant()
+        said += _gate(work, 2, "gate", "specs", "--against", "HEAD", allowed=(0, 1, 2, 3))
+        kept.unlink()
+    return said
+
+
 def names_in_the_base_that_lead_elsewhere(room: Path) -> str:
     """A tree made by hand has files called `../x`, `.git/config` and `a` under a link called `a`."""
     work = _repository(room)

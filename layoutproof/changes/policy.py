@@ -28,6 +28,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import SEVERITIES, Finding
 from layoutproof.core.fingerprint import FORM
 from layoutproof.core.result import Verdict, plain
+from layoutproof.core.visible import visible
 
 DEFAULTS = {
     "respelled": "allow",
@@ -249,8 +250,7 @@ def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> st
     until = today + datetime.timedelta(days=APPROVED_DAYS)
     about = f"# {finding.question}: {finding.subject} in {finding.relpath}: {shorten(finding.reason, 90)}"
     # a comment ends with its line, and what follows would be a rule
-    about = "".join([sign if sign.isprintable() else "?" for sign in about])
-    lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']
+    lines = ["[[tool.layoutproof.gate.approvals]]", visible(about), f'fingerprint = "{finding.fingerprint}"']
     lines.append('reason = ""  # say why; an empty reason is refused')
     # JSON's texts are TOML's too
     return "\n".join([*lines, *([f"by = {json.dumps(by)}"] if by else []), f"until = {until}"])

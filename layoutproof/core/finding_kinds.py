@@ -166,7 +166,8 @@ and the order of operands that commute do not count. What a compiler made of one
         "same_function other_function function_unknown",
         """Why it matters: a refactoring must compute what was computed before; a sign, a stale moment or a scale
 changes no shape, no memory and no time, and a test with a tolerance may miss it.
-Incident: of 523 fixes in five public stacks from May to November 2026, 26 repair wrong numbers and 45 shardings.
+Incident: of 523 fixes in five public stacks from May to November 2026, 26 repair wrong numbers and 45 shardings; that
+a gate would have stopped one of them, none is known to us.
 Fix: look at the line where the two part. Where the change is meant, approve it; where it is a refactoring, ask for
 it: `layoutproof gate --against main --same-function`, or the claim `same_function: step`.
 Limits: over the reals, at the sizes that are printed; rounding is not asked. Both sources have to be at hand: that of

@@ -15,6 +15,11 @@ from typing import Any
 
 _COMMAND = re.compile(r"(?m)^([^\S\n]*+):(?=:)")
 _UNUSUAL = re.compile("[^\n -~]")
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Python takes for printable and nobody sees: Default_Ignorable_Code_Point of Unicode (DerivedCoreProperties.txt),
+and the empty pattern of Braille."""
 
 
 def visible(text: str) -> str:
@@ -23,8 +28,8 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31m\nb\u202ec"), visible("f32[3,5]{1,0} -> ok")
     ('a\\x1b[31m\\nb\\u202ec', 'f32[3,5]{1,0} -> ok')
     """
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if not text.isprintable() or not text.isascii():
+        text = "".join(c if _is_seen(c) else ascii(c)[1:-1] for c in text)
     return text.replace("##[", "#\\x23[")
 
 
@@ -58,4 +63,8 @@ def json_text(value: Any) -> str:
     """
     # outside of strings there are only blanks and ends of lines, which stay
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _UNUSUAL.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], text)
+    return _UNUSUAL.sub(lambda c: c[0] if _is_seen(c[0]) else json.dumps(c[0])[1:-1], text)
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() and not _BLANK.match(character)

@@ -30,7 +30,7 @@ def render(report: Report) -> str:
     invocation: dict[str, Any] = {"executionSuccessful": whole}
     if report.notes:
         invocation["toolExecutionNotifications"] = [
-            {"level": "note", "message": {"text": visible_lines(n)}} for n in report.notes
+            {"level": "note", "message": {"text": _message(note)}} for note in report.notes
         ]
     driver = {"name": "layoutproof", "version": __version__, "rules": rules}
     run = {
@@ -49,6 +49,15 @@ def _described(kind: str) -> str:
     return (property_module(kind).__doc__ or kind).partition("\n")[0] if kind in properties() else kind
 
 
+def _message(text: str) -> str:
+    """Text that may quote a user's, and leads nowhere: `[text](where)` is a link in it (section 3.11.6).
+
+    >>> _message("f32[3,5] [here](https://a.example)")
+    'f32[3,5] [here] (https://a.example)'
+    """
+    return visible_lines(text).replace("](", "] (")
+
+
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     said = (("fix", finding.fix), ("hint", finding.hint), ("before", finding.before), ("after", finding.after))
     sides = [f"{name}: {text}" for name, text in said if text]
@@ -57,7 +66,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "ruleId": finding.question,
         "ruleIndex": rule,
         "level": level(finding),
-        "message": {"text": visible_lines(text)},
+        "message": {"text": _message(text)},
         "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
     }
     if finding.file:

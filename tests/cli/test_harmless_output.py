@@ -12,14 +12,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from layoutproof.formats import names
+from layoutproof.core.finding import Finding, Report
+from layoutproof.core.result import Verdict
+from layoutproof.core.visible import json_text, visible
+from layoutproof.formats import names, render
 from tests.cli.in_one_process import Answer, commands
 from tests.hlo.dumps import SMALL
 
 pytestmark = pytest.mark.slow
 
-EVIL = "e\x1b]0;t\x07\x9b31m\u202e\u2028\x00\n::error::x\n  ::stop-commands::y\r##[error]z"
-"""What a terminal obeys, what turns a line round, what ends one, and what GitHub's runner obeys."""
+UNSEEN = "\u034f\u115f\u2800\u3164\ufe0f\uffa0\U000e0101"
+"""What Python takes for printable and nobody sees: names that differ only there look alike."""
+EVIL = "\u3164\x1b]0;t\x07\x9b31m\u202e\u2028\x00\n::error::x\n  ::stop-commands::y\r##[error]z"
+"""What a terminal obeys, what turns a line round, what ends one, what is not seen, and what GitHub's runner obeys."""
 FILE = EVIL.replace("/", "").replace("\x00", "")
 OURS = re.compile(r"::(error|warning|notice)( [^\n]*)?::")
 """How our own annotations start."""
@@ -36,7 +41,7 @@ def spec(strides: str) -> str:
 def harmless(answer: Answer, form: str = "text") -> None:
     """Nothing that is not seen, and no line that a runner obeys but our own annotations."""
     for text in (answer.out, answer.err):
-        odd = {c for c in text if not c.isprintable() and c != "\n"}
+        odd = {c for c in text if (not c.isprintable() or c in UNSEEN) and c != "\n"}
         assert not odd, text
         for line in text.split("\n"):
             assert form in ("json", "sarif") or "##[" not in line
@@ -131,3 +136,19 @@ def test_a_pytest_run_is_harmless(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     assert r"\x1b]0;t" in done.stdout
     harmless(Answer(1, done.stdout, done.stderr))
+
+
+def test_what_nobody_sees_is_shown_by_its_number() -> None:
+    """Letters of any script stay."""
+    assert visible(f"a{UNSEEN}b") == r"a\u034f\u115f\u2800\u3164\ufe0f\uffa0\U000e0101b"
+    assert json_text(UNSEEN).isascii()
+    assert json.loads(json_text(UNSEEN)) == UNSEEN
+    assert visible("é ä \u4e2d \u05d0 \U0001f600") == "é ä \u4e2d \u05d0 \U0001f600"
+
+
+def test_a_name_makes_no_link_of_code_scanning() -> None:
+    """`[text](address)` is one in a message of SARIF."""
+    evil = "[click](https://evil.example)"
+    found = Finding("injective", evil, f"because {evil}", verdict=Verdict.REFUTED)
+    (result,) = json.loads(render("sarif", Report("x", (found,))))["runs"][0]["results"]
+    assert result["message"]["text"] == "[click] (https://evil.example): because [click] (https://evil.example)"

@@ -125,6 +125,8 @@ BODIES = (
 @pytest.mark.parametrize("name", CASES)
 def test_what_it_computes(name: str) -> None:
     """Each is what NumPy makes of the same numbers."""
+    if name.startswith(("gather", "scatter")):
+        pytest.importorskip("jax", reason="where a gather and a scatter go is JAX's own rule")
     entry, given, wanted = CASES[name]
     (found,) = run(entry, *given, before=BODIES)
     assert found.shape == np.shape(wanted)
