@@ -133,12 +133,16 @@ def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
 
 
 class _Steps(Reading):
-    """One reading of a function. asked: terms, with what is around them, that may not differ within a case."""
+    """One reading of a function. asked: terms, with what is around them, that may not differ within a case.
+
+    spans, elements: how many programs, and elements of a dimension, a name may be one of.
+    """
 
     def __init__(self, program: Program, size: str) -> None:
         super().__init__({**CALLS, "pallas_call": _kernel})
         self.size, self.step, self.ids = size, "", frozenset[str]()
         self.spans: dict[str, int] = {}
+        self.elements: dict[str, int] = {}
         self.found: list[Uniform] = []
         self.scaled = 0
         self.asked: dict[tuple[Term, tuple[Term, ...]], str] = {}
@@ -195,10 +199,9 @@ class _Steps(Reading):
 
     def _element(self, value: Value) -> Term:
         """An element of integers, as a term over the step, the size and `element` names. Varies where none says it."""
-        index = tuple(
-            ZERO if n == 1 else Term("name", f"element{d} of {n}" if isinstance(n, int) else "along")
-            for d, n in enumerate(value.dims)
-        )
+        names = [f"element{d} of {n}" if isinstance(n, int) else "along" for d, n in enumerate(value.dims)]
+        self.elements.update((name, n) for name, n in zip(names, value.dims, strict=True) if isinstance(n, int))
+        index = tuple(ZERO if n == 1 else Term("name", name) for name, n in zip(names, value.dims, strict=True))
         try:
             term = value.number(index)
         except (Lost, UnsupportedOp):
@@ -225,7 +228,7 @@ class _Steps(Reading):
             return
         path = tuple(map(unwrapped, self.path))
         for each in (term, *path):
-            odd = [n for n in names_in(each) if n not in (self.size, *self.ids) and not n.startswith("element")]
+            odd = [n for n in names_in(each) if n not in (self.size, *self.ids, *self.elements)]
             if odd or any(part.op == "read" for part in every(each)):
                 why = "a place along the axis" if "along" in odd else "a number that memory holds"
                 raise Varies(f"a condition or an address of {why}", self.source())
@@ -245,7 +248,7 @@ class _Steps(Reading):
         limits: list[Term] = []
         for name in names - {self.size, self.step}:
             # names of claims about sizes are at least 1
-            extent = int(name.rpartition(" ")[2]) if name.startswith("element") else self.spans[name]
+            extent = self.elements[name] if name in self.elements else self.spans[name]
             own = Term("name", f"shared{len(shared)}")
             shared[name] = linear([(1, own)], -1)
             limits.append(fold("<=", own, Term("int", extent)))
