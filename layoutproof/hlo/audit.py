@@ -17,14 +17,12 @@ from layoutproof.hlo.module_state import ComputationState, Key, ModuleState
 from layoutproof.hlo.shapes import Shape, Shapes
 from layoutproof.hlo.talks import Reading
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
-from layoutproof.hlotext.lines import events
+from layoutproof.hlotext.lines import MOST_ERRORS, events
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 
 MOST_CONTRADICTIONS = 100
 """Contradictions that are kept with their texts; all are counted."""
-MOST_ERRORS = 100
-"""Errors that are kept; a file that is wrong in more ways is no dump."""
 
 
 def audit_file(path: Path, target: str | None = None) -> Audit:

@@ -57,6 +57,9 @@ _AFTER = re.compile(r"\s*\}(?:\s*,\s*\w+=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,\"{][^\s,]
 _NO_ELEMENT = re.compile(r"#(?!\d)")
 _TOTAL = re.compile(r"\s*Total bytes used: \d+")
 
+MOST_ERRORS = 100
+"""Errors that are kept; a file that is wrong in more ways is no dump."""
+
 
 def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
     """What a text says, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
@@ -83,7 +86,8 @@ def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
 def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Module]:
     """The modules of a file (its path), or of lines; each whole in memory.
 
-    Broken modules come with what was read of them and their `errors`; a text without any module gives one such, empty.
+    Broken modules come with what was read of them and the first `MOST_ERRORS` of their errors; a text without any
+    module gives one such, empty.
     """
     if isinstance(source, Path | str):
         with text_of(source) as lines:
@@ -99,7 +103,7 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
             header = event
         elif isinstance(event, Begin):
             begin = event
-        elif isinstance(event, LayoutError):
+        elif isinstance(event, LayoutError) and len(errors) < MOST_ERRORS:
             errors.append(event)
         if isinstance(event, End | ModuleEnd) and begin is not None:
             done.append(Computation(begin.name, begin.entry, begin.line, tuple(inside)))

@@ -12,7 +12,7 @@ import pytest
 
 from layoutproof.hlo.audit import audit
 from layoutproof.hlo.shapes import Shapes
-from layoutproof.hlotext.lines import read_hlo
+from layoutproof.hlotext.lines import MOST_ERRORS, read_hlo
 from layoutproof.hlotext.module import Module
 from tests.hlo.dumps import SMALL
 from tests.recorded import DUMPS, dump
@@ -76,6 +76,13 @@ def test_crlf_in_a_file(tmp_path: Path) -> None:
 def test_several_modules_in_one_file() -> None:
     found = audit(f"{SMALL}\n{SMALL}".splitlines(keepends=True), "dump.txt")
     assert (found.exit_code, len(found.programs), found.instructions) == (0, 2, 12)
+
+
+def test_of_many_errors_the_first_ones_are_kept() -> None:
+    """A line that is no HLO costs nothing once enough are: 50 MB of them took 6 GB."""
+    (module,) = read_hlo(["BufferAssignment:\n", *["a\n"] * 10 * MOST_ERRORS])
+    assert len(module.errors) == MOST_ERRORS
+    assert module.errors[0].line == 2
 
 
 @pytest.mark.parametrize("name", DUMPS)
