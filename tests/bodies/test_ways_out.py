@@ -59,7 +59,8 @@ def test_a_table_that_is_named_is_one_of_which_more_can_be_assumed(tmp_path: Pat
     (found,) = left_open(recorded("kv_cache_update", tmp_path), names=["dma_order"])
     assert found.reason.endswith(
         "; to settle it, assume more of prefetch0 (--assume), or "
-        "wait for as many bytes, under the condition that starts a copy, in its program or in a kernel that needs its outputs"
+        "wait for as many bytes, under the condition that starts a copy, in its program or a kernel that needs its "
+        "outputs"
     )
 
 

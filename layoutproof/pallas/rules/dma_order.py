@@ -46,7 +46,9 @@ from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
 BODY = True
-SETTLED_BY = "wait for as many bytes, under the condition that starts a copy, in its program or in a kernel that needs its outputs"
+SETTLED_BY = (
+    "wait for as many bytes, under the condition that starts a copy, in its program or a kernel that needs its outputs"
+)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
