@@ -220,7 +220,8 @@ def test_an_invalid_layout_is_kept_as_written() -> None:
 
 def test_every_property_is_a_kind_with_its_own_options() -> None:
     """Kinds and options come from the property modules: nothing is listed twice."""
-    of_functions = ("kernel", "same", "stable", "sums_at_least")
+    # the last one is the gate's, which has both states
+    of_functions = ("kernel", "same", "stable", "sums_at_least", "same_function")
     assert set(kinds()) == {*properties(), *kernel_properties(), *of_functions, *FACTS, *CLAIMS}
     assert "at_most" in keys_of(model_of("padding"))
     assert "at_most" not in keys_of(model_of("injective"))
