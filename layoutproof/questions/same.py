@@ -20,6 +20,7 @@ from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, pr
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
 from layoutproof.values.refusals import OFFER
+from layoutproof.values.walked import beyond
 
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
@@ -219,14 +220,36 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
         too_large = TooLarge(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
     elif most > MOST_ELEMENTS:
         too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
-    try:
+
+    def ask(outputs: Sequence[int] | None) -> Comparison:
         return compare(
-            pair.programs, pair.arrays, plan.points, pair.outputs, tick, plan.relations, too_large,
-            pair.retrace,
+            pair.programs, pair.arrays, plan.points, outputs, tick, plan.relations, too_large, pair.retrace,
         )  # fmt: skip
+
+    try:
+        found = ask(pair.outputs)
+        return found if too_large.why else _partly(pair, found, ask)
     except MemoryError:
         why = f"memory ran out: the largest array has {most:,} elements; {OFFER}"
         return Comparison(Verdict.UNKNOWN, why, place, again=True)
+
+
+def _partly(pair: Pair, found: Comparison, ask: Callable[[Sequence[int]], Comparison]) -> Comparison:
+    """What is unknown, with what is known of the outputs that do not rest on what is not modelled."""
+    every = range(len(pair.programs[0].outvars)) if pair.outputs is None else pair.outputs
+    missing = beyond(pair.programs[1]) | beyond(pair.programs[0])
+    others = [k for k in every if k not in missing]
+    if found.verdict is not Verdict.UNKNOWN or found.differs is not None or not others or len(others) == len(every):
+        return found
+    equation = missing[next(k for k in every if k in missing)]
+    count = len(every) - len(others)
+    share = f"{count} of {len(every)} outputs {'rests' if count == 1 else 'rest'} on {equation.primitive.name}"
+    of_others = ask(others)
+    if of_others.verdict is Verdict.REFUTED:
+        return replace(of_others, notes=(*of_others.notes, f"{share}, which is not modelled: not compared"))
+    said = of_others.reason if of_others.verdict is Verdict.UNKNOWN else "no difference"
+    why = f"{found.reason}: {share}; of the other {len(others)}: {said}"
+    return replace(found, reason=why, points=of_others.points)
 
 
 def _largest(program: Program) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.result import Verdict
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Literal, Program
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
@@ -194,6 +194,8 @@ def compare(
     the caller knows afterwards which of them were walked over.
     """
     prepared = prepared or Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
+    if outputs is not None:
+        sides = (_only(sides[0], outputs), _only(sides[1], outputs))
     for i in inputs:
         if i.span is not None and i.span[0] > i.span[1]:
             return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
@@ -359,6 +361,12 @@ def _told(witness: Witness) -> str:
 def number(x: float) -> str:
     """A number of float64 as people read it."""
     return "undefined" if np.isnan(x) else f"{x:.9g}"
+
+
+def _only(program: Program, outputs: Sequence[int]) -> Program:
+    """A program of which some results alone are wanted, so that what only the others rest on is not walked over."""
+    kept = (v if k in outputs else Literal(np.zeros(()), v.aval) for k, v in enumerate(program.outvars))
+    return replace(program, outvars=tuple(kept))
 
 
 def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:

@@ -152,3 +152,29 @@ def test_a_function_that_is_two_programs_says_so() -> None:
     found = lp.same(_first_only(1), cases.layer, *cases.SHAPES)
     assert any("traced twice" in note and "second" in note for note in found.comparison.notes)
     assert "==" in lp.same(lambda x: jnp.where(x == 0, 0.0, x), lambda x: x, *VECTOR).comparison.axioms
+
+
+@pytest.mark.parametrize(
+    ("scale", "verdict", "said"),
+    [
+        (1.0, "unknown", "an order of data: 1 of 3 outputs rests on top_k; of the other 2: no difference"),
+        (2.0, "refuted", "output 2"),
+    ],
+)
+@pytest.mark.parametrize("relations", [True, False])
+def test_outputs_that_rest_on_no_order_are_compared(scale: float, verdict: str, said: str, relations: bool) -> None:
+    """What is not modelled leaves its own outputs unknown, and hides nothing of the others."""
+
+    def by(scale: float) -> Any:
+        def function(x: Any, w: Any) -> tuple[Any, Any, Any]:
+            y = x @ w
+            return y, jax.lax.top_k(jax.nn.softmax(y), 2)[0], scale * jnp.exp(x).sum()
+
+        return function
+
+    found = lp.same(by(scale), by(1.0), "f32[4,8]", "f32[8,8]", relations=relations)
+    assert (found.verdict.value, said in found.reason) == (verdict, True), found.reason
+    assert (
+        found.findings[0].place.endswith("test_outside.py:" + str(by.__code__.co_firstlineno + 3))
+        or verdict != "unknown"
+    )
