@@ -34,17 +34,18 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
 
 
-FAST_SEEDS = 5
-"""Of a test that is repeated for so many random problems, how many repeats are fast."""
+FAST_SEEDS, SEEDS = 5, 20
+"""Of a test that is repeated for so many random problems, how many repeats are fast, and how many are in every run."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as `fast` each test that is not `slow`; repeats, and what is marked `nightly`, are slow too."""
+    """Marks as `fast` each test that is not `slow`; later repeats are slow, and still later ones `nightly`."""
     for item in items:
-        seed = getattr(getattr(item, "callspec", None), "params", {}).get("seed", 0)
-        again = (type(seed) is int and seed >= FAST_SEEDS) or item.get_closest_marker("nightly") is not None
-        slow = item.get_closest_marker("slow") is not None
-        if again or not slow:
+        repeat = getattr(getattr(item, "callspec", None), "indices", {}).get("seed", 0)
+        if repeat >= SEEDS:
+            item.add_marker(pytest.mark.nightly)
+        again = repeat >= FAST_SEEDS or item.get_closest_marker("nightly") is not None
+        if again or item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.slow if again else pytest.mark.fast)
 
 
