@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from layoutproof.compiler.tracing import Tracing, permit
+from layoutproof.compiler.tracing import Tracing, permit, running
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.kernel.kernel import CompilerAnswer, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
@@ -24,6 +24,7 @@ from layoutproof.tilings.compiled_text import BODY_RAISED
 from layoutproof.tilings.compiler_stage import Place, Report, accepted, order, reports, skipped, words
 from layoutproof.tilings.neighbours import Neighbours
 from layoutproof.tilings.problem import Problem, Shape
+from layoutproof.tilings.ready import FOLDERS
 
 CALL = "layoutproof.tilings.declared_call:call"
 _RAISED = "tracing the function raised "
@@ -88,7 +89,7 @@ def asked(
     said = {tuple(one.values.values()): one for one in known}
     new = [one.values for one in found if tuple(one.values.values()) not in said]
     try:
-        rule = None if problem.body is None else permit(problem.body, Path(problem.source).parent)
+        rule = None if problem.body is None else _rule(problem.body, Path(problem.source).parent)
         questions = [partial(_questions, problem, values, estimate, rule) for values in new]
         told = reports(questions, len(new), progress, learned)
     except Undecided as undecided:
@@ -96,6 +97,11 @@ def asked(
     for values, report in zip(new, told, strict=True):
         said[tuple(values.values())] = Told(values, report, stand_in=not problem.body)
     return tuple(said[tuple(one.values.values())] for one in found)
+
+
+def _rule(body: str, near: Path) -> Tracing:
+    """What a search file may name. Ready kernels are ours, and no list of modules of the user's has them."""
+    return running() if near in FOLDERS else permit(body, near)
 
 
 def _questions(

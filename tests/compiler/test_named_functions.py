@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,18 @@ def test_nothing_is_compiled_with_no_trace() -> None:
     for name, value in (("xla_dump_to", "here"), ("xla_gpu_cuda_data_dir", "x"), ("xla_any", "/etc/x")):
         with pytest.raises(LayoutError, match="names no other file"):
             permitted({"export": "a.jax", "flags": {name: value}})
+
+
+def test_a_file_that_is_named_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no name among modules from here: where there is a list it is not on it, and without one it may run."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    place = f"{tmp_path / 'there' / 'bodies.py'}:f"
+    with only(ANY):
+        assert permit(place, tmp_path / "there") == ANY
+    with (
+        only(LIST),
+        pytest.raises(Unsupported, match=r"bodies\.py is not among what pyproject\.toml allows: pkg\.kernels"),
+    ):
+        permit(place, tmp_path / "there")

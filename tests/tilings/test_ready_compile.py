@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import layoutproof as lp
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.compiled import asked
 from layoutproof.tilings.read import read_problem
@@ -40,3 +41,13 @@ def test_the_compiler_accepts_the_best(name: str, target: str) -> None:
     said = asked(answer.problem, answer.progress.found, estimate=False)
     assert [(one.refused, one.unknown) for one in said] == [("", "")] * len(said)
     assert said
+
+
+@pytest.mark.skipif(bool(compiler.available()), reason=compiler.available() or "it is")
+def test_a_ready_kernel_is_compiled_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ours: no list of the modules of a user's repository has it."""
+    (tmp_path / "pyproject.toml").write_text('[tool.layoutproof]\ntrace = ["pkg"]\n')
+    monkeypatch.chdir(tmp_path)
+    answer = lp.search("matmul", sizes=[512, 512, 512], best=BEST, compiling=True)
+    assert "compiler        libtpu" in str(answer)
+    assert "not traced" not in str(answer)
