@@ -208,7 +208,7 @@ class Same(Answer):
                 f"a difference of degree d is missed with a chance of at most (d / 2^{self.comparison.bits})"
                 f"^{self.comparison.points} for each element (Schwartz and Zippel)"
             )
-        return "no proved bound: " + ", ".join(self.comparison.axioms) + " are taken as functions with few laws"
+        return f"no proved bound: few laws are known of {', '.join(self.comparison.axioms)}"
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof same --json` prints."""

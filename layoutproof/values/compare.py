@@ -352,9 +352,10 @@ def _compare(
 def _told(witness: Witness) -> str:
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
     ours, theirs = (number(x) for x in (witness.ours, witness.theirs))
+    rows = "1 row" if witness.rows == 1 else f"{witness.rows:,} rows"
     return (
         f"output {witness.output}{at} is {ours}, and the reference's {theirs}; "
-        f"{witness.different:,} of {witness.of:,} elements differ, in {witness.rows:,} rows"
+        f"{witness.different:,} of {witness.of:,} elements differ, in {rows}"
     )
 
 
