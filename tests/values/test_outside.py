@@ -178,3 +178,11 @@ def test_outputs_that_rest_on_no_order_are_compared(scale: float, verdict: str, 
         found.findings[0].place.endswith("test_outside.py:" + str(by.__code__.co_firstlineno + 3))
         or verdict != "unknown"
     )
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(0, "sampled"), (1, "refuted")])
+def test_what_few_draws_show_is_looked_for_in_more(first: int, verdict: str) -> None:
+    """A maximum that leaves one column out is another one where that column holds it: in no row of the first draw."""
+    ours, theirs = (lambda x, k=k: jax.nn.softmax(x) * x[:, k:].max(-1, keepdims=True) for k in (first, 0))
+    found = lp.same(ours, theirs, "f32[4,8]")
+    assert found.verdict.value == verdict, found.reason
