@@ -224,7 +224,7 @@ def test_what_an_engine_leaves_open_is_no_bug_to_report(run: Any, monkeypatch: p
     def conclude(*arguments: Any, **more: Any) -> Finding:
         raise Unsupported("found a hole that no second engine confirms")
 
-    monkeypatch.setattr(judge, "conclude", conclude)
+    monkeypatch.setattr(judge, "concluded", conclude)
     code, out, _ = run("users_kernels:copy", "--arg", "f32[1024,128]", "--property", "outputs_covered")
     assert code == 3
     assert "because  found a hole that no second engine confirms" in out

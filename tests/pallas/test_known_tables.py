@@ -220,7 +220,7 @@ def test_where_nobody_can_tell_whether_tables_can_be_so_what_reads_none_keeps_it
         return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((1600, 128), jnp.float32))(t, x)
 
     given = jax.ShapeDtypeStruct((200,), jnp.int32), jax.ShapeDtypeStruct((1600, 128), jnp.float32)
-    assume = ["0 <= prefetch0 < 200", "prefetch0 is onto", "prefetch0[i] <= prefetch0[i + 1] if i < 3"]
+    assume = ["0 <= prefetch0 < 200", "prefetch0 is onto", "prefetch0[i] > prefetch0[i + 5] if i < 20"]
     (call,) = kernels_of(copied, given, assume=assume)
     assert isinstance(call, Kernel)
     found = [f for f in judge(call) if f.severity == "error"]
