@@ -12,7 +12,7 @@ from itertools import islice, product
 from typing import Any
 
 from layoutproof.bodies.cells import kept_by
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Handed, Loop, places
+from layoutproof.bodies.effects import Access, Body, Effect, Freed, Handed, Loop, places, stored_names
 from layoutproof.bodies.forward import Here, Nest, forward, nested, nests_of, turns
 from layoutproof.bodies.symbolic import Number, Symbolic, named
 from layoutproof.bodies.values import Lost
@@ -237,7 +237,7 @@ class Run:
 
     def _refuse(self, effects: Sequence[Effect], what: str) -> None:
         """Raises Unsupported where one of some effects stores to scalar memory that all programs see."""
-        if any(_stores(effect) in self._kept for effect in effects):
+        if not self._kept.isdisjoint(stored_names(effects)):
             raise Unsupported(what)
 
     def _at(self, here: Here) -> _Filled:
@@ -255,13 +255,6 @@ class Run:
 
 Look = Callable[[Run, Effect, Symbolic, tuple[Number, ...]], Any]
 """What is looked for: (the run, an effect that happens, what evaluates terms there, its iteration) -> what is found."""
-
-
-def _stores(effect: Effect) -> str:
-    """The reference that an effect stores to; "" where it stores nothing."""
-    if isinstance(effect, Access):
-        return effect.view.reference.name if effect.kind != "read" else ""
-    return effect.target.reference.name if isinstance(effect, Copy) else ""
 
 
 def _stored_number(store: Access, on: Symbolic) -> int | None:
