@@ -39,12 +39,12 @@ FAST_SEEDS, SEEDS = 5, 20
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as `fast` each test that is not `slow`; later repeats are slow, and still later ones `nightly`."""
+    """Marks as `fast` each test that is not `slow` or run once per commit; later repeats are slow, or `nightly`."""
     for item in items:
         repeat = getattr(getattr(item, "callspec", None), "indices", {}).get("seed", 0)
         if repeat >= SEEDS:
             item.add_marker(pytest.mark.nightly)
-        again = repeat >= FAST_SEEDS or item.get_closest_marker("nightly") is not None
+        again = repeat >= FAST_SEEDS or any(item.get_closest_marker(kind) for kind in ("commit", "nightly"))
         if again or item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.slow if again else pytest.mark.fast)
 

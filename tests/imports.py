@@ -15,8 +15,13 @@ PACKAGE = Path(layoutproof.__file__).parent
 @cache
 def imports_of(source: str, package: str) -> tuple[str, ...]:
     """Absolute names of everything a module imports, at any depth; relative imports resolved against `package`."""
+    return imports_in(ast.parse(source), package)
+
+
+def imports_in(tree: ast.AST, package: str) -> tuple[str, ...]:
+    """The same of a module that was parsed."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 ATTACKS = {f"{attack.file}.{attack.name}": attack for attack in attacks()}
 
 
+@pytest.mark.commit
 @pytest.mark.parametrize("name", [name for name, attack in ATTACKS.items() if not attack.night])
 def test_held(name: str) -> None:
     said, found = ATTACKS[name].outcome()

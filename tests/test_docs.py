@@ -117,6 +117,7 @@ def test_there_are_three_journeys_and_four_examples() -> None:
     assert [title.split()[-1] for title, _ in EXAMPLES] == ["layouts", "language", "target", "format"]
 
 
+@pytest.mark.commit
 @pytest.mark.slow
 def test_the_examples_pasted_leave_the_tests_green(tmp_path: Path) -> None:
     """All four at once, with the tests that look through languages, properties, targets and forms by their names."""

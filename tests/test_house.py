@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -99,6 +100,7 @@ def test_public_names_all_load() -> None:
         layoutproof.nonsense  # noqa: B018
 
 
+@cache
 def names_called(source: str) -> set[str]:
     """The last names of everything a module calls: {"read_text", "echo"} of `path.read_text(); click.echo(1)`."""
     calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]

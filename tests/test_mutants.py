@@ -66,6 +66,7 @@ def test_survivors_that_were_printed_are_made_again(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out == f"gone: {file}:1: nobody  ->  wrote\n"
 
 
+@pytest.mark.commit
 def test_parts_have_equal_shares() -> None:
     """Where one has too few places, the others have the rest."""
     met = Counter(files()[mutant.file] for mutant in sample(3, 90, "decide,digits,place"))
@@ -74,6 +75,7 @@ def test_parts_have_equal_shares() -> None:
     assert met["decide"] < 200 < met["digits"]
 
 
+@pytest.mark.commit
 def test_a_mutant_is_noticed_in_a_fork() -> None:
     """Tests are learnt and run as the command does it; what has no test survives, and is named."""
     command = [sys.executable, "benchmarks/mutants.py", "--jobs", "1", "--seed", "4", "--mutants", "3"]

@@ -110,6 +110,7 @@ def test_only_public_names(script: Path) -> None:
     assert used <= set(lp.__all__)
 
 
+@pytest.mark.commit
 @pytest.mark.parametrize("script", scripts(), ids=lambda p: p.stem)
 def test_a_notebook_runs_and_checks_its_exercises(script: Path) -> None:
     """Every cell runs without network and shows what is stored; right answers are accepted, wrong ones refused."""

@@ -54,7 +54,7 @@ def test_there_are_pages_with_commands() -> None:
     assert other == ["README.md"]  # tests/test_readme.py runs it
 
 
-@pytest.mark.slow
+@pytest.mark.commit
 @pytest.mark.parametrize("page", PAGES)
 def test_each_command_prints_what_stands_below_it(page: str, tmp_path: Path) -> None:
     """In the order of the page, in one process; an error only where the page says that it is one."""

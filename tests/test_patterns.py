@@ -18,6 +18,7 @@ OURS = ("crosschecks/", "mosaic/dumps.py", "pallas/from_jax/run_call.py")
 """What reads only what a compiler or an interpreter that we started says of code which ran, or runs, as the caller."""
 
 
+@pytest.mark.commit
 def test_no_pattern_can_be_made_to_go_back() -> None:
     """A quadratic pattern is repaired where it stands, by classes that exclude one another or by a cursor."""
     found = [

@@ -79,6 +79,7 @@ def test_variables() -> None:
     used = {
         node.value
         for source in sources
+        if "LAYOUTPROOF_" in source
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from tests.imports import imports_of, sources
+from tests.imports import imports_in, sources
 
 pytestmark = pytest.mark.slow
 
@@ -37,13 +37,15 @@ def at_run_time(source: str) -> ast.Module:
             self.generic_visit(node)
             return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
 
-    return Cut().visit(ast.parse(source))  # type: ignore[no-any-return]
+    tree = ast.parse(source)
+    return tree if "TYPE_CHECKING" not in source else Cut().visit(tree)  # type: ignore[no-any-return]
 
 
 def texts(tree: ast.Module) -> set[str]:
     """The texts in a module that may name another one."""
-    called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    found = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    nodes = list(ast.walk(tree))
+    called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in nodes if isinstance(n, ast.Call)}
+    found = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     return {text.removesuffix(".py") for text in found} if called & LOADERS else {t for t in found if FACE in t}
 
 
@@ -52,7 +54,7 @@ def named_in(source: str, package: str) -> tuple[str, ...]:
     """The names under which a module imports or loads others; faults are planted often, so each source is read once."""
     tree = at_run_time(source)
     in_texts = [candidate for t in texts(tree) for candidate in (t, f"{FACE}.{t}", f"{package}.{t}")]
-    return (*imports_of(ast.unparse(tree), package), *in_texts)
+    return (*imports_in(tree, package), *in_texts)
 
 
 def unreached(modules: Mapping[str, str], roots: Iterable[str]) -> list[str]:

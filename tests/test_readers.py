@@ -46,6 +46,7 @@ def found(program: str, *given: str) -> dict[str, list[int]]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
+@pytest.mark.commit
 def test_a_text_that_is_twice_as_long_is_twice_the_work() -> None:
     """Line ends, brackets and quotes that nobody closes, digits, computations on one line: no reader goes back."""
     assert found(PROGRAM, "[]") == {}

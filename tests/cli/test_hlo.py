@@ -64,6 +64,7 @@ def test_a_folder(run: Any) -> None:
     assert shown["not_dumps"] == ["notes.txt"]
 
 
+@pytest.mark.slow
 def test_a_folder_in_several_processes(run: Any, tmp_path: Path) -> None:
     for k in range(4):
         (tmp_path / f"{k}.txt").write_text(SMALL.replace("HloModule small", f"HloModule small{k}"))

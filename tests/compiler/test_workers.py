@@ -93,6 +93,7 @@ def wait_for(ready: Callable[[], bool]) -> None:
 dask = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.commit
 @dask
 def test_a_cluster_gives_what_one_process_gives(cluster: tuple[str, Any]) -> None:
     """Two workers on loopback, the same results in the same order, made by both of them and not here."""
@@ -103,6 +104,7 @@ def test_a_cluster_gives_what_one_process_gives(cluster: tuple[str, Any]) -> Non
     assert {who for _, who in found} == {worker.pid for worker in workers}
 
 
+@pytest.mark.commit
 @dask
 def test_a_worker_that_dies_in_the_middle_loses_and_doubles_nothing(cluster: tuple[str, Any], tmp_path: Path) -> None:
     """One of two is killed while it works: every result is there, once, in order."""
@@ -119,6 +121,7 @@ def test_a_worker_that_dies_in_the_middle_loses_and_doubles_nothing(cluster: tup
     assert len(list(log.iterdir())) >= 100
 
 
+@pytest.mark.commit
 @dask
 def test_the_gate_on_a_cluster(cluster: tuple[str, Any], tmp_path: Path) -> None:
     """The report is the same, byte for byte."""

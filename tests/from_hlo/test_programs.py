@@ -207,6 +207,7 @@ def test_what_is_no_program(text: str) -> None:
         compiled(module)
 
 
+@pytest.mark.slow
 def test_computations_that_call_each_other_many_times_are_bounded() -> None:
     """Each of 40 computations calls the one before it twice: a trillion instructions, and an error at once."""
     parts = ["HloModule m\n", "c0 {\n  x = f32[] parameter(0)\n  ROOT y = f32[] add(x, x)\n}\n"]

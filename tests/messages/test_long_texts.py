@@ -28,6 +28,7 @@ print("read")
 """
 
 
+@pytest.mark.commit
 def test_one_long_line_is_read_in_linear_time() -> None:
     """With a reader that goes back at each character the million takes hours, and this never ends."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=HANGS)

@@ -184,6 +184,7 @@ def test_svg_escapes_text() -> None:
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "(i < 3, j < 4) -> (min(i, j), j)"
 
 
+@pytest.mark.slow
 def test_png_is_an_image_that_is_not_blank() -> None:
     """A PNG of at least four colours of tiles."""
     pytest.importorskip("matplotlib")
@@ -198,6 +199,7 @@ def test_png_is_an_image_that_is_not_blank() -> None:
     assert {tuple(bytes.fromhex(fill[1:])) for fill in FILLS[:4]} <= colours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", [b"savefig.dpi: 31\nfont.size: 3\n", b"\xff\x80", None])
 def test_a_matplotlibrc_of_the_current_folder_changes_no_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: bytes | None

@@ -134,6 +134,7 @@ def verdict(page: Any, question: str) -> str:
     return str(found.locator(".verdict").inner_text())
 
 
+@pytest.mark.commit
 @pytest.mark.slow
 @needs_chromium
 def test_type_read_click_and_follow(page: Any, context: Any) -> None:
@@ -167,6 +168,7 @@ def test_type_read_click_and_follow(page: Any, context: Any) -> None:
         context.set_offline(False)
 
 
+@pytest.mark.commit
 @pytest.mark.slow
 @needs_chromium
 def test_paste_a_message_compare_two_and_what_is_unknown(page: Any) -> None:
@@ -200,6 +202,7 @@ def test_paste_a_message_compare_two_and_what_is_unknown(page: Any) -> None:
     page.get_by_role("alert").get_by_text("] is missing").wait_for()
 
 
+@pytest.mark.commit
 @pytest.mark.slow
 @needs_chromium
 def test_on_a_phone_nothing_is_cut(context: Any) -> None:

@@ -282,6 +282,7 @@ def _forks_beside(program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.commit
 def test_forks_beside_threads_that_import_for_the_first_time() -> None:
     """Some hundred forks while three threads import modules, of which some fail: no child is stuck."""
     command = [sys.executable, str(SOAK), "--forks", "200"]
@@ -289,6 +290,7 @@ def test_forks_beside_threads_that_import_for_the_first_time() -> None:
     assert (done.returncode, done.stdout) == (0, "200 forks, 0 stuck\n"), done.stderr
 
 
+@pytest.mark.commit
 def test_a_short_soak() -> None:
     """One round of each kind: threads with a collector beside them, z3 used by others, asyncio, fork, Ctrl-C, exit."""
     done = subprocess.run([sys.executable, str(SOAK), "--rounds", "4"], capture_output=True, text=True, timeout=HANGS)

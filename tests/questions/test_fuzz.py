@@ -77,6 +77,7 @@ def test_a_record_with_a_broken_body_is_read(tmp_path: Path) -> None:
     texts_at_random.read_record(text)
 
 
+@pytest.mark.commit
 def test_a_slice_of_texts() -> None:
     """All grammars are met, both read and refused, and nothing but a LayoutError comes of any."""
     met: Counter[tuple[str, str]] = Counter()
@@ -102,6 +103,7 @@ def test_a_reader_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         assert word in wrong
 
 
+@pytest.mark.commit
 def test_a_slice_of_kernels() -> None:
     """Nothing contradicts the walk, and every rule has proved and refuted."""
     met: Counter[tuple[str, str]] = Counter()
@@ -126,6 +128,7 @@ def test_a_wrong_verdict_of_a_kernel_is_noticed(monkeypatch: pytest.MonkeyPatch)
     assert sum(bool(wrong) for _, _, wrong in asked) > 20
 
 
+@pytest.mark.commit
 def test_a_slice() -> None:
     """Nothing contradicts the definitions; all languages and verdicts are met, and all engines together know all."""
     met: Counter[tuple[str, Verdict]] = Counter()

@@ -122,6 +122,7 @@ def run(room: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.commit
 @pytest.mark.slow
 @pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
 def test_the_guides_examples_work_from_another_package(title: str, text: str, examples: Path) -> None:

@@ -243,6 +243,7 @@ def test_folders_are_searched_and_no_file_stops_another(tmp_path: Path) -> None:
     assert exit_code(outcomes) == 1
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> None:
     """Processes change nothing but time."""
     folder = spec_folder(tmp_path)

@@ -93,6 +93,7 @@ QUICK = (1, 2, 3, 5, 9, 10)
 """Problems that z3 decides in a second."""
 
 
+@pytest.mark.commit
 @pytest.mark.parametrize(
     "seed", [*QUICK, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(12) if seed not in QUICK)]
 )

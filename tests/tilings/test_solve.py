@@ -236,6 +236,7 @@ def test_too_many_illegal_candidates_end_the_search(monkeypatch: pytest.MonkeyPa
     assert answer.progress.looked_at == 3
 
 
+@pytest.mark.commit
 def test_what_nobody_can_decide_is_no_proof() -> None:
     text = (SPECS / "grouped_matmul.yaml").read_text().replace(', "row is monotone", "row is onto"', "")
     text = text.replace("body:", "note:").replace("bm: {multiple_of: 8, divides: M}", "bm: [256]")

@@ -81,6 +81,7 @@ def test_what_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
                  {"bm": 8, "bn": 128, "bk": 128})  # fmt: skip
 
 
+@pytest.mark.commit
 def test_the_page_of_published_sizes_is_that_of_a_fresh_run(monkeypatch: pytest.MonkeyPatch) -> None:
     published = rows("tuned_blocks.jsonl")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
