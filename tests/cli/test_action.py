@@ -246,7 +246,7 @@ def test_what_signs_a_release_runs_nobodys_package() -> None:
     for job in signing.values():
         assert all("run" not in step for step in job["steps"])
     assert "cyclonedx-py" in str(jobs["bill"])
-    assert "pip-audit --disable-pip --require-hashes" in (ROOT / ".ci" / "nightly").read_text()
+    assert "pip-audit --disable-pip --require-hashes --strict" in (ROOT / ".ci" / "nightly").read_text()
 
 
 def test_a_module_in_the_checkout_is_not_imported(checkout: Path) -> None:
