@@ -305,7 +305,9 @@ def _secret_in(path: Path) -> bytes:
 
 
 def _make_secret(path: Path) -> None:
-    """Puts a new secret there, whole or not at all. Of two processes that do so the later one's stays."""
+    """Puts a new secret there, whole or not at all. Of two processes that do so the first one's stays: it keeps it in
+    mind, and what it wrote under it would not be believed under another.
+    """
     import secrets
     import tempfile
 
@@ -316,10 +318,15 @@ def _make_secret(path: Path) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(secrets.token_bytes(_BYTES))
-        os.replace(temporary, path)
-    except BaseException:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:
+            # a file system without hard links
+            os.replace(temporary, path)
+    finally:
         _unlink(temporary)
-        raise
 
 
 def _forget_unused(mine: Path) -> None:

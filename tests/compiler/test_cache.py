@@ -252,6 +252,28 @@ def test_many_writers_and_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cache.get(["shared", 7]) == 8
 
 
+def test_the_secret_of_whoever_makes_it_first_stays() -> None:
+    """Two processes start at once and find none: what the first one wrote is believed by both, and afterwards."""
+    cache.put(KEY, 1)
+    path = next(Path(os.environ["XDG_STATE_HOME"]).rglob("cache.key"))
+    first = path.read_bytes()
+    # the other one looked before the first had made it
+    cache._make_secret(path)
+    assert path.read_bytes() == first
+    assert [each.name for each in path.parent.iterdir()] == ["cache.key"]
+    assert cache.get(KEY) == 1
+
+
+def test_a_secret_is_made_without_hard_links_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: str, target: Path) -> None:
+        raise PermissionError("no hard links here")
+
+    monkeypatch.setattr(os, "link", link)
+    cache.put(KEY, 1)
+    assert cache.get(KEY) == 1
+    assert len(next(Path(os.environ["XDG_STATE_HOME"]).rglob("cache.key")).read_bytes()) == 32
+
+
 def test_what_others_left_is_forgotten_after_a_month(tmp_path: Path) -> None:
     """Only folders that are named as ours are, and only when nothing was added for long."""
     old, young, theirs = (tmp_path / "cache" / name for name in ("a" * 32, "b" * 32, "their things"))
