@@ -52,7 +52,7 @@ def near_type(word: object) -> str:
     ("; did you mean 'f32'?", "; did you mean 'u8'?", '; write for instance f32, bf16, s8 or pred')
     """
     lower = str(word)[:40].lower()
-    short = re.sub(r"^u?int|^b?float|^complex|^bool$|^i(?=[0-9])", lambda m: _SHORT[m[0]], lower).replace("_", "")
+    short = _NAMES.get(lower) or re.sub("^i(?=[0-9])", "s", lower)
     near = f"; did you mean {short!r}?" if short in ELEMENT_BITS else closest(lower, ELEMENT_BITS)
     return near or "; write for instance f32, bf16, s8 or pred"
 
@@ -64,15 +64,21 @@ def element_type(dtype: object) -> str:
     ('f32', 's4', 'f8e4m3fn', 'key<fry>')
     """
     name = str(dtype)
-    if name in _NAMES:
-        return _NAMES[name]
-    for long, short in (("uint", "u"), ("int", "s"), ("float8_", "f8"), ("float4_", "f4"), ("float6_", "f6")):
-        if name.startswith(long):
-            found = short + name.removeprefix(long)
-            return found if found in ELEMENT_BITS else name
-    return name
+    return _NAMES.get(name, name)
 
 
-_NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
-_NAMES |= {"complex64": "c64", "complex128": "c128"}
-_SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred", "i": "s"}
+def dtype_name(element_type: str) -> str:
+    """NumPy's name, or that of ml_dtypes, of XLA's element type; the given name where it is none.
+
+    >>> dtype_name("pred"), dtype_name("s8"), dtype_name("bf16"), dtype_name("f8e4m3fn")
+    ('bool', 'int8', 'bfloat16', 'float8_e4m3fn')
+    """
+    found = re.fullmatch(r"([suf]|bf|c|pred)(\d*)(e.*)?", element_type)
+    if found is None:
+        return element_type
+    return _LONG[found[1]] + found[2] + (f"_{found[3]}" if found[3] else "")
+
+
+_SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred"}
+_LONG = {short: long for long, short in _SHORT.items()}
+_NAMES = {dtype_name(name): name for name in ELEMENT_BITS}

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.expansions import Region, holds, regions, skipped
-from layoutproof.from_hlo.shapes import leaves, like, read_shape
+from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Computation, Instruction, Module
 from layoutproof.hlotext.texts import element_of
 from layoutproof.ir.program import Array, Equation, Literal, Opaque, Program, Variable, primitive

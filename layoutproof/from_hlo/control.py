@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import NOTHING, Body, Rule
-from layoutproof.from_hlo.shapes import leaves, like, read_shape
+from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import Array, Literal, Opaque, Program, Variable
 

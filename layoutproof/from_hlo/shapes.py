@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, dtype_name
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Opaque
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\]")
-_LONG = {"pred": "bool", "bf16": "bfloat16"}
 
 
 @lru_cache(maxsize=4096)
@@ -45,24 +44,8 @@ def dtype_of(name: str) -> Any:
     import ml_dtypes
     import numpy as np
 
-    long = _LONG.get(name) or re.sub(r"^f(\d+)(e)", r"float\1_\2", name)
-    if long == name:
-        long = re.sub(r"^[suf](?=\d)", lambda m: {"s": "int", "u": "uint", "f": "float"}[m[0]], name)
-    long = {"c64": "complex64", "c128": "complex128"}.get(name, long)
+    long = dtype_name(name)
     return np.dtype(getattr(ml_dtypes, long, None) or long)
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """The arrays of a value, or of a shape, tuples opened, in order.
-
-    >>> list(leaves((1, (2, ()), 3)))
-    [1, 2, 3]
-    """
-    if isinstance(value, tuple):
-        for part in value:
-            yield from leaves(part)
-    else:
-        yield value
 
 
 def like(shape: Any, flat: Sequence[Any]) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import Body, Rule
 from layoutproof.from_hlo.elementwise import converted
-from layoutproof.from_hlo.shapes import leaves, read_shape
+from layoutproof.from_hlo.shapes import read_shape
 from layoutproof.hlotext.module import Computation, Instruction
 from layoutproof.ir.program import Array, Literal, Variable
 

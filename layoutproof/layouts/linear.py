@@ -46,7 +46,7 @@ class LinearLayout(Shown):
     outputs: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        return "; ".join([line for lines in self._inputs() for line in lines] + [self._outputs()])
+        return _text(self)
 
     def triton(self) -> str:
         """The text as Triton prints it, one line per basis.
@@ -74,6 +74,12 @@ class LinearLayout(Shown):
     def index_map(self) -> IndexMap:
         """One index per input -> one coordinate per output."""
         return _index_map(self)
+
+
+@lru_cache(maxsize=1024)
+def _text(layout: LinearLayout) -> str:
+    """The text of a layout: every answer about it begins with it, and a line for each bit takes longer than a proof."""
+    return "; ".join([line for lines in layout._inputs() for line in lines] + [layout._outputs()])
 
 
 Step = tuple[int, int, int, int, bool]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.bounds import check_box, check_length
-from layoutproof.core.element_types import ELEMENT_BITS, near_type
+from layoutproof.core.element_types import ELEMENT_BITS, element_type, near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -26,13 +26,12 @@ from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, dimension_names
 
 _FORM = re.compile(
-    r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)(?P<rest>.*)", re.DOTALL
+    r"\s*(?P<type>[a-z][a-z0-9_]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)(?P<rest>.*)", re.DOTALL
 )
 LONGEST = 4096
 """Longest text in characters."""
 _OFFSET = re.compile(r"\s*offset\s")
 _IN = re.compile(r"(?<=\s)in(?=\s)")
-_NUMPY = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bfloat16|complex(?:64|128))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +145,12 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
     )
 
 
-def element_bits(element_type: str) -> int:
+def element_bits(name: str) -> int:
     """Width in bits of a type that XLA or NumPy names: f32, bf16, s4, f8e4m3fn, float32; pred and bool are 8."""
-    if element_type in ELEMENT_BITS:
-        return ELEMENT_BITS[element_type]
-    if element_type == "bool":
-        return 8
-    if _NUMPY.fullmatch(element_type) is None:
-        shown = shorten(element_type, 40)
-        raise LayoutError(f"unknown element type {shown!r}{near_type(element_type)}")
-    return int(element_type.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    try:
+        return ELEMENT_BITS[element_type(name)]
+    except KeyError:
+        raise LayoutError(f"unknown element type {shorten(name, 40)!r}{near_type(name)}") from None
 
 
 def _checked(kind: str, shape: object, strides: object, start: object, size: object, text: str) -> StridedLayout:

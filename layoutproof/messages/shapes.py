@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, copies
@@ -70,8 +70,12 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
 
 
 def _texts(line: str) -> list[str]:
-    """The shapes in a line as XLA writes them, in order."""
-    found = [(m.start(), m[0]) for m in _SHAPE.finditer(line) if m[1] in ELEMENT_BITS]
+    """The shapes in a line as XLA writes them, in order; JAX prints float32[8,128]."""
+    found = [
+        (m.start(), f"{element_type(m[1])}{m[0].removeprefix(m[1])}")
+        for m in _SHAPE.finditer(line)
+        if element_type(m[1]) in ELEMENT_BITS
+    ]
     for match in _MLIR.finditer(line):
         name = _ELEMENTS.get(match[2]) or re.sub("^(ui|si|i)(?=[0-9])", lambda m: _ELEMENTS[m[1]], match[2])
         if name not in ELEMENT_BITS:

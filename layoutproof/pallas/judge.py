@@ -13,7 +13,7 @@ from layoutproof.core.budget import Budget, budget
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
-from layoutproof.core.finding import Finding, split_place
+from layoutproof.core.finding import Finding
 from layoutproof.core.folding import all_of
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
@@ -679,7 +679,6 @@ def _answer(
         claim = replace(claim, where=where, symbols=symbols) if symbols else claim
         said = concluded((claim,), how)
         open_ = asked.leaves_open.get(said.verdict, "")
-        figures = {**figures, "broken_engine": said.broken} if said.broken else figures
     if said.verdict is Verdict.REFUTED:
         changing = stored_tables.why(kernel, tuple(table.name for table in read))
         by_tables = _of_some_tables(name, kernel, asked, related)
@@ -692,22 +691,8 @@ def _answer(
             said = replace(said, counterexample=with_entries(kernel, claim, said.counterexample))
         if symbols and not assumed and not kernel.runtime:
             figures = {**figures, **holds_when((claim,), where)}
-    file, line, column = split_place(asked.source or kernel.source)
-    return Finding(
-        name,
-        asked.subject,
-        said.reason,
-        file=file,
-        line=line,
-        column=column,
-        verdict=said.verdict,
-        counterexample=said.counterexample,
-        severity=asked.severity,
-        figures=figures,
-        hint=said.hint,
-        decided_by=said.by,
-        assumes=assumed,
-    )
+    place = asked.source or kernel.source
+    return said.finding(name, asked.subject, figures, place, severity=asked.severity, assumes=assumed)
 
 
 def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]) -> list[Relation]:

@@ -23,7 +23,7 @@ from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
-from layoutproof.solvers.conclude import Conclusion, concluded
+from layoutproof.solvers.conclude import concluded
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.solvers.vacuity import vacuous, where_term
 
@@ -108,24 +108,12 @@ def ask(
             unknown = f"count: {undecided}"
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     said = concluded(claims, how, unknown)
-    if said.broken:
-        figures = {**figures, "broken_engine": said.broken}
     if said.verdict is Verdict.PROVED and asked.vacuous is not None:
         nothing = asked.vacuous(*maps, **options)
-        said = Conclusion(Verdict.UNKNOWN, nothing) if nothing else said
+        said = said.left_open(nothing) if nothing else said
     elif symbols and (said.verdict is Verdict.REFUTED or (said.verdict is Verdict.UNKNOWN and engine is None)):
         figures = _guarded(figures, claims, condition)
-    return Finding(
-        name,
-        subject,
-        said.reason,
-        verdict=said.verdict,
-        counterexample=said.counterexample,
-        figures=figures,
-        hint=said.hint,
-        decided_by=said.by,
-        derivation=derivation,
-    )
+    return said.finding(name, subject, figures, derivation=derivation)
 
 
 @lru_cache(maxsize=16)

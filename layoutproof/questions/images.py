@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.element_types import ELEMENT_BITS, dtype_name, element_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Memory
 
@@ -28,8 +30,10 @@ def check_widths(memory: Memory) -> None:
         )
 
 
-def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
-    """The NumPy type of an element type: ml_dtypes' where NumPy has none; unsigned, of its width, without ml_dtypes.
+def array_dtype(kind: str | None, memory: Memory) -> np.dtype[Any]:
+    """The NumPy type of an element type that XLA or NumPy names: ml_dtypes' where NumPy has none.
+
+    Without ml_dtypes unsigned integers of its width.
 
     Raises LayoutError for a width that no NumPy type has.
 
@@ -40,21 +44,15 @@ def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
     """
     import numpy as np
 
-    name = element_type or ""
-    kinds = {"f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
-    if name in kinds or name == "pred":
-        return np.dtype(kinds.get(name, "bool"))
-    if name[:1] in ("s", "u") and name[1:] in ("8", "16", "32", "64"):
-        return np.dtype(("int" if name[0] == "s" else "uint") + name[1:])
-    narrow = {"bf16": "bfloat16"} | {f"{k}{n}": f"{'int' if k == 's' else 'uint'}{n}" for k in "su" for n in (1, 2, 4)}
-    wanted = narrow.get(name) or (f"float{name[1:2]}_{name[2:]}" if name[:1] == "f" else "")
-    try:
-        import ml_dtypes
-    except ImportError:
-        ml_dtypes = None
-    if wanted and ml_dtypes is not None and hasattr(ml_dtypes, wanted):
-        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, wanted))
-        return dtype
+    wanted = dtype_name(element_type(kind or ""))
+    if element_type(wanted) in ELEMENT_BITS:
+        with suppress(TypeError):
+            return np.dtype(wanted)
+        with suppress(ImportError, AttributeError):
+            import ml_dtypes
+
+            narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, wanted))
+            return narrow
     if memory.natural_bits not in _MACHINE_WORDS:
         raise LayoutError(f"no NumPy type holds elements of {memory.natural_bits} bits; name one with dtype")
     return np.dtype(f"uint{memory.natural_bits}")

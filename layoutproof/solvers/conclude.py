@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.claim import Claim
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Counterexample, Point, Verdict, show_sizes
 from layoutproof.solvers.decide import decide, pinned
 
@@ -34,6 +34,15 @@ class Conclusion:
     def left_open(self, why: str) -> Conclusion:
         """As an unknown: whatever was found, it settles nothing."""
         return Conclusion(Verdict.UNKNOWN, _also(why, self.reason), broken=self.broken)
+
+    def finding(self, question: str, subject: str, figures: Mapping[str, Any], place: str = "", **more: Any) -> Finding:
+        """The answer to a question about a subject. figures: exact numbers.  more: further fields of it."""
+        file, line, column = split_place(place) if place else ("", 0, 0)
+        return Finding(
+            question, subject, self.reason, file=file, line=line, column=column, verdict=self.verdict,
+            counterexample=self.counterexample, hint=self.hint, decided_by=self.by,
+            figures={**figures, "broken_engine": self.broken} if self.broken else figures, **more,
+        )  # fmt: skip
 
 
 def concluded(claims: Sequence[Claim], how: How, unknown: str = "") -> Conclusion:

@@ -18,6 +18,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
+from layoutproof.pallas.from_jax.user import argument
 from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, WITH_TARGET, kernels_command
@@ -327,6 +328,31 @@ def sorted_dynamic():
 def two_sizes():
     return grown([], [5, 3], pl.BlockSpec((8, 16), lambda i, j: (i, j)), FIRST)
 """
+
+
+@pytest.mark.parametrize(
+    ("texts", "dtype"),
+    [
+        (("f32[8,128]", "float32[8,128]"), "float32"),
+        (("bf16[8,128]", "bfloat16[8,128]"), "bfloat16"),
+        (("s32[]", "i32[]", "int32[]"), "int32"),
+        (("u8[4]", "uint8[4]"), "uint8"),
+        (("pred[8]", "bool[8]"), "bool"),
+        (("c64[8]", "complex64[8]"), "complex64"),
+        (("f8e4m3fn[8]", "float8_e4m3fn[8]"), "float8_e4m3fn"),
+    ],
+)
+def test_types_of_arguments_as_numpy_writes_them(texts: tuple[str, ...], dtype: str) -> None:
+    """XLA's name, NumPy's and a jaxpr's are one type; the error of a name that is none is tested below."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    assert {str(argument(text).dtype) for text in texts} == {dtype}
+
+
+def test_a_kernel_of_types_as_numpy_writes_them(run: Any) -> None:
+    """On the command line, too; what is said of it has XLA's names."""
+    said = [run("users_kernels:copy", "--arg", f"{name}[1024,128]", "--target", "v5e") for name in ("float32", "f32")]
+    assert said[0][:2] == said[1][:2]
+    assert said[0][0] == 0
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.nested import leaves
 from layoutproof.layouts.cute import CuteLayout, Swizzle, looks_like, read
-from layoutproof.layouts.cute.nested import leaves, refill, size_of
+from layoutproof.layouts.cute.nested import refill, size_of
 
 
 def crd2idx(at: int, shape: Any, stride: Any) -> int:

@@ -268,6 +268,7 @@ def test_a_shape_that_is_padded_comes_with_what_would_do() -> None:
 def test_a_bare_shape_says_whose_layout_it_gets() -> None:
     (array,) = explained("f32[1000,5]", target="v3").arrays
     assert array.note == "f32[1000,5] names no layout; this is the default of v3"
+    assert explained("float32[1000,5]", target="v3").arrays == (array,)
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ BAD: list[tuple[list[str], int, str]] = [
     (["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"], 2, "the mesh has no axis 'y'"),
     (["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"], 2, "2 devices do not divide"),
     (["model:plain", "--arg", "f32[8,4]", "--in", "__import__('os').abort()"], 2, "a sharding is written"),
-    (["model:plain", "--arg", "i32[8,4]"], 2, "unknown element type 'i32'"),
+    (["model:plain", "--arg", "q32[8,4]"], 2, "unknown element type 'q32'"),
     (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, "donated are arguments by number"),
     (["model:ends", "--arg", "f32[8,4]"], 3, "gave up by itself"),
     (["model:plain"], 2, "takes (x, scale=2.0) and was given 0 arguments"),

@@ -12,8 +12,9 @@ from itertools import count
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.nested import leaves
 from layoutproof.layouts.cute.layout import CuteLayout, Swizzle, checked
-from layoutproof.layouts.cute.nested import congruent, leaves, refill, show
+from layoutproof.layouts.cute.nested import congruent, refill, show
 from layoutproof.layouts.cute.text import compact, from_nested, parse
 
 __all__ = ["CuteLayout", "Swizzle", "looks_like", "parse", "read"]

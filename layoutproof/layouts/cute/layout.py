@@ -17,11 +17,12 @@ from layoutproof.core.bounds import check_box
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory, Permutation
+from layoutproof.core.nested import leaves
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space
-from layoutproof.layouts.cute.nested import Nested, leaves, modes_of, show, size_of
+from layoutproof.layouts.cute.nested import Nested, modes_of, show, size_of
 
 _TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d\w*)?)")
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+from layoutproof.core.nested import leaves
 from layoutproof.core.size import Extent, product
 
 Nested = Any
 """An `Extent`, or a tuple of `Nested`."""
-
-
-def leaves(value: Nested) -> Iterator[Extent]:
-    """The integers in it, left to right.
-
-    >>> list(leaves(((4, 2), 8)))
-    [4, 2, 8]
-    """
-    if isinstance(value, tuple):
-        for entry in value:
-            yield from leaves(entry)
-    else:
-        yield value
 
 
 def size_of(value: Nested) -> Extent:

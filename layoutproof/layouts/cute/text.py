@@ -11,9 +11,10 @@ from layoutproof.core.bounds import check_length
 from layoutproof.core.cursor import Cursor, Span, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
+from layoutproof.core.nested import leaves
 from layoutproof.core.size import Extent
 from layoutproof.layouts.cute.layout import CuteLayout, Swizzle, checked
-from layoutproof.layouts.cute.nested import Nested, congruent, leaves, refill, show
+from layoutproof.layouts.cute.nested import Nested, congruent, refill, show
 
 LONGEST = 4096
 """Longest text in characters."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from layoutproof.core.element_types import ELEMENT_BITS as ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
@@ -237,7 +237,7 @@ def _index_map(layout: XlaLayout) -> IndexMap:
         ceil_div(product(extents), align) * align,
         layout.memory_space,
         layout.metadata_bytes,
-        lambda: padded(dims, order, levels, extents),
+        cache(lambda: padded(dims, order, levels, extents)),
     )
     return IndexMap(
         Space(dimension_names(rank), dims),

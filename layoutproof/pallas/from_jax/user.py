@@ -17,7 +17,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import Tracing, function_named
 from layoutproof.core.dimensions import OURS
-from layoutproof.core.element_types import element_bits
+from layoutproof.core.element_types import dtype_name, element_bits, element_type
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.recorded import Recorded
@@ -33,8 +33,6 @@ MOST_VALUES = 100_000
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
 _NAMED_SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([A-Za-z0-9_*,\s]*)\]\s*")
 _SIZE = re.compile(r"[0-9]{1,18}|([0-9]{1,9}\s*\*\s*)?[A-Za-z_][A-Za-z0-9_]{0,31}")
-_NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
-_WIDE = {"s": "int", "u": "uint", "f": "float"}
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
@@ -125,8 +123,9 @@ def _has_names(text: str) -> bool:
 def argument(text: str, scope: Any = None) -> Any:
     """What one argument's text means: an array to trace with, or a Python literal that is passed as it is.
 
-    A shape such as bf16[8,128] becomes a `jax.ShapeDtypeStruct`; that needs jax. scope: a `jax.export.SymbolicScope`
-    for dimensions that are names; None where there are none.
+    A shape such as bf16[8,128], its type as XLA, NumPy or JAX writes it (s32, int32, i32), becomes a
+    `jax.ShapeDtypeStruct`; that needs jax. scope: a `jax.export.SymbolicScope` for dimensions that are names; None
+    where there are none.
 
     >>> argument("(128, 256)")
     (128, 256)
@@ -134,7 +133,9 @@ def argument(text: str, scope: Any = None) -> Any:
     found = _SHAPE.fullmatch(text) or _NAMED_SHAPE.fullmatch(text)
     if found is None:
         return _literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
-    element_bits(found[1])
+    # as NumPy and XLA write it, and as a jaxpr is printed
+    kind = element_type(re.sub("^i(?=[0-9])", "int", found[1]))
+    element_bits(kind)
     sizes = [part.strip() for part in found[2].split(",")] if found[2].strip() else []
     if not all(map(_SIZE.fullmatch, sizes)):
         raise LayoutError("an array's dimensions are whole numbers separated by commas", text=text[:200])
@@ -149,10 +150,7 @@ def argument(text: str, scope: Any = None) -> Any:
     from layoutproof.pallas.from_jax.adapter import need_jax
 
     jax = need_jax()
-    dtype = _NAMES.get(found[1]) or re.sub(r"^[a-z]", lambda kind: _WIDE[kind[0]], found[1])
-    if found[1].startswith(("f4", "f6", "f8")):
-        kind = found[1].partition("e")
-        dtype = f"float{kind[0][1:]}_e{kind[2]}"
+    dtype = dtype_name(kind)
     try:
         if named:
             from jax import export
@@ -167,7 +165,7 @@ def argument(text: str, scope: Any = None) -> Any:
             f"a size has a name such as M or rows, and jax reads these otherwise: {why}", text=text[:200]
         ) from None
     except TypeError:
-        raise LayoutError(f"jax {jax.__version__} has no arrays of {found[1]}", text=text[:200]) from None
+        raise LayoutError(f"jax {jax.__version__} has no arrays of {kind}", text=text[:200]) from None
 
 
 def _literal(text: str, rule: str) -> Any:

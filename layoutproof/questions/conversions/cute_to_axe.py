@@ -6,10 +6,11 @@ Axe has no element type, so what is proved is that offsets in elements are the s
 from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.nested import leaves
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout
 from layoutproof.layouts.axe.swizzle import Swizzle
 from layoutproof.layouts.cute.layout import CuteLayout
-from layoutproof.layouts.cute.nested import leaves, modes_of, size_of
+from layoutproof.layouts.cute.nested import modes_of, size_of
 
 
 def convert(layout: CuteLayout) -> AxeLayout:

@@ -332,6 +332,7 @@ def preimage(m: IndexMap, wanted: Mapping[int, int], most: int) -> tuple[list[tu
     return found, 1 << len(free) if exact else many
 
 
+@lru_cache(maxsize=8)
 def tally(m: IndexMap) -> Tally:
     """The numbers of a map by rank; Undecided where it is not affine over bits, or some places leave the range.
 

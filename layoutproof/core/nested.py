@@ -1,0 +1,19 @@
+"""Nested tuples: shapes of CuTe, values of HLO that are tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is no tuple in it, left to right.
+
+    >>> list(leaves(((4, 2), (), 8)))
+    [4, 2, 8]
+    """
+    if isinstance(value, tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
