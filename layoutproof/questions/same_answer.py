@@ -80,6 +80,7 @@ class Same(Answer):
                 "value": _shown(witness.ours), "reference_value": _shown(witness.theirs), "seed": witness.seed,
                 "scale": witness.scale,
             }  # fmt: skip
+            figures |= {"large": witness.large} if witness.large else {}
         point = None
         if witness is not None and self.verdict is Verdict.REFUTED:
             point = {"output": (witness.output,), "element": witness.index}
@@ -143,6 +144,7 @@ class Same(Answer):
                 lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
+                how += f"; {found.witness.large} large" if found.witness.large else ""
                 lines.append(f"  replayed on   float64, {how}")
             elif found.decided_by and self.verdict is Verdict.REFUTED:
                 lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
