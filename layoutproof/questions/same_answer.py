@@ -244,7 +244,7 @@ class Same(Answer):
             "blocks": [
                 {
                     "axis": b.axis, "reduced": b.reduced, "steps": list(b.kinds), "along": list(b.along),
-                    "compared": list(b.compared),
+                    "compared": list(b.compared), "loop": b.loop,
                 }
                 for b in self.blocks
             ],
@@ -260,7 +260,8 @@ def _any_number(b: Blocks) -> str:
     """Along which axis any number of blocks gives the same, in words."""
     axis = "reduced" if b.reduced else "carried"
     kinds = ", ".join(b.kinds[:-1]) + f" and {b.kinds[-1]}"
-    return f"any number along the {axis} axis (induction over program_id({b.axis}): {kinds} steps)"
+    over = f"the loop at {shown_place(b.loop)}" if b.loop else f"program_id({b.axis})"
+    return f"any number along the {axis} axis (induction over {over}: {kinds} steps)"
 
 
 def _told(begins: Begin) -> str:
