@@ -786,9 +786,10 @@ class _Sum(_Part):
 
 
 class _Blocks(_Part):
-    """An axis of a grid along which the answer holds for any number of blocks."""
+    """An axis of a grid, or a loop, along which the answer holds for any number of blocks."""
 
-    axis: int = Field(description="of the grid")
+    axis: int = Field(description="of the grid; -1 of a loop")
+    loop: str = Field(description="file:line of a loop, else empty")
     reduced: bool = Field(
         description="whether outputs are the same blocks at every step; else they go along, as of a scan"
     )

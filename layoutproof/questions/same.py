@@ -113,12 +113,12 @@ def _answer_of(plan: Plan, pair: Pair, tick: Tick) -> Same:
     def at_given_sizes() -> Same:
         rests = premises(plan, found)
         said = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
-        answer = replace(whole, comparison=said, premises=rests_on(said, rests))
-        if answer.verdict not in (Verdict.PROVED, Verdict.SAMPLED):
-            return answer
-        return replace(answer, blocks=any_number(plan, pair, tick))
+        return replace(whole, comparison=said, premises=rests_on(said, rests))
 
-    return kept(plan, [(pair, found)], at_given_sizes)
+    answer = kept(plan, [(pair, found)], at_given_sizes)
+    if answer.verdict not in (Verdict.PROVED, Verdict.SAMPLED):
+        return answer
+    return replace(answer, blocks=any_number(plan, pair, tick))
 
 
 def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], tick: Tick) -> Same:

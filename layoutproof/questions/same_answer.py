@@ -80,6 +80,7 @@ class Same(Answer):
                 "value": _shown(witness.ours), "reference_value": _shown(witness.theirs), "seed": witness.seed,
                 "scale": witness.scale,
             }  # fmt: skip
+            figures |= {"large": witness.large} if witness.large else {}
         point = None
         if witness is not None and self.verdict is Verdict.REFUTED:
             point = {"output": (witness.output,), "element": witness.index}
@@ -143,6 +144,7 @@ class Same(Answer):
                 lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
             if found.witness is not None:
                 how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
+                how += f"; {found.witness.large} large" if found.witness.large else ""
                 lines.append(f"  replayed on   float64, {how}")
             elif found.decided_by and self.verdict is Verdict.REFUTED:
                 lines.append("  replayed on   plain integers: the products of the element, counted on both sides")
@@ -242,7 +244,7 @@ class Same(Answer):
             "blocks": [
                 {
                     "axis": b.axis, "reduced": b.reduced, "steps": list(b.kinds), "along": list(b.along),
-                    "compared": list(b.compared),
+                    "compared": list(b.compared), "loop": b.loop,
                 }
                 for b in self.blocks
             ],
@@ -258,7 +260,8 @@ def _any_number(b: Blocks) -> str:
     """Along which axis any number of blocks gives the same, in words."""
     axis = "reduced" if b.reduced else "carried"
     kinds = ", ".join(b.kinds[:-1]) + f" and {b.kinds[-1]}"
-    return f"any number along the {axis} axis (induction over program_id({b.axis}): {kinds} steps)"
+    over = f"the loop at {shown_place(b.loop)}" if b.loop else f"program_id({b.axis})"
+    return f"any number along the {axis} axis (induction over {over}: {kinds} steps)"
 
 
 def _told(begins: Begin) -> str:

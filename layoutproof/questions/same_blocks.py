@@ -1,6 +1,7 @@
 """Whether what is said of a function at some number of blocks is so for any: by induction over the steps of its kernel.
 
-Along an axis of the grid the state after step k is the reference's on a prefix, for each kind of step: the two are
+Along an axis of the grid, or in a loop, the
+state after step k is the reference's on a prefix, for each kind of step: the two are
 compared, at points, where that many blocks are all there are. And isl shows that within each kind the step is one step,
 up to the names of its elements. What is not shown is not said.
 """
@@ -11,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.questions.same_kept import kept_of_any
 from layoutproof.questions.same_plan import Pair, Plan, traced
-from layoutproof.values.carried import Along, axes, state
+from layoutproof.values.carried import Along, axes, loops, state
 from layoutproof.values.compare import drawn, elements_of, not_same
 from layoutproof.values.floats import Floats
 from layoutproof.values.refusals import NotModelled, OutOfBounds
@@ -32,18 +34,21 @@ def any_number(plan: Plan, pair: Pair, tick: Callable[[str], None]) -> tuple[Blo
     if any(i.value is not None for i in pair.arrays) or elements_of(pair.programs, pair.arrays) > MOST:
         return ()
     said = []
-    for along in axes(pair.programs[0]):
-        tick(f"any number of blocks along program_id({along.axis})")
+    for along in (*axes(pair.programs[0]), *loops(pair.programs[0])):
+        tick(f"any number of blocks along {along.loop or f'program_id({along.axis})'}")
         try:
             said.append(_along(plan, pair, along))
         except Varies:
             continue
-    return tuple(said)
+    # of several loops over the same blocks, none of which knows at which step it is, the first
+    return tuple({(b.axis, b.along): b for b in reversed(said)}.values())[::-1]
 
 
 def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
     """Raises Varies where it is not shown."""
     from jax import export
+
+    from layoutproof.pallas.from_jax.adapter import blocks_with_names
 
     shapes = [i.shape for i in plan.arrays]
     if any(k >= len(shapes) for k, _ in along.widths):
@@ -63,9 +68,20 @@ def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
         raise Varies("an extent that is not as many blocks")
     (name,) = export.symbolic_shape(SIZE)
     try:
-        every = traced(plan.at(at(name)))
+        with blocks_with_names():
+            every = traced(plan.at(at(name)))
     except LayoutError as problem:
         raise Varies(str(problem)) from None
+    sizes = tuple(sorted((*axis, width) for axis, width in along.widths.items()))
+
+    def shown() -> Blocks:
+        return _shown(plan, every, along, at, any(lacks))
+
+    return kept_of_any(plan, (along.axis, along.blocks, along.loop, sizes), [pair, every], shown)
+
+
+def _shown(plan: Plan, every: Pair, along: Along, at: Callable[[Any], list[tuple[Any, ...]]], ragged: bool) -> Blocks:
+    """The same, once both are traced for any number of blocks. at: the shapes at some number."""
     shown = uniform(every.programs, SIZE)
     if shown.axis != along.axis:
         raise Varies("another axis")
@@ -87,9 +103,9 @@ def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
         raise Varies(str(problem)) from None
     if found.counts or not (found.kept or shown.reduced):
         raise Varies("a state that counts" if found.counts else "an axis along which nothing is kept")
-    kinds = ("first", "middle", "last") + (("ragged",) if any(lacks) else ())
+    kinds = ("first", "middle", "last") + (("ragged",) if ragged else ())
     names = tuple(f"{plan.arrays[k].name}[{d}]" for k, d in sorted(along.widths))
-    return Blocks(along.axis, shown.reduced, kinds, names, tuple(sorted((*many, along.blocks))))
+    return Blocks(along.axis, shown.reduced, kinds, names, tuple(sorted((*many, along.blocks))), along.loop)
 
 
 def _traced(plan: Plan, shapes: list[tuple[Any, ...]]) -> Pair:

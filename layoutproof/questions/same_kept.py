@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from layoutproof.compiler.cache import get, put
 from layoutproof.compiler.kept import as_json, classes, from_json
@@ -23,6 +23,7 @@ from layoutproof.values.prefixes import Begin
 from layoutproof.values.stability import Exponent, Sum
 from layoutproof.values.uniform import Blocks
 
+T = TypeVar("T")
 _HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, Sum, Finding)
 
 
@@ -31,24 +32,38 @@ def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callabl
 
     asked: of the given sizes, and of smaller ones where these are compared: both programs, and the kernels.
     """
-    key = _key(plan, asked)
+
+    def lasts(answer: Same) -> bool:
+        return answer.verdict is not Verdict.REFUTED and not answer.comparison.again
+
+    return _kept(_key(plan, asked), Same, make, lasts)
+
+
+def kept_of_any(plan: Plan, said: object, pairs: Sequence[Pair], make: Callable[[], Blocks]) -> Blocks:
+    """The same of what is so for any number of blocks: at the given sizes two functions may be one that differ beyond.
+
+    said: what is asked.  pairs: at the given sizes, and at a size that is a name.
+    """
+    return _kept(_key(plan, [(pair, ()) for pair in pairs], ("blocks", said)), Blocks, make, lambda found: True)
+
+
+def _kept(key: list[Any] | None, kind: type[T], make: Callable[[], T], lasts: Callable[[T], bool]) -> T:
     found = None if key is None else from_json(get(key), _HELD)
-    if isinstance(found, Same):
+    if isinstance(found, kind):
         return found
     answer = make()
     held = as_json(answer, _HELD)
-    lasts = answer.verdict is not Verdict.REFUTED and not answer.comparison.again
-    if key is not None and lasts and from_json(held, _HELD) == answer:
+    if key is not None and lasts(answer) and from_json(held, _HELD) == answer:
         put(key, held)
     return answer
 
 
-def _key(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]]) -> list[Any] | None:
+def _key(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], said: object = ()) -> list[Any] | None:
     """Everything that an answer rests on; None where a program holds what nobody reads whole."""
     from layoutproof.pallas.from_jax.digests import digest
 
     # what it computes is in the pairs
-    parts: list[Any] = [replace(plan, calls=(), arrays=())]  # type: ignore[arg-type]
+    parts: list[Any] = [said, replace(plan, calls=(), arrays=())]  # type: ignore[arg-type]
     for pair, found in asked:
         texts = [(repr(call), str(getattr(call, "body_reader", ""))) for call in found]
         parts += [pair.jaxprs, pair.arrays, pair.outputs, texts]

@@ -1,4 +1,4 @@
-"""Along which axis of its grid a kernel keeps a state, and whether a state counts.
+"""Along which axis of its grid, or in which loop, a function keeps a state, and whether a state counts.
 
 Where a function is compared at several numbers of blocks, a state that no data decide could change at the next one: a
 counter that ends at four. Two draws of the inputs tell such elements: what is in them is the same for both.
@@ -15,27 +15,40 @@ import numpy as np
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.terms import names_in
 from layoutproof.core.term import Term
-from layoutproof.ir.program import Equation, Literal, Program, Variable, programs_in
+from layoutproof.ir.program import (
+    Equation,
+    Indexed,
+    Literal,
+    Program,
+    Span,
+    Variable,
+    planted,
+    programs_in,
+    scan_parts,
+)
 from layoutproof.values.references import Memory
 from layoutproof.values.relations.calls import CALLS, starts_of
 from layoutproof.values.relations.reading import Reading
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
-Axis = tuple[int, int]
-"""An argument, and one of its axes."""
+Axis = tuple[int, ...]
+"""An argument, and one of its axes; of the blocks of an axis also how wide they are."""
 Origins = tuple[Axis | None, ...]
 """Of each dimension of an array the argument's that it is."""
 
 
 @dataclass(frozen=True)
 class Along:
-    """An axis of a kernel's grid. blocks: how many programs.  widths: of each axis of an argument that goes along it,
-    the extent of a block."""
+    """An axis of a kernel's grid, or a loop. axis: of the grid; -1 of a loop.  blocks: how many programs, or steps.
+
+    widths: of each axis of an argument that goes along it, the extent of a block.  loop: `file:line` of a loop.
+    """
 
     axis: int
     blocks: int
     widths: Mapping[Axis, int]
+    loop: str = ""
 
 
 def axes(program: Program) -> tuple[Along, ...]:
@@ -65,6 +78,101 @@ def axes(program: Program) -> tuple[Along, ...]:
         return ()
     found = (Along(k, int(n), widths[k]) for k, n in enumerate(mapping.extents))
     return tuple(a for a in found if a.widths and a.blocks > 1)
+
+
+def loops(program: Program) -> tuple[Along, ...]:
+    """The loops of a function that read arguments block by block."""
+    found: dict[Equation, dict[Axis, int]] = {}
+    given = [tuple((k, d) for d in range(len(_shape(v)))) for k, v in enumerate(program.invars)]
+    _blocks(program, given, None, {k: _shape(v) for k, v in enumerate(program.invars)}, found)
+    return tuple(Along(-1, int(e.params["length"]), widths, str(e.source)) for e, widths in found.items() if widths)
+
+
+def _blocks(
+    program: Program,
+    given: Sequence[Origins],
+    loop: Equation | None,
+    shapes: Mapping[int, tuple[int, ...]],
+    found: dict[Equation, dict[Axis, int]],
+) -> None:
+    """What is read in loops of a program, of which the innermost around it is `loop`."""
+    known: dict[Any, Origins] = dict(zip(program.invars, given, strict=False))
+
+    def of(atom: Any) -> Origins:
+        return known.get(atom, _nothing(_shape(atom))) if isinstance(atom, Variable) else _nothing(_shape(atom))
+
+    def reads(place: Axis | None, width: Any) -> None:
+        if loop is None or place is None:
+            return
+        argument, axis = place[:2]
+        width, length = int(width) * (place[2] if len(place) > 2 else 1), int(loop.params["length"])
+        if 0 <= length * width - shapes[argument][axis] < width:
+            found.setdefault(loop, {})[argument, axis] = width
+
+    for equation in program.eqns:
+        operands = [of(atom) for atom in equation.invars]
+        name, params = equation.primitive.name, equation.params
+        if name in ("get", "swap", "addupdate"):
+            transforms = planted(params["tree"], equation.invars[1 if name == "get" else 2 :])
+            indices = [index for one in _indexed(transforms) for index in one]
+            for place, index in zip(operands[0], indices, strict=False):
+                start = index.start if isinstance(index, Span) else index
+                if isinstance(start, Variable):
+                    reads(place, index.size if isinstance(index, Span) else 1)
+        elif name == "dynamic_slice":
+            for place, start, width in zip(operands[0], equation.invars[1:], params["slice_sizes"], strict=True):
+                if isinstance(start, Variable):
+                    reads(place, width)
+        if name == "pallas_call":
+            mapping, inner = params["grid_mapping"], params["jaxpr"]
+            seen: list[Origins] = [_nothing(_shape(v)) for v in inner.invars]
+            for k, (window, places) in enumerate(
+                zip(mapping.windows[: mapping.inputs], operands[mapping.dynamic + mapping.tables :], strict=False)
+            ):
+                whole = [d.kind != "squeezed" for d in window.block]
+                seen[mapping.tables + k] = tuple(
+                    p if d.extent == n else None
+                    for p, d, n, w in zip(places, window.block, window.aval.shape, whole, strict=True)
+                    if w
+                )
+            _blocks(inner, seen, loop, shapes, found)
+        elif name == "scan":
+            consts, carry = scan_parts(equation)
+            seen = [*operands[: consts + carry], *(o[1:] for o in operands[consts + carry :])]
+            if params.get("reverse") or int(params["length"]) < 2:
+                continue
+            if loop is None:
+                for rows in operands[consts + carry :]:
+                    if rows and rows[0] is not None:
+                        outer, loop = loop, equation
+                        reads(rows[0], 1)
+                        loop = outer
+            _blocks(params["jaxpr"], seen, loop or equation, shapes, found)
+        elif name == "cond":
+            for branch in params["branches"]:
+                _blocks(branch, operands[1:], loop, shapes, found)
+        else:
+            for inner in programs_in(equation):
+                if len(inner.invars) == len(operands):
+                    _blocks(inner, operands, loop, shapes, found)
+        for variable in equation.outvars:
+            known[variable] = _split(equation, operands, _shape(variable)) or _moved(
+                equation, operands, _shape(variable)
+            )
+
+
+def _indexed(transforms: Any) -> list[tuple[Any, ...]]:
+    found = transforms if isinstance(transforms, tuple) else (transforms,)
+    return [t.indices for t in found if isinstance(t, Indexed)]
+
+
+def _split(equation: Equation, operands: Sequence[Origins], shape: tuple[int, ...]) -> Origins:
+    """Of a reshape that divides the first dimension into blocks what its dimensions are."""
+    before = _shape(equation.invars[0]) if equation.invars else ()
+    if equation.primitive.name != "reshape" or len(shape) != len(before) + 1 or shape[2:] != before[1:]:
+        return ()
+    (first, *rest) = operands[0]
+    return (None if first is None or len(first) > 2 else (*first, shape[1]), None, *rest)
 
 
 def _shape(atom: Any) -> tuple[Any, ...]:
@@ -124,6 +232,7 @@ class _Seen:
     def __init__(self) -> None:
         self.held: list[tuple[tuple[int, ...], list[Any]]] = []
         self.reads: set[int] = set()
+        self.steps: list[tuple[int, list[Any]]] = []
         self._own: list[Any] = []
         self._stored: list[Any] = []
         self._inputs = 0
@@ -141,6 +250,14 @@ class _Seen:
     def branch(self, equation: Any, chosen: int, operands: Sequence[Any]) -> int:
         """Which branch is taken."""
         return chosen
+
+    def handed_on(
+        self, on: Any, equation: Any, step: int, before: Sequence[Any], after: Sequence[Any]
+    ) -> Sequence[Any]:
+        """A step of a loop is done: what it leaves, and what the kernel's memory holds."""
+        arrays = [np.asarray(v.array) for v in (*after, *(m.value for m in self._own))]
+        self.steps.append((step, [a for a in arrays if a.dtype.kind == "f"]))
+        return after
 
     def loads(self, on: Any, memory: Any) -> None:
         """Something is read: whether the programs before left it."""
@@ -165,7 +282,10 @@ class State:
 
 
 def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: int) -> State:
-    """What a kernel keeps along an axis of its grid. draws: two, of numbers of float64, each with the inputs."""
+    """What a kernel keeps along an axis of its grid, or with -1 what loops hand on.
+
+    draws: two, of numbers of float64, each with the inputs.
+    """
     walks = []
     for numbers, values in draws:
         seen = _Seen()
@@ -173,16 +293,29 @@ def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: in
             Walk(numbers, Prepared(), watch=seen).run(program, values)
         walks.append(seen)
     one, other = walks
+    if axis < 0:
+        counts = any(
+            step > 1 and len(now) == len(earlier) and _counts(now, again, earlier)
+            for (step, now), (_, again), (_, earlier) in zip(one.steps[1:], other.steps[1:], one.steps, strict=False)
+        )
+        return State(bool(one.steps), counts)
     kept = any(one.held[k][0][axis] > 0 and not any(one.held[k][0][axis + 1 :]) for k in one.reads)
     for k in range(1, len(one.held)):
         (ids, now), (_, again), (before, earlier) = one.held[k], other.held[k], one.held[k - 1]
         # what a middle step leaves, beside what the one before it left
         if ids[axis] != before[axis] + 1 or before[axis] < 1:
             continue
-        for a, b, c in zip(now, again, earlier, strict=True):
-            if a.shape != c.shape or (~_alike(a, c) & _alike(a, b)).any():
-                return State(kept, True)
+        if _counts(now, again, earlier):
+            return State(kept, True)
     return State(kept, False)
+
+
+def _counts(now: Sequence[Array], again: Sequence[Array], earlier: Sequence[Array]) -> bool:
+    """Whether something changes from one step to the next, and is the same for another draw."""
+    return any(
+        a.shape != c.shape or bool((~_alike(a, c) & _alike(a, b)).any())
+        for a, b, c in zip(now, again, earlier, strict=True)
+    )
 
 
 def _alike(a: Array, b: Array) -> Array:

@@ -8,11 +8,11 @@ is too large to be walked over, counted on plain integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,13 +38,46 @@ CONFIRMED = 2**16
 WITNESSED = 2**22
 """Likewise of what they refute: a walk shows the element on float64. And of what is looked through for where a
 difference begins."""
-MOST_POINTS = 4
-"""Times more points than asked are tried where roots of what is no square leave elements without an answer."""
-Draw = tuple[int, int, float]
-DRAWS: tuple[Draw, ...] = ((1, 0, 1.0), (1, 0, 1e-3), (1, 0, 30.0), (1, 1, 1.0), (1, -1, 1.0))
-"""Of each walk on float64: the seed, the sign that all inputs have (0 = either), their standard deviation."""
-MORE_DRAWS: tuple[Draw, ...] = tuple((seed, 0, 1.0) for seed in range(2, 10))
-"""Of further ones, where the field differs and these show nothing: a row has its maximum in another place."""
+MOST_POINTS, MOST_ASIDE = 8, 4
+"""Times more points than asked are tried where roots of what is no square leave elements without an answer, and where a
+comparison came out one way alone."""
+
+
+@dataclass(frozen=True)
+class Large:
+    """Elements of an input that are larger than all others, or smaller. input: its position.  at: their indices.
+
+    words: for people.
+    """
+
+    input: int
+    at: tuple[Any, ...]
+    sign: int
+    words: str
+
+    def of(self, values: Sequence[Any]) -> list[Any]:
+        """The inputs, with these elements large."""
+        array = np.array(values[self.input].array)
+        array[self.at] = self.sign * (BEYOND + np.abs(array[self.at]))
+        return [replace(v, array=array) if k == self.input else v for k, v in enumerate(values)]
+
+
+class Draw(NamedTuple):
+    """One walk on float64: the seed, the sign that all inputs have (0 = either), their standard deviation."""
+
+    seed: int
+    sign: int
+    scale: float
+    large: Large | None = None
+
+
+BEYOND = 8.0
+"""From which on elements are that are to be the largest: those of standard deviation 1 are below it."""
+DRAWS = (Draw(1, 0, 1.0), Draw(1, 0, 1e-3), Draw(1, 0, 30.0), Draw(1, 1, 1.0), Draw(1, -1, 1.0))
+MORE_DRAWS = tuple(Draw(seed, 0, 1.0) for seed in range(2, 10))
+"""Further ones, where the field differs and these show nothing: a row has its maximum in another place."""
+MOST_LARGE, LARGE_ELEMENTS = 48, 2**23
+"""How many walks look for a difference where an element is the largest that was not, and elements in them together."""
 SHOWN, CLEAR = 1e-6, 1e-3
 """Relative differences on float64: from the first on it confirms the field, from the second it speaks for itself."""
 NEAR = 8.0
@@ -78,7 +111,8 @@ class Witness:
 
     different: how many elements.  rows: how many rows of the last dimension have one.  of: elements in all.
     inputs: on which they do.
-    sign: 1 or -1 where all inputs have it, else 0.
+    sign: 1 or -1 where all inputs have it, else 0.  large: which elements of the inputs are the largest, in words, ""
+    where none were made so.
     """
 
     output: int
@@ -92,6 +126,7 @@ class Witness:
     scale: float
     inputs: tuple[Array, ...] = field(default=(), compare=False, repr=False)
     sign: int = 0
+    large: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,16 +167,23 @@ class Comparison:
 
 @dataclass
 class _Tally:
-    """Of one output, over points: where some point differs and says so, differs without saying, agrees and says so."""
+    """Of one output, over points: where some point differs and says so, or differs without saying, and how many agree
+    and say so."""
 
     differs: Array
     doubtful: Array
     agrees: Array
 
+    def open(self, points: int) -> Array:
+        """Which elements fewer points say something of than were asked for, of those of which one said nothing."""
+        found: Array = self.doubtful & (self.agrees < points)
+        return found
+
 
 @dataclass
 class _Field:
-    """What the points say."""
+    """What the points say. told: whether some told which element a maximum is.  last: the point that differs, with the
+    element that does: (position among those compared, index)."""
 
     state: str
     reason: str = ""
@@ -153,6 +195,8 @@ class _Field:
     inside: bool = True
     ordered: bool = True
     defined: bool = True
+    told: bool = False
+    last: tuple[Points, int, tuple[int, ...]] | None = None
 
 
 Sides = tuple[Program, Program]
@@ -309,8 +353,16 @@ def _compare(
     for draw in MORE_DRAWS:
         if said.state != "differs" or shown.first is not None or shown.reason or shown.outside:
             break
-        tick(f"float64, seed {draw[0]}")
+        tick(f"float64, seed {draw.seed}")
         shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
+    if said.state == "differs" and not (shown.first or shown.reason or shown.outside):
+        for draw in _where_one_reads(sides, inputs, prepared, outputs, said):
+            tick(f"float64, {draw.large.words if draw.large else ''} large")
+            shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
+            if shown.first is not None:
+                break
+        if shown.first is None and "max" in said.axioms:
+            shown = replace(shown, first=_where_others_are_largest(sides, inputs, prepared, outputs))
     axioms = tuple(sorted(said.axioms))
     if shown.outside:
         return Comparison(Verdict.REFUTED, shown.outside, shown.place)
@@ -320,6 +372,13 @@ def _compare(
                 Verdict.UNKNOWN,
                 f"no difference at {said.points} points of a field, and float64 shows one: {_told(shown.clear)}",
                 witness=shown.clear, points=said.points, axioms=axioms,
+            )  # fmt: skip
+        other = _where_others_are_largest(sides, inputs, prepared, outputs) if said.told else None
+        if other is not None:
+            why = f"{_told(other)} (by float64 alone: points took other elements as maxima)"
+            return Comparison(
+                Verdict.REFUTED, why, witness=other, axioms=axioms,
+                begins=_begins(sides, inputs, prepared, outputs, other, retrace),
             )  # fmt: skip
         if EQUAL in said.axioms and (tied := _where_equal(sides, inputs, prepared, outputs)) is not None:
             return Comparison(
@@ -423,6 +482,7 @@ def _at_points(
     levels, seed, done, oracles = 1, 0, 0, False
     found = _Field("same")
     tallies: list[_Tally] = []
+    preferred: frozenset[int] = frozenset()
     taken: Array | None = None
     # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
     bounds, lean = True, True
@@ -434,8 +494,10 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(seed, levels, bounds, lean, oracles, prepared.readings)
+            numbers.preferred = preferred
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
+            mine, numbers.told = numbers.told, set()
             whose = "the reference: "
             theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
@@ -464,6 +526,12 @@ def _at_points(
         if not bounds and any((different & says).any() for different, says in answers):
             bounds, seed = True, seed - 1
             continue
+        found.told = found.told or bool(mine | numbers.told)
+        if not preferred and (preferred := numbers.apart(mine, numbers.told)):
+            # these decide whether the two tell the same: the point once more, where a maximum is one of them
+            seed -= 1
+            continue
+        preferred = frozenset()
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
         done += 1
@@ -471,23 +539,27 @@ def _at_points(
         for k, (different, says) in enumerate(answers):
             if k == len(tallies):
                 none = np.zeros(different.shape, bool)
-                tallies.append(_Tally(none, none, none))
+                tallies.append(_Tally(none, none, none.astype(int)))
             t = tallies[k]
             tallies[k] = _Tally(
-                t.differs | different & says, t.doubtful | different & ~says, t.agrees | ~different & says
+                t.differs | different & says, t.doubtful | different & ~says, t.agrees + (~different & says)
             )
         found.points = done
-        if any(t.differs.any() for t in tallies):
+        for k, t in enumerate(tallies):
+            if not t.differs.any():
+                continue
             found.state = "differs"
+            index = first_place(t.differs)
+            found.last = None if index is None else (numbers, k, index)
             return found
         # what one comparison decides for a whole array, points have to decide in both ways
         ever = np.array(numbers.taken, bool).reshape(-1, 3)
         taken = ever if taken is None or taken.shape != ever.shape else taken | ever
-        aside = done < MOST_POINTS * points and bool((taken[:, 0] & ~taken[:, 1:].all(1)).any())
-        if done >= points and not aside and not any((t.doubtful & ~t.agrees).any() for t in tallies):
+        aside = done < MOST_ASIDE * points and bool((taken[:, 0] & ~taken[:, 1:].all(1)).any())
+        if done >= points and not aside and not any(t.open(points).any() for t in tallies):
             return found
-    left = sum(int((t.doubtful & ~t.agrees).sum()) for t in tallies)
-    return _Field("unknown", f"{left} elements rest on square roots that exist at none of {done} points")
+    left = sum(int(t.open(points).sum()) for t in tallies)
+    return _Field("unknown", f"{left} elements rest on square roots that exist at fewer than {points} of {done} points")
 
 
 def with_integers(inputs: Sequence[Input]) -> list[Input]:
@@ -530,10 +602,11 @@ def _on_floats(
     draws: Sequence[Draw] = DRAWS,
 ) -> _Shown:  # fmt: skip
     found = _Shown()
-    for seed, sign, scale in draws:
+    for draw in draws:
+        seed, sign, scale, large = draw
         numbers = Floats(seed, scale, sign, numbers=prepared.numbers)
         try:
-            values = drawn(numbers, inputs)
+            values = _large(drawn(numbers, inputs), draw)
             ours = _run(numbers, sides[0], values, prepared, outputs)
         except NotModelled as refusal:
             found.reason, found.place = refusal.what, refusal.place
@@ -551,20 +624,125 @@ def _on_floats(
             return found
         for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             position = k if outputs is None else outputs[k]
+            if large is not None:
+                # an overflow of one side is no difference over the reals
+                a = replace(a, array=np.where(np.isinf(a.array), b.array, a.array))
             if found.first is None:
                 found.first = _differs(a.array, b.array, SHOWN, position, numbers)
                 if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
                     # near to what rounding the numbers of the code may make
                     moved = Floats(seed, scale, sign, True, numbers=prepared.numbers)
-                    values = drawn(moved, inputs)
+                    values = _large(drawn(moved, inputs), draw)
                     near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                     least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
                     found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
             if found.clear is None and scale == 1.0:
                 found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
         held = tuple(v.array for v in values)
-        found.first, found.clear = (_on(w, held) for w in (found.first, found.clear))
+        words = "" if large is None else large.words
+        found.first, found.clear = (_on(w, held, words) for w in (found.first, found.clear))
     return found
+
+
+def _large(values: list[Any], draw: Draw) -> list[Any]:
+    """The inputs of a draw."""
+    return values if draw.large is None else draw.large.of(values)
+
+
+def _where_one_reads(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, said: _Field
+) -> Iterator[Draw]:
+    """Draws in which an input is large where one side alone reads it, as the point that differs shows."""
+    if said.last is None:
+        return
+    numbers, output, index = said.last
+    numbers = numbers.again()
+
+    def agree(values: Sequence[Any]) -> bool:
+        ours, theirs = (_run(numbers, side, values, prepared, outputs)[output] for side in sides)
+        return not numbers.differs(ours, theirs)[0][index]
+
+    with suppress(NotModelled, OutOfBounds, Levels, Collision):
+        values = drawn(numbers, inputs)
+        for k, given in enumerate(inputs):
+            if isinstance(values[k], Known) or values[k].span is not None or not prod(given.shape):
+                continue
+            box = [(0, n) for n in given.shape]
+            for axis in range(len(box)):
+                box[axis] = _narrowest(agree, numbers, values, k, box, axis)
+            if box == [(0, n) for n in given.shape]:
+                continue
+            at, words = tuple(slice(*each) for each in box), _part(given, box)
+            yield from (Draw(1, 0, 1.0, Large(k, at, sign, words)) for sign in (1, -1))
+
+
+def _narrowest(
+    agree: Callable[[Sequence[Any]], bool], numbers: Points, values: list[Any], k: int, box: list[tuple[int, int]],
+    axis: int,
+) -> tuple[int, int]:  # fmt: skip
+    """The fewest indices of an axis of an input, halved again and again, without which two sides agree: where these
+    elements are what another index has, which both sides read."""
+
+    def without(part: tuple[int, int], other: int) -> bool:
+        at = [slice(*each) for each in box]
+        at[axis] = slice(*part)
+
+        def same(array: Array) -> Array:
+            changed = np.array(array)
+            changed[tuple(at)] = np.take(array, [other], axis)[
+                tuple(s if d != axis else slice(None) for d, s in enumerate(at))
+            ]
+            return changed
+
+        return agree([numbers.map(v, same) if j == k else v for j, v in enumerate(values)])
+
+    found = box[axis]
+    for other in (0, found[1] - 1):
+        low, high = box[axis]
+        while high - low > 1:
+            middle = (low + high) // 2
+            part = next((p for p in ((low, middle), (middle, high)) if without(p, other)), None)
+            if part is None:
+                break
+            low, high = part
+        if high - low < found[1] - found[0]:
+            found = low, high
+    return found
+
+
+def _where_others_are_largest(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None
+) -> Witness | None:
+    """A difference where other elements of the inputs are the largest: points take one element of a set as its maximum,
+    and a set may have more elements than there are points.
+
+    Along each axis one index after the other, of the first row the index itself, of each later one the next.
+    """
+    size = elements_of(sides, inputs)
+    axes = [
+        (k, axis) for k, i in enumerate(inputs) for axis, n in enumerate(i.shape)
+        if i.value is None and kind_of(i.dtype) == "f" and n > 1 and 0 not in i.shape
+    ]  # fmt: skip
+    many = min(MOST_LARGE, LARGE_ELEMENTS // max(size, 1)) // max(2 * len(axes), 1)
+    for k, axis in axes:
+        shape = inputs[k].shape
+        others = [n for d, n in enumerate(shape) if d != axis]
+        rows, extent = np.arange(prod(others)), shape[axis]
+        # the last index and the first, then others, each with as many rows as there are
+        apart = max(1, -(-extent // max(many, 1)))
+        for start in [*dict.fromkeys((extent - 1, 0, *range(apart, extent, apart)))][:many]:
+            at = [*np.unravel_index(rows, tuple(others))] if others else []
+            at.insert(axis, (start + rows) % extent)
+            words = f"{inputs[k].name} along axis {axis}, from index {start} on one in each row,"
+            for sign in (1, -1):
+                shown = _on_floats(
+                    sides, inputs, prepared, outputs, (Draw(1, 0, 1.0, Large(k, tuple(at), sign, words)),)
+                )
+                if shown.reason or shown.outside:
+                    return None
+                if shown.clear is not None:
+                    return shown.clear
+    return None
 
 
 def _where_equal(
@@ -582,9 +760,23 @@ def _where_equal(
     return None
 
 
-def _on(witness: Witness | None, inputs: tuple[Array, ...]) -> Witness | None:
+def _on(witness: Witness | None, inputs: tuple[Array, ...], large: str = "") -> Witness | None:
     """A witness that was just found with the inputs on which it is one."""
-    return witness if witness is None or witness.inputs else replace(witness, inputs=inputs)
+    return witness if witness is None or witness.inputs else replace(witness, inputs=inputs, large=large)
+
+
+def _inputs_of(witness: Witness, numbers: Floats, inputs: Sequence[Input]) -> list[Any]:
+    """The inputs on which a witness is one; of another scale likewise, where none was made large."""
+    values = drawn(numbers, inputs)
+    if not witness.large:
+        return values
+    return [replace(v, array=a) for v, a in zip(values, witness.inputs, strict=True)]
+
+
+def _part(changed: Input, box: Sequence[tuple[int, int]]) -> str:
+    """A part of an input, in words."""
+    ranges = (":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(box, changed.shape, strict=True))
+    return f"{changed.name}[{', '.join(ranges)}]"
 
 
 def _hint(
@@ -600,12 +792,10 @@ def _hint(
         ours, theirs = (_run(numbers, side, values, prepared, outputs)[output].array[witness.index] for side in sides)
         return float(ours), float(theirs)
 
-    found = one_sided(element, drawn(numbers, inputs))
+    found = one_sided(element, _inputs_of(witness, numbers, inputs))
     if found is None:
         return ""
-    changed = inputs[found.input]
-    ranges = (":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(found.box, changed.shape, strict=True))
-    part = f"{changed.name}[{', '.join(ranges)}]"
+    part = _part(inputs[found.input], found.box)
     if found.ours:
         return f"a change of {part} changes this element, and not the reference's"
     return f"a change of {part} changes the reference's element, and not this one"
@@ -622,7 +812,7 @@ def _begins(
     for scale in dict.fromkeys((1.0, witness.scale)):
         numbers = Floats(witness.seed, scale, witness.sign, numbers=prepared.numbers)
         with suppress(NotModelled, OutOfBounds):
-            found = begins(numbers, sides, drawn(numbers, inputs), prepared, outputs, output, retrace)
+            found = begins(numbers, sides, _inputs_of(witness, numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:
                 return found
     return None

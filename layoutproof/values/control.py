@@ -81,8 +81,13 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             # a number that was drawn from all of its type
             raise on.refuse(f"a loop of more than {MOST_STEPS:,} steps that data decide")
         on.seen += 1
-        carried = on.run(p["body_jaxpr"], [*of_body, *carried])
+        carried = _handed_on(on, equation, steps - 1, carried, on.run(p["body_jaxpr"], [*of_body, *carried]))
     return list(carried)
+
+
+def _handed_on(on: Any, equation: Any, step: int, before: list[Any], after: list[Any]) -> list[Any]:
+    """What a step of a loop hands on to the next one."""
+    return after if on.watch is None else list(on.watch.handed_on(on, equation, step, before, after))
 
 
 def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -92,10 +97,10 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     length = int(p["length"])
     stacked: list[list[Any]] = []
     order = range(length - 1, -1, -1) if p.get("reverse") else range(length)
-    for k in order:
+    for step, k in enumerate(order):
         here = [moved(on.numbers, x, itemgetter(k)) for x in rows]
         results = on.run(p["jaxpr"], [*fixed, *carried, *here])
-        carried = results[:carry]
+        carried = _handed_on(on, equation, step, carried, results[:carry])
         stacked.append(results[carry:])
     if p.get("reverse"):
         stacked.reverse()

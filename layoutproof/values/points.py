@@ -123,6 +123,16 @@ class Points:
         self.axioms: set[str] = set()
         # of each comparison: whether it was drawn, to hold of some element, and not to hold of some
         self.taken: list[tuple[bool, bool, bool]] = []
+        # the maxima of which it was told which member they are, each as its level and its residue
+        self.told: set[tuple[int, int]] = set()
+        # members, as residues, that maxima are before others
+        self.preferred: frozenset[int] = frozenset()
+
+    def again(self) -> Points:
+        """The same point, before anything is drawn."""
+        found = Points(self.seed, self.levels, self.bounds, self.lean, self.oracles, self.readings)
+        found.preferred = self.preferred
+        return found
 
     # arrays
 
@@ -510,9 +520,10 @@ class Points:
                 )
                 if not self.sets[top].knows(maxima):
                     raise NotModelled("a comparison with more maxima than are kept")
+                self.told |= {(top, int(k)) for k in np.unique(maxima)}
                 where = np.broadcast_to(((one.marks & MAXIMUM) != 0) & ((other.marks & MAXIMUM) == 0), same.shape)
                 same = same.copy()
-                same[where] = self.sets[top].drawn(maxima) == members
+                same[where] = self.sets[top].drawn(maxima, self.preferred) == members
         return np.asarray(same)
 
     def less(self, a: Field, b: Field) -> Array:
@@ -543,6 +554,14 @@ class Points:
             odd = (kinds_a == UNDEFINED) | (kinds_b == UNDEFINED)
             result = np.where(odd, self._draw.integers(0, 2, odd.shape) == 1, result)
         return np.asarray(result, bool)
+
+    def apart(self, ours: set[tuple[int, int]], theirs: set[tuple[int, int]]) -> frozenset[int]:
+        """The members of maxima that one side alone told, but for those that are in maxima of both."""
+        members = [
+            {int(m) for level, key in one - other for m in self.sets[level].members(key)}
+            for one, other in ((ours, theirs), (theirs, ours))
+        ]
+        return frozenset(members[0] ^ members[1])
 
     def finite(self, a: Field) -> Array:
         """Whether it is a number."""

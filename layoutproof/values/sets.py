@@ -90,11 +90,21 @@ class Sets:
             key = int(mixed(np.array([key]), self.salt + 3)[0] % np.uint64(self.p))
         return key
 
-    def drawn(self, residues: Array) -> Array:
-        """Of each maximum the member that it is."""
+    def members(self, key: int) -> Array:
+        """What a maximum was taken of."""
+        return self._members[key]
+
+    def drawn(self, residues: Array, preferred: frozenset[int] = frozenset()) -> Array:
+        """Of each maximum the member that it is. preferred: members that it is before others."""
         distinct, where = _distinct(residues)
-        members = [self._members[int(k)] for k in distinct]
-        return np.array([m[np.argmin(mixed(m, self.salt + 2))] for m in members], np.int64)[where]
+        first = np.fromiter(preferred, np.int64, len(preferred))
+
+        def of(members: Array) -> Any:
+            some = members[np.isin(members, first)] if first.size else first
+            members = some if some.size else members
+            return members[np.argmin(mixed(members, self.salt + 2))]
+
+        return np.array([of(self._members[int(k)]) for k in distinct], np.int64)[where]
 
     def holds(self, maxima: Array, others: Array, inner: Array, literals: set[int]) -> tuple[Array, Array]:
         """(Whether each maximum was taken of a set with the other in it, whether a literal is in it beside that).

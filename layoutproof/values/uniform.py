@@ -1,9 +1,10 @@
-"""Whether a kernel's steps along one axis of its grid are one step, up to the names of the elements that they read.
+"""Whether steps along one axis of a kernel's grid, or of a loop, are one step, up to the names of what they read.
 
 A function is read at a size that is a name, so for every number of blocks at once. All that meets data, memory or
 control is a term over the step k and the number of blocks n: a condition, a mask, an address, a number that becomes a
 float. Within each case of k (the first, a middle, the last one) none of them may differ between two steps, of kernels
-with as many blocks as you like; windows go along the axis block by block. So a state after k steps is the same whatever
+with as many blocks as you like; windows, or what a loop
+reads, go along the axis block by block. So a state after k steps is the same whatever
 comes later, and a fault at the fourth step is one at the second. What does not show that is not said.
 """
 
@@ -15,8 +16,10 @@ from fractions import Fraction
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import View
+from layoutproof.bodies.control import steps_of
+from layoutproof.bodies.effects import Slice, View
 from layoutproof.bodies.integers import condition_of
+from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Lost, Value, dims_of
 from layoutproof.bodies.wraps import unwrapped
@@ -24,13 +27,14 @@ from layoutproof.core.budget import budget
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, Undecided, failure
-from layoutproof.core.folding import all_of, any_of, fold, linear, negation
+from layoutproof.core.folding import all_of, any_of, constant, fold, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term, every, size_term
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Program, planted, scan_parts
 from layoutproof.values import elementwise
 from layoutproof.values.relations.arrays import Array, refused
 from layoutproof.values.relations.calls import CALLS, starts_of
 from layoutproof.values.relations.decide import STEPS
+from layoutproof.values.relations.loops import LOOPS, looped, trips
 from layoutproof.values.relations.reading import Reading, bounds, is_float, reference_of
 
 FIRST, MIDDLE, LAST = "first", "middle", "last"
@@ -54,6 +58,7 @@ OF_SIZES = frozenset({
 })  # fmt: skip
 """What makes such a number of one and constants, or of several."""
 COMPARES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "is_finite", "and", "or", "not", "xor"})
+ACCESSES = frozenset({"get", "swap", "addupdate", "masked_load", "load", "masked_swap"})
 MOVES = frozenset({"broadcast_in_dim", "reshape", "squeeze", "transpose", "expand_dims", "copy", "slice"})
 LINEAR = frozenset({"name", "int", "+", "-", "*"})
 EFFORT = 1 / 4
@@ -83,9 +88,11 @@ class _OfData(Value):
 
 @dataclass(frozen=True)
 class Blocks:
-    """An axis of a kernel's grid along which what is said holds for any number of blocks, by induction over its steps.
+    """An axis of a kernel's grid, or a loop, along which what is said holds for any number of blocks, by induction over
+    its steps.
 
-    axis: of the grid.  reduced: whether outputs are the same blocks at every step.  kinds: of steps.  along: axes of
+    axis: of the grid; -1 of a loop.  loop: `file:line` of that, else "".
+    reduced: whether outputs are the same blocks at every step.  kinds: of steps.  along: axes of
     arguments that grow with it, each by a block.  compared: the numbers of blocks at which the two were compared.
     """
 
@@ -94,11 +101,12 @@ class Blocks:
     kinds: tuple[str, ...]
     along: tuple[str, ...]
     compared: tuple[int, ...]
+    loop: str = ""
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """What is shown. axis: of the grid.  reduced: whether outputs are the same blocks at every step.
+    """What is shown. axis: of the grid; -1 of a loop.  reduced: whether outputs are the same blocks at every step.
 
     scaled: of how high a degree, in both, what data are multiplied with or divided by is as a function of the number of
     blocks and of the step: as many values decide it.
@@ -110,7 +118,7 @@ class Uniform:
 
 
 def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
-    """That a function's kernel is one step along an axis, and its reference one function of any number of blocks.
+    """That a function is one step along an axis, or in a loop, and its reference one of any number of blocks.
 
     sides: both, traced at extents of which some are a block times `size`, less what a ragged last block lacks.
     Raises Varies where that is not shown.
@@ -118,8 +126,8 @@ def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
     try:
         with budget(STEPS):
             ours, theirs = (_Steps(side, size) for side in sides)
-            if len(ours.found) != 1 or theirs.found:
-                raise Varies(f"{len(ours.found)} kernels, and {len(theirs.found)} in the reference")
+            if len(ours.found) != 1 or any(f.axis >= 0 for f in theirs.found):
+                raise Varies(f"{len(ours.found)} axes, and {len(theirs.found)} in the reference")
             ours.decide()
             theirs.decide()
             return replace(ours.found[0], scaled=ours.scaled + theirs.scaled)
@@ -135,12 +143,18 @@ def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
 class _Steps(Reading):
     """One reading of a function. asked: terms, with what is around them, that may not differ within a case.
 
-    spans, elements: how many programs, and elements of a dimension, a name may be one of.
+    spans, elements: how many programs, and elements of a dimension, a name may be one of.  others: the steps of loops
+    along the axis that take other strides; nothing may rest on them.
     """
 
     def __init__(self, program: Program, size: str) -> None:
-        super().__init__({**CALLS, "pallas_call": _kernel})
+        super().__init__({**CALLS, "pallas_call": _kernel, "while": _while, "scan": _scan})
         self.size, self.step, self.ids = size, "", frozenset[str]()
+        self.others: set[str] = set()
+        self.kernels = 0
+        self.reduced = not any(
+            size in names_in(n) for v in program.outvars for n in _dims(v.aval) if isinstance(n, Term)
+        )
         self.spans: dict[str, int] = {}
         self.elements: dict[str, int] = {}
         self.found: list[Uniform] = []
@@ -155,6 +169,14 @@ class _Steps(Reading):
             what, place = next(iter(self.refused))
             raise Varies(what, place)
 
+    def entered(self, counter: str, steps: Term) -> None:
+        """The loop whose steps are asked about is the first of as many steps as there are blocks."""
+        if steps is Term("name", self.size) and not self.step:
+            self.step, self.ids = counter, self.ids | {counter}
+            self.found.append(Uniform(-1, self.reduced))
+        elif self.size in names_in(steps):
+            self.others.add(counter)
+
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         name = equation.primitive.name
         floats = [v.aval for v in (*equation.invars, *equation.outvars) if is_float(v.aval)]
@@ -164,11 +186,19 @@ class _Steps(Reading):
         if name in HANDS_ON:
             if name == "cond":
                 self._ask(operands[0], decides=True)
+            if any(isinstance(o, _Sized) for o in _carried(equation, operands)):
+                raise Varies("a number of blocks that a loop hands on", self.source())
             results = super()._results(equation, operands)
             if name not in ("jit", "pjit") and any(isinstance(r, _Sized) for r in results):
                 raise Varies("a number of blocks that control hands on", self.source())
             return results
-        if name not in ALIKE and any(not isinstance(n, int) for a in floats for n in a.shape):
+        if name == "dynamic_slice" and self.step and isinstance(operands[0], Array):
+            variable, dims = equation.outvars[0], operands[0].dims
+            sizes = _dims(variable.aval)
+            starts = [self._element(start) for start in operands[1:]]
+            self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], dims)
+            return [refused("data", sizes, variable.aval.dtype)]
+        if name not in ALIKE | ACCESSES and any(not isinstance(n, int) for a in floats for n in a.shape):
             raise Varies(f"{name} along the axis", self.source())
         if any(isinstance(o, _Sized) for o in operands):
             pairs = zip(operands, equation.invars, strict=True)
@@ -184,7 +214,9 @@ class _Steps(Reading):
             if compared is None:
                 raise Varies(f"{name} of a number of blocks", self.source())
             return [Value(_dims(equation.outvars[0].aval), equation.outvars[0].aval.dtype, lambda index: compared)]
-        if floats or touches or equation.effects:
+        if name in ACCESSES and touches:
+            self._accessed(equation, operands)
+        elif floats or touches or equation.effects:
             integers = [o for o in operands if isinstance(o, Value) and not isinstance(o, Array)]
             if name == "convert_element_type" and integers and self._counts(integers[0]):
                 return [_sized(equation.outvars[0], 1, self._element(integers[0]))]
@@ -196,6 +228,40 @@ class _Steps(Reading):
                 _OfData(r.dims, r.dtype, "data") if not isinstance(r, Array) else r for r in results
             ]  # fmt: skip
         return results
+
+    def _accessed(self, equation: Any, operands: list[Any]) -> None:
+        """Notes where memory is read or stored to: along the axis block by block, else at all steps alike."""
+        if equation.primitive.name in ("get", "swap", "addupdate"):
+            first = 1 if equation.primitive.name == "get" else 2
+            reference, transforms, rest = operands[0], planted(equation.params["tree"], operands[first:]), []
+        else:
+            reference, transforms, *rest = planted(equation.params["args_tree"], operands)
+        for step in through(self, view_of(self, reference), transforms).steps:
+            if step.slices:
+                self._sliced(step.slices, step.dims)
+        for value in rest:
+            if isinstance(value, Value) and not isinstance(value, Array):
+                self._ask(value)
+
+    def _sliced(self, slices: Sequence[Slice], dims: Sequence[Any]) -> None:
+        for piece, extent in zip(slices, dims, strict=True):
+            size = ONE if piece.single else piece.size
+            if piece.start is ZERO and not piece.single and _term(extent) is size:
+                continue
+            if self.size not in names_in(_term(extent)):
+                self._note(unwrapped(piece.start), False)
+                self._note(unwrapped(size), False)
+                continue
+            width = constant(size)
+            if width is None or piece.stride != 1 or not self.step:
+                raise Varies("a slice along the axis", self.source())
+            at, of = linear([(1, Term("name", self.step))], -1), Term("name", self.size)
+            start = replaced(unwrapped(piece.start), renaming({self.step: at}))
+            if set(names_in(start)) - {self.step, self.size} or not _never(
+                all_of([fold("<", at, of), fold("!=", start, linear([(width, at)]))])
+            ):
+                raise Varies(f"a slice that starts at {piece.start}", self.source())
+            _covered(self, width, of, _term(extent))
 
     def _element(self, value: Value) -> Term:
         """An element of integers, as a term over the step, the size and `element` names. Varies where none says it."""
@@ -222,8 +288,12 @@ class _Steps(Reading):
             return
         if not isinstance(value, Value):
             raise Varies("a branch that data decide", self.source())
-        term = self._element(value)
+        self._note(self._element(value), decides)
+
+    def _note(self, term: Term, decides: bool) -> None:
         names = set(names_in(term))
+        if names & self.others:
+            raise Varies("a step of a loop of other strides", self.source())
         if names.isdisjoint({self.size, self.step, "along"}) and not decides:
             return
         path = tuple(map(unwrapped, self.path))
@@ -363,7 +433,8 @@ def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
     """A Pallas call whose grid grows along one axis."""
     params = equation.params
     mapping = params["grid_mapping"]
-    if on.found:
+    on.kernels += 1
+    if on.kernels > 1 or on.found:
         raise Varies("more than one kernel", on.source())
     if mapping.tables or params.get("input_output_aliases"):
         raise Varies("tables, or outputs that take the place of inputs,", on.source())
@@ -371,12 +442,13 @@ def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
     dynamic = iter(value.number() for value in operands[:many])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     grows = [k for k, n in enumerate(grid) if n.op != "int"]
-    if len(grows) != 1 or grid[grows[0]] is not Term("name", on.size):
+    if grows and (len(grows) != 1 or grid[grows[0]] is not Term("name", on.size)):
         raise Varies(f"a grid of {', '.join(map(str, grid))} programs", on.source())
-    (axis,) = grows
+    # where no axis grows it is a loop inside of each program
+    axis = grows[0] if grows else -1
     names = [on.named("p") for _ in grid]
     ids = [Term("name", name) for name in names]
-    on.step, on.ids = names[axis], frozenset(names)
+    on.step, on.ids = names[axis] if grows else "", frozenset(names)
     on.spans = {name: int(n.args[0]) for k, (name, n) in enumerate(zip(names, grid, strict=True)) if k != axis}
     extents = [bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
@@ -384,21 +456,25 @@ def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
     for k, block in enumerate(mapping.windows):
         if block.memory in ("any", "hbm"):
             raise Varies("a copy by hand", on.source())
-        along = _goes_along(on, block, starts_of(on, block, ids, spans), grid[axis])
+        along = _goes_along(on, block, starts_of(on, block, ids, spans))
         reduced = reduced and not (along and k >= mapping.inputs)
-    if not reduced and not mapping.scratch:
+    if grows and not reduced and not mapping.scratch:
         raise Varies("no state that the programs keep", on.source())
     variables = params["jaxpr"].invars
     name = on.named("call")
     before, on.memory = on.memory, {}
-    refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
-    for view, variable in zip(refs, variables, strict=True):
-        if is_float_memory(variable.aval):
-            on.memory[view.reference.name] = refused("data", dims_of(variable.aval), variable.aval.dtype)
+    avals = [replace(v.aval, shape=_dims(v.aval)) for v in variables]
+    refs = [reference_of(on, aval, f"{name}.{k}", "scratch") for k, aval in enumerate(avals)]
+    for view, aval in zip(refs, avals, strict=True):
+        if is_float_memory(aval):
+            on.memory[view.reference.name] = refused("data", dims_of(aval), aval.dtype)
     on.programs = (ids, grid, spans, extents, mapping.counted)
     on.run(params["jaxpr"], refs)
     on.memory, on.programs = before, None
-    on.found.append(Uniform(axis, reduced))
+    if grows:
+        if on.found:
+            raise Varies("a loop along the axis in a kernel whose grid goes along it", on.source())
+        on.found.append(Uniform(axis, reduced))
     return [refused("data", _dims(v.aval), v.aval.dtype) for v in equation.outvars]
 
 
@@ -407,24 +483,68 @@ def is_float_memory(aval: Any) -> bool:
     return elementwise.kind_of(getattr(aval, "dtype", bool)) == "f" and aval.memory != "semaphore"
 
 
-def _goes_along(on: _Steps, block: Any, starts: Sequence[tuple[str, Term]], blocks: Term) -> bool:
+def _carried(equation: Any, operands: list[Any]) -> list[Any]:
+    """What the steps of a loop hand on, at first."""
+    if equation.primitive.name == "scan":
+        consts, carry = scan_parts(equation)
+        return operands[consts : consts + carry]
+    if equation.primitive.name == "while":
+        return operands[int(equation.params["cond_nconsts"]) + int(equation.params["body_nconsts"]) :]
+    return []
+
+
+def _while(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+    """A loop of as many steps as there are blocks is read for one of them, and no first ones are run before."""
+    p = equation.params
+    first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
+    fixed, inits = operands[first : first + second], operands[first + second :]
+    adds = steps_of(on, p["body_jaxpr"], second, len(inits))
+    try:
+        steps, most = trips(on, p["cond_jaxpr"], operands[:first], inits, adds)
+    except UnsupportedOp:
+        raise Varies("a loop whose end is no number", on.source()) from None
+    if on.size not in names_in(steps):
+        return LOOPS["while"](on, equation, operands)
+    return looped(on, steps, inits, adds, most, lambda slots, t: on.run(p["body_jaxpr"], [*fixed, *slots]))[0]
+
+
+def _scan(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+    if equation.params.get("reverse") and not isinstance(equation.params["length"], int):
+        raise Varies("a loop from the last block to the first", on.source())
+    return LOOPS["scan"](on, equation, operands)
+
+
+def _term(extent: Any) -> Term:
+    return extent if isinstance(extent, Term) else Term("int", extent)
+
+
+def _goes_along(on: _Steps, block: Any, starts: Sequence[tuple[str, Term]]) -> bool:
     """Whether a window goes along the axis, block by block over all of the array; it may stay where it is."""
     along = False
     for (kind, start), (_, extent, _), n in zip(starts, block.block, _dims(block.aval), strict=True):
         start = unwrapped(start)
         step = Term("name", on.step)
         width = 1 if kind == "squeezed" else extent
+        if not isinstance(width, int):
+            # all of it
+            if start is not ZERO or _term(n) is not size_term(dimension(width)):
+                raise Varies("a block whose size is a name", on.source())
+            continue
         moves = on.step in names_in(start)
         grows = isinstance(n, Term) and on.size in n.names()
         if not moves and not grows and on.size not in names_in(start):
             continue
         if kind not in ("blocked", "squeezed") or start is not fold("*", step, Term("int", width)):
             raise Varies(f"a block that starts at {start}", on.source())
-        size = n if isinstance(n, Term) else Term("int", n)
-        covered = linear([(width, blocks)])
-        # as many blocks as there are programs, the last of them ragged or whole
-        other = any_of([fold("<", covered, size), fold("<=", size, linear([(width, blocks)], -width))])
-        if not grows or not _never(other):
-            raise Varies(f"{blocks} blocks of {width} along an extent of {size}", on.source())
+        _covered(on, width, Term("name", on.size), _term(n))
         along = True
     return along
+
+
+def _covered(on: _Steps, width: int, blocks: Term, size: Term) -> None:
+    """That blocks of a width are as many as an extent has, the last of them ragged or whole."""
+    beyond = any_of([
+        fold("<", linear([(width, blocks)]), size), fold("<=", size, linear([(width, blocks)], -width))
+    ])  # fmt: skip
+    if on.size not in names_in(size) or not _never(beyond):
+        raise Varies(f"{blocks} blocks of {width} along an extent of {size}", on.source())

@@ -147,6 +147,12 @@ class Watch:
             self.fed.add(id(equation))
         return chosen
 
+    def handed_on(
+        self, on: Any, equation: Any, step: int, before: Sequence[Any], after: Sequence[Any]
+    ) -> Sequence[Any]:
+        """A step of a loop is done: what it hands on."""
+        return after
+
     def loads(self, on: Any, memory: Any) -> None:
         """Something is read."""
         if self._trial is None and self.programs:

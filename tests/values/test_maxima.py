@@ -59,3 +59,38 @@ def test_a_maximum_is_left_out_at_the_highest_of_several_levels_alone() -> None:
         found = numbers.largest(numbers.draw((4, 8)))
         assert [r is not None for r in found.residues] == known
         assert numbers.left == (levels > 1)
+
+
+def but_the_last(x: Any) -> Any:
+    return x[:, :-1].max(-1, keepdims=True)
+
+
+def but_one(x: Any) -> Any:
+    return jnp.maximum(x[:, :201].max(-1, keepdims=True), x[:, 202:].max(-1, keepdims=True))
+
+
+def in_halves(x: Any) -> Any:
+    return jnp.maximum(x[:, :128].max(-1, keepdims=True), x[:, 128:].max(-1, keepdims=True))
+
+
+OF_MAXIMA: dict[str, Callable[[Function], Function]] = {
+    "itself": lambda most: most,
+    "of magnitudes": lambda most: lambda x: most(jnp.abs(x)),
+    "a scale": lambda most: lambda x: jnp.round(x / most(jnp.abs(x)) * 127),
+    "a root": lambda most: lambda x: jnp.sqrt(most(x * x)),
+    "which it is": lambda most: lambda x: jnp.where(x == most(x), x, 0).sum(-1),
+    "all but that": lambda most: lambda x: jnp.where(x == most(x), -1e30, x).max(-1),
+    "its gradient": lambda most: jax.grad(lambda x: most(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", OF_MAXIMA)
+@pytest.mark.parametrize("most", [but_the_last, but_one])
+def test_one_row_whose_maximum_leaves_one_column_out_is_refuted(name: str, most: Function) -> None:
+    """Of 256 columns: neither a few draws nor a few points have it as the largest one."""
+    of = OF_MAXIMA[name]
+    found = lp.same(of(most), of(top), "f32[1,256]")
+    assert found.verdict.value == "refuted", found.reason
+    if name != "its gradient":
+        # which is told of each half, and then of both
+        assert lp.same(of(in_halves), of(top), "f32[1,256]").verdict.value == "sampled"

@@ -202,6 +202,16 @@ def dropped(variable: Any) -> bool:
     return type(variable).__name__ == "DropVar"
 
 
+def blocks_with_names() -> contextlib.AbstractContextManager[Any]:
+    """Within it blocks of kernels may have sizes that are names: those that hold all of an array.
+
+    Source: jax/_src/pallas/core.py (pallas_export_experimental), jax 0.10.2 and 0.12.0. Where a version has no such
+    thing, such a kernel cannot be traced.
+    """
+    made = getattr(importlib.import_module("jax._src.pallas.core"), "pallas_export_experimental", None)
+    return contextlib.nullcontext() if made is None else made(dynamic_shapes=True)
+
+
 @contextlib.contextmanager
 def device_of(target: str) -> Iterator[None]:
     """Within it a function that this thread traces believes that it runs on one core of this generation.

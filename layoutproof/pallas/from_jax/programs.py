@@ -11,6 +11,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from numbers import Integral
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
@@ -209,7 +210,9 @@ def _dimension(entry: Any) -> Dimension:
     if isinstance(entry, int):
         return Dimension("blocked", int(entry))
     if kind == "Blocked":
-        return Dimension("blocked", int(entry.block_size))
+        # a size that is a name stays one
+        size = entry.block_size
+        return Dimension("blocked", int(size) if isinstance(size, Integral) else size)
     if kind == "Element":
         return Dimension("element", int(entry.block_size), int((entry.padding or (0, 0))[0]))
     if kind == "BoundedSlice":

@@ -36,7 +36,7 @@ def starts_of(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tupl
     for kind, extent, low in block.block:
         at = next(found).number()
         if kind == "blocked":
-            at = fold("*", at, Term("int", extent))
+            at = ZERO if at is ZERO else fold("*", at, extent_term(*shape_terms((extent,))))
         elif kind == "element":
             at = linear([(1, at)], -low)
         elif kind != "squeezed":

@@ -127,7 +127,7 @@ def _handed(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
     return Array(dims, dtype, element)
 
 
-def _looped(
+def looped(
     on: Reading, steps: Term, inits: Sequence[Any], adds: Sequence[int | None], most: int,
     body: Callable[[list[Any], Term], list[Any]],
 ) -> tuple[list[Any], list[Callable[[Index, Term], Sum] | None]]:  # fmt: skip
@@ -137,6 +137,7 @@ def _looped(
     """
     counter = on.named("t")
     t = Term("name", counter)
+    on.entered(counter, steps)
     loop = _Loop(on, counter, steps)
     before = dict(on.memory)
     slots: list[Any] = []
@@ -203,7 +204,7 @@ def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             return on.run(jaxpr, [*fixed, *slots, *(_row(x, place(t)) for x in rows)])
 
         adds = steps_of(on, jaxpr, consts, carry)
-        finals, made = _looped(on, length, carried, adds, bounds(length)[1], body)
+        finals, made = looped(on, length, carried, adds, bounds(length)[1], body)
         return [*finals, *(
             _stacked_by(one, place, shape_of(equation, carry + k), v.aval)
             for k, (one, v) in enumerate(zip(made, given, strict=True))
@@ -265,15 +266,15 @@ def _while(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     on.memory = memory
     del on.calls[calls:]
     adds = steps_of(on, p["body_jaxpr"], second, len(inits))
-    steps, most = _trips(on, p["cond_jaxpr"], of_condition, inits, adds)
+    steps, most = trips(on, p["cond_jaxpr"], of_condition, inits, adds)
 
     def body(slots: list[Any], t: Term) -> list[Any]:
         return on.run(p["body_jaxpr"], [*of_body, *slots])
 
-    return _looped(on, steps, inits, adds, most, body)[0]
+    return looped(on, steps, inits, adds, most, body)[0]
 
 
-def _trips(
+def trips(
     on: Reading, condition: Any, fixed: Sequence[Any], inits: Sequence[Any], adds: Sequence[int | None]
 ) -> tuple[Term, int]:  # fmt: skip
     """How often a loop runs that ends when a number that each step makes 1 larger reaches one that stays, and at most.

@@ -59,6 +59,9 @@ class Reading(Interpreter):
         self.looped = 0
         self.conversions: set[tuple[str, str]] = set()
 
+    def entered(self, counter: str, steps: Term) -> None:
+        """A loop is met whose step is read once, for a name. counter: that name.  steps: how many there are."""
+
     def constant_value(self, value: Any) -> Value:
         """A number or an array of the code: floats where all are the same."""
         if _kind(value) != "f":
