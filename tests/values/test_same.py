@@ -217,6 +217,26 @@ def test_narrow_integers_wrap_at_the_ends_of_their_range() -> None:
     assert place.verdict.value == "sampled"
 
 
+def test_a_scale_that_becomes_an_integer() -> None:
+    """Nobody knows of all numbers whether a product of integers wraps; those of a draw are there, and show the 0."""
+
+    def scaled(kept: Any) -> Any:
+        def call(x: Any, w: Any, scale: Any) -> Any:
+            dot = jnp.dot(x, w, preferred_element_type=jnp.int32).astype(kept)
+            return (dot * scale.astype(kept)).astype(jnp.float32)
+
+        return call
+
+    args = ("s8[8,64]", "s8[64,8]", "f32[8]")
+    wrong = lp.same(scaled(jnp.int32), scaled(jnp.float32), *args)
+    assert wrong.verdict.value == "refuted", wrong.reason
+    assert "by float64 alone: int32 between" in wrong.reason
+    assert lp.same(scaled(jnp.float32), lambda x, w, s: jnp.dot(x * 1.0, w * 1.0) * s, *args).verdict.value == "sampled"
+    # what is the same for these numbers may wrap for others
+    opened = lp.same(scaled(jnp.int32), lambda x, w, s: scaled(jnp.int32)(x, w, s) + 0, *args)
+    assert opened.verdict.value == "unknown", opened.reason
+
+
 def test_gradients_trees_and_outputs() -> None:
     """A gradient may be wrong where the value is right; arguments and results are trees."""
 
