@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -42,8 +43,11 @@ class Memory:
     def value(self, value: Any) -> None:
         self._value, self._own = value, False
 
-    def taken(self, numbers: Any, places: Array) -> Any:
-        """A copy of the elements at flat places."""
+    def taken(self, numbers: Any, view: View) -> Any:
+        """A copy of the elements of a view."""
+        if (box := view.box) is not None:
+            return moved(numbers, self._value, lambda r: np.array(r[box]))
+        places = view.places
         return moved(numbers, self._value, lambda r: r.reshape(-1)[places])
 
     def put(self, numbers: Any, value: Any, store: Callable[[Array, Array], None]) -> None:
@@ -55,7 +59,8 @@ class Memory:
         own = self._own
 
         def move(parts: Sequence[Array]) -> Array:
-            out = parts[0] if own else np.array(parts[0])
+            # row-major, so that a store to flat places is one to the array itself
+            out = parts[0] if own else np.array(parts[0], order="C")
             store(out, parts[1])
             return out
 
@@ -76,17 +81,24 @@ class Semaphore:
 
 @dataclass(frozen=True)
 class View:
-    """Elements of memory. places: flat, in the shape of the view; None for all of it.
+    """Elements of memory. at: flat places, in the shape of the view; None for all of it, or where `box` says it.
 
-    words: where it is of words that elements share, of each word what is in it, the one of the lowest bits first;
-    `places` has all of them.  dtype: of these words, None of the memory's own elements.
+    box: slices and single indices of the memory, of which the elements are; None of none.  words: where it is of words
+    that elements share, of each word what is in it, the one of the lowest bits first; `places` has all of them.  dtype:
+    of these words, None of the memory's own elements.
     """
 
     memory: Any
-    places: Array | None
+    at: Array | None
     shape: tuple[int, ...]
     words: tuple[View, ...] = ()
     dtype: Any = None
+    box: tuple[Any, ...] | None = None
+
+    @cached_property
+    def places(self) -> Array | None:
+        """The flat places, in the shape of the view; None for all of the memory."""
+        return self.at if self.box is None else _box(self.memory.shape, self.box)
 
 
 @dataclass(frozen=True)
@@ -233,11 +245,15 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
             pieces.append(at)
     if whole:
         return view
-    if view.places is None and all(
-        isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
+    if (
+        view.at is None
+        and view.box is None
+        and all(
+            isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
+        )
     ):
-        found = _box(view.shape, pieces)
-        return View(view.memory, found, found.shape)
+        shown = tuple(len(range(n)[p]) for p, n in zip(pieces, view.shape, strict=True) if isinstance(p, slice))
+        return View(view.memory, None, shown, box=tuple(pieces))
     base = _places(view)
     if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
         clip
@@ -272,16 +288,15 @@ def load(on: Any, view: View) -> Any:
         on.watch.loads(on, memory)
     if isinstance(memory, Memory) and memory.missing is not None:
         on.defined = on.defined and not bool(_part(memory.missing, view).any())
-    if view.places is None:
+    if view.at is None and view.box is None:
         return memory.value
-    at = view.places
     if isinstance(memory, Semaphore):
         raise on.refuse("what a semaphore counts")
-    return memory.taken(on.numbers, at)
+    return memory.taken(on.numbers, view)
 
 
 def _part(missing: Array, view: View) -> Array:
-    return missing if view.places is None else missing.reshape(-1)[view.places]
+    return missing[view.box] if view.box is not None else missing if view.at is None else missing.reshape(-1)[view.at]
 
 
 def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: bool = False) -> None:
@@ -296,11 +311,20 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: b
     if on.watch is not None and not on.watch.stores(on, memory, value):
         return
     memory.changed = True
-    if view.places is None and mask is None:
+    if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
         memory.value = moved(on.numbers, value, lambda r: np.broadcast_to(r, memory.shape))
         memory.missing = missing_of(on, memory.shape, memory.dtype) if missing else None
+        return
+    if (box := view.box) is not None and mask is None:
+
+        def put_box(out: Array, part: Array) -> None:
+            out[box] = part
+
+        memory.put(on.numbers, value, put_box)
+        if (left := _left(on, memory, missing)) is not None:
+            left[box] = missing
         return
     at = _places(view)
     chosen = (at >= 0) if mask is None else (np.broadcast_to(mask, at.shape) & (at >= 0))
@@ -312,11 +336,16 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: b
         out.reshape(-1)[flat] = given.reshape(-1) if every else given[chosen]
 
     memory.put(on.numbers, value, put)
+    if (left := _left(on, memory, missing)) is not None:
+        left.reshape(-1)[flat] = missing
+
+
+def _left(on: Any, memory: Memory, missing: bool) -> Array | None:
+    """Where it is kept which integers of memory nobody wrote. missing: whether there are some from now on."""
     if missing and memory.missing is None:
         memory.missing = np.zeros(memory.shape, bool)
         on.complete = False
-    if memory.missing is not None:
-        memory.missing.reshape(-1)[flat] = missing
+    return memory.missing
 
 
 def touched(on: Any, view: View, written: bool) -> None:
@@ -337,7 +366,15 @@ def touched(on: Any, view: View, written: bool) -> None:
 def _meet(a: View, b: View) -> bool:
     if a.memory is not b.memory:
         return False
+    if a.box is not None and b.box is not None:
+        pairs = zip(a.box, b.box, a.memory.shape, strict=True)
+        return all(not set(_along(x, n)).isdisjoint(_along(y, n)) for x, y, n in pairs)
     return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
+
+
+def _along(piece: Any, extent: int) -> range:
+    """The elements of one dimension."""
+    return range(extent)[piece] if isinstance(piece, slice) else range(piece, piece + 1)
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -385,7 +422,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     at = _places(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
-    found = view.memory.taken(on.numbers, np.maximum(at, 0))
+    found = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
     if other is None:
         other = unwritten(on, view.shape, view.memory.dtype)
         on.defined = on.defined and (bool(held.all()) or missing_of(on, view.shape, view.memory.dtype) is None)
@@ -406,7 +443,7 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if on.is_used(equation.outvars[0]):
         if view.words or view.memory.missing is not None:
             raise on.refuse("what a masked store gives of what was there")
-        before = view.memory.taken(on.numbers, np.maximum(at, 0))
+        before = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
     store(on, view, value, held)
     return [before]
 
