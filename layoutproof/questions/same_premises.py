@@ -81,6 +81,9 @@ def _seen(premise: Finding, found: Comparison) -> Finding:
     if premise.question in (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ())):
         words = "every program was walked over with the integers that are given"
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
+    if premise.question in ORDER and found.race:
+        words = f"with the integers that are given, {found.race}"
+        return replace(premise, verdict=Verdict.REFUTED, reason=words, decided_by="walk")
     if premise.question == UNDEFINED and found.verdict is Verdict.PROVED:
         # undefined times 0 is undefined there
         words = "relations show that nothing undefined is in an element"

@@ -134,10 +134,10 @@ class Comparison:
     """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
 
     exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
-    the element on one side alone, in words.  inside, ordered, defined: whether that was seen of all its places, copies
-    and integers, as of `Walk`, for the integers that were given.  decided_by: the engine that proves, or refutes
-    without a witness.  operands: of a difference of relations, which products, in words.  differs: where, as
-    (output, element).  second: what JAX says of a witness, in words.  again: whether it may come
+    the element on one side alone, in words.  inside, ordered, race, defined: what was seen of its places, copies and
+    integers, as of `Walk`, for those that were given; complete likewise, whatever was given.  decided_by: the engine
+    that proves, or refutes without a witness.  operands: of a difference of relations, which products, in words.
+    differs: where, as (output, element).  second: what JAX says of a witness, in words.  again: whether it may come
     out otherwise when it is asked again, because memory ran out.
     begins: of a difference that float64 shows, where it begins in the kernel; None where there is none.
     """
@@ -156,7 +156,9 @@ class Comparison:
     hint: str = ""
     inside: bool = False
     ordered: bool = False
+    race: str = ""
     defined: bool = False
+    complete: bool = False
     decided_by: str = ""
     operands: str = ""
     differs: tuple[int, tuple[int, ...]] | None = None
@@ -194,9 +196,11 @@ class _Field:
     audit: Audit = field(default_factory=Audit)
     inside: bool = True
     ordered: bool = True
+    race: str = ""
     defined: bool = True
     told: bool = False
     last: tuple[Points, int, tuple[int, ...]] | None = None
+    complete: bool = True
 
 
 Sides = tuple[Program, Program]
@@ -314,7 +318,7 @@ def _sampled(
         rng = np.random.default_rng((17, draw))
         chosen = [_given(i, rng, spans[i.name]) if i in integers else i for i in inputs]
         again = _compare(sides, chosen, prepared, points, outputs, tick, retrace, hint)
-        again = replace(again, drawn=said, inside=False, ordered=False)
+        again = replace(again, drawn=said, inside=False, ordered=False, race="", defined=again.complete)
         if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
             # they are places, and nobody says that every number of their type is one
             continue
@@ -391,8 +395,8 @@ def _compare(
         exponents, sums = said.audit.found()
         return Comparison(
             Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes, exponents=exponents,
-            sums=sums, inside=said.inside, ordered=said.inside and said.ordered,
-            defined=said.defined,
+            sums=sums, inside=said.inside, ordered=said.inside and said.ordered, race=said.race,
+            defined=said.defined, complete=said.complete,
         )  # fmt: skip
     if said.state == "differs":
         if shown.first is not None:
@@ -471,7 +475,8 @@ def _run(
         found = [walk.data(v) for v in _chosen(walk.run(jaxpr, values), outputs)]
     if said is not None:
         said.inside, said.ordered = said.inside and walk.inside, said.ordered and walk.ordered
-        said.defined = said.defined and walk.defined
+        said.defined, said.complete = said.defined and walk.defined, said.complete and walk.complete
+        said.race = said.race or walk.race
     return found
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
-from layoutproof.values.known import Known, combined, moved
+from layoutproof.values import words
+from layoutproof.values.known import Known, Words, combined, moved
 
 Array = np.ndarray[Any, Any]
 
@@ -136,6 +137,8 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
 
 def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        if name in words.RULES and any(isinstance(o, Words) for o in operands):
+            return [words.RULES[name](on, equation, operands)]
         if all(isinstance(o, Known) for o in operands):
             if name in _KNOWN:
                 with np.errstate(all="ignore"):
@@ -178,10 +181,22 @@ def within(on: Any, value: Any, equation: Any) -> Any:
         return value if getattr(value, "span", None) is None else replace(value, span=None)
     if value.span is None:
         raise on.refuse("integers that are data, between nobody knows which numbers")
-    low, high = integer_range(8 * dtype.itemsize, dtype.kind == "i")
-    if value.span[0] < low or value.span[1] >= high:
+    found = _fitting(on, value, integer_range(8 * dtype.itemsize, dtype.kind == "i"))
+    if found is None:
         raise on.refuse(f"{dtype} between {value.span[0]} and {value.span[1]}, which may wrap")
-    return value
+    return found
+
+
+def _fitting(on: Any, value: Any, between: tuple[int, int]) -> Any:
+    """Integers, once it is sure that none wraps; None where one may. between: the least, and one above the greatest.
+
+    The numbers of one draw of float64 are there: whether they wrap is seen, whatever other ones do.
+    """
+    low, high = between
+    if low <= value.span[0] and value.span[1] < high:
+        return value
+    seen = on.numbers.seen(value) if not on.numbers.exact else None
+    return replace(value, span=seen) if seen is not None and low <= seen[0] and seen[1] < high else None
 
 
 def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -283,6 +298,8 @@ def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
                 )
                 return Known(clipped.astype(info.dtype), x.sampled)
             return Known(x.array.astype(dtype if dtype.kind in "iub" else np.int8), x.sampled)
+    if isinstance(x, Words):
+        return words.converted(on, x, source, dtype)
     n = on.numbers
     if kind == "b":
         return Known(~n.equal(x, n.constant(np.zeros(()))), True)
@@ -294,22 +311,26 @@ def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
     low, high = integer_range(bits, not element_type(dtype).startswith("u"))
     if kind_of(source) == "f":
         return n.function(f"to {np.dtype(dtype).name}", x, span=(low, high - 1))
-    if x.span is None or x.span[0] < low or x.span[1] >= high:
+    if x.span is None or (fitting := _fitting(on, x, (low, high))) is None:
         raise on.refuse(f"integers between {x.span} as {np.dtype(dtype).name}, which may wrap")
-    return x
+    return fitting
 
 
-def _bits(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """The bits of numbers that are known, as another type of the same width."""
-    (x,), source, dtype = operands, equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
-    if source == dtype:
-        return [x]
-    if not isinstance(x, Known):
-        raise on.refuse("the bits of data")
-    if np.dtype(source).itemsize != np.dtype(dtype).itemsize:
-        raise on.refuse("bits as a type of another width")
-    found = x.array.astype(source).view(dtype)
-    return [Known(found.astype(np.float64) if kind_of(dtype) == "f" else found, x.sampled)]
+def _bits(rows: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    """Elements as those of another type with the same bits. rows: as of `words.as_elements`."""
+
+    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        (x,), source, dtype = operands, equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+        if source == dtype:
+            return [x]
+        if not isinstance(x, Known):
+            return [words.as_elements(on, x, source, dtype, rows)]
+        if np.dtype(source).itemsize != np.dtype(dtype).itemsize:
+            raise on.refuse("bits as a type of another width")
+        found = x.array.astype(source).view(dtype)
+        return [Known(found.astype(np.float64) if kind_of(dtype) == "f" else found, x.sampled)]
+
+    return rule
 
 
 def narrowed(params: Mapping[str, Any]) -> str:
@@ -348,7 +369,8 @@ PRIMITIVES = {
     "pow": _power,
     "round": _round,
     "convert_element_type": _convert,
-    "bitcast_convert_type": _bits,
+    "bitcast_convert_type": _bits(False),
+    "bitcast": _bits(True),
     "reduce_precision": _reduce,
     **dict.fromkeys(
         (

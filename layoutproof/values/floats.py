@@ -32,6 +32,8 @@ class Real:
         return tuple(self.array.shape)
 
 
+EXACT = 2.0**53
+"""Whole numbers up to it are exact."""
 ROUNDED, SHORT, FEW = 2.0**-24, 2**12, 64
 """How far, relatively, a float32 is from the number that is meant; a number of the code with fewer binary digits than
 those is meant as it is; arrays of more different numbers are weights."""
@@ -104,6 +106,13 @@ class Floats:
         if all(s is not None for s in spans):
             span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
         return Real(move([p.array for p in parts]), span)
+
+    def seen(self, a: Real) -> Span | None:
+        """Between which numbers the integers of this draw lie; None where one is undefined, or not exact."""
+        if not a.array.size:
+            return 0, 0
+        low, high = float(a.array.min()), float(a.array.max())
+        return (int(low), int(high)) if low >= -EXACT and high <= EXACT else None
 
     # arithmetic
 
@@ -211,7 +220,12 @@ class Floats:
             low, high = _product_span(x, y)
             return n * low, n * high
 
-        return self._of(a.array @ b.array, a, b, span)
+        found = self._of(a.array @ b.array, a, b, span)
+        if found.span is not None and max(-found.span[0], found.span[1]) > EXACT:
+            # what is added up on the way may be rounded, though the sum is small
+            most = np.abs(a.array) @ np.abs(b.array)
+            return Real(np.where(most <= EXACT, found.array, np.nan), found.span)
+        return found
 
     def accumulate(self, base: Real, places: Array, values: Real) -> Real:
         """base with values added at flat places; places below 0 are left out."""

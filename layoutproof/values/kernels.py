@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Memory, View, fresh, touched, unwritten
+from layoutproof.values.references import Memory, View, fresh, missing_of, touched, unwritten
 from layoutproof.values.refusals import OFFER
 
 MOST_PROGRAMS = 100_000
@@ -140,7 +140,13 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
     extents, shown = window.extents, window.shown
     array, inside = overlap(starts, shape)
     if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
-        return Memory(moved(on.numbers, whole.value, lambda r: r[array].reshape(shown)), whole.dtype, whole.name)
+        missing = None if whole.missing is None else whole.missing[array].reshape(shown)
+        value = moved(on.numbers, whole.value, lambda r: r[array].reshape(shown))
+        return Memory(value, whole.dtype, whole.name, missing)
+    missing = missing_of(on, extents, whole.dtype)
+    if missing is not None:
+        missing[inside] = False if whole.missing is None else whole.missing[array]
+        missing = missing.reshape(shown)
     empty = Memory(unwritten(on, extents, whole.dtype), whole.dtype, whole.name)
     if isinstance(whole.value, Known) != isinstance(empty.value, Known):
         empty.value = on.data(empty.value) if isinstance(empty.value, Known) else on.numbers.undefined(extents)
@@ -153,21 +159,26 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
         out[inside] = parts[1]
         return out.reshape(shown)
 
-    return Memory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name)
+    return Memory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name, missing)
 
 
 def _written(on: Any, window: _Window) -> None:
     """Writes a window of an output back."""
     if window.at is None or window.memory is None:
         return
-    array, inside = overlap(window.at, window.whole.shape)
+    whole, held = window.whole, window.memory.missing
+    array, inside = overlap(window.at, whole.shape)
     extents = window.extents
     part = moved(on.numbers, window.memory.value, lambda r: r.reshape(extents)[inside])
 
     def put(out: Array, given: Array) -> None:
         out[array] = given
 
-    window.whole.put(on.numbers, part, put)
+    whole.put(on.numbers, part, put)
+    if whole.missing is None and held is not None:
+        whole.missing = np.zeros(whole.shape, bool)
+    if whole.missing is not None:
+        whole.missing[array] = False if held is None else held.reshape(extents)[inside]
 
 
 def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -197,11 +208,12 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         elif aliases.get(k - mapping.inputs, -1) >= 0:
             whole = inputs[aliases[k - mapping.inputs]]
         else:
-            dtype = block.aval.dtype
-            whole = Memory(unwritten(on, block.aval.shape, dtype), dtype, f"outputs[{k - mapping.inputs}]")
+            shape, dtype = block.aval.shape, block.aval.dtype
+            name = f"outputs[{k - mapping.inputs}]"
+            whole = Memory(unwritten(on, shape, dtype), dtype, name, missing_of(on, shape, dtype))
         windowed = block.memory not in ("any", "hbm")
         windows.append(_Window(whole, block, output, windowed, _extents(block), _shown(block)))
-    scratch = [fresh(on, aval, f"scratch{k}") for k, aval in enumerate(mapping.scratch)]
+    scratch = [fresh(on, aval, f"scratch[{k}]") for k, aval in enumerate(mapping.scratch)]
     if on.watch is not None and (found := on.watch.call(windows, scratch)) is not None:
         return list(found)
     before, held, known = on.programs, [t.value for t in tables], _contents(tables)
@@ -223,7 +235,9 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                         touched(on, View(memory, None, memory.shape), written)
                 if window.output:
                     _written(on, window)
-                    window.memory = Memory(unwritten(on, window.shown, window.whole.dtype), window.whole.dtype)
+                    shown, dtype = window.shown, window.whole.dtype
+                    missing = missing_of(on, shown, dtype)
+                    window.memory = Memory(unwritten(on, shown, dtype), dtype, window.whole.name, missing)
                 else:
                     window.memory = _fetched(on, window, starts)
                 window.at = starts
@@ -237,6 +251,9 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     for window in windows:
         if window.windowed and window.output:
             _written(on, window)
+    # an integer of a result that nobody wrote is any
+    left = [w.whole.missing for w in windows if w.output and w.whole.missing is not None]
+    on.defined = on.defined and not any(m.any() for m in left)
     on.programs = before
     return [w.whole.value for w in windows if w.output]
 

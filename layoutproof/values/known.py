@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.values.refusals import NotModelled
+
 Array = np.ndarray[Any, Any]
 
 
@@ -40,6 +42,22 @@ class Held:
         return tuple(self.parts[0].shape)
 
 
+@dataclass(frozen=True)
+class Words:
+    """Integers that are bits of data. dtype: of the elements whose bits they are.
+
+    parts: of each word the elements in it, the one of the lowest bits first; None where all bits are 0.
+    """
+
+    parts: tuple[Any, ...]
+    dtype: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in words."""
+        return next(tuple(part.shape) for part in self.parts if part is not None)
+
+
 def known_of(value: Any, sampled: bool = False) -> Known:
     """A number or an array of the code."""
     if isinstance(value, Known):
@@ -70,6 +88,8 @@ def first_place(mask: Array) -> tuple[int, ...] | None:
 
 def data_of(numbers: Any, value: Any) -> Any:
     """A value as data of a kind of number."""
+    if isinstance(value, Words):
+        raise NotModelled("arithmetic on the bits of data")
     return numbers.constant(value.array) if isinstance(value, Known) else value
 
 
@@ -79,6 +99,8 @@ def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
         return Held(tuple(moved(numbers, part, move) for part in value.parts))
     if isinstance(value, Known):
         return Known(move(value.array), value.sampled)
+    if isinstance(value, Words):
+        return Words(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
     return numbers.map(value, move)
 
 
@@ -88,6 +110,26 @@ def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array
     if many:
         rows = zip(*(v.parts if isinstance(v, Held) else (v,) * many for v in values), strict=True)
         return Held(tuple(combined(numbers, row, move) for row in rows))
+    words = [v for v in values if isinstance(v, Words)]
+    if words:
+        return _combined_words(numbers, values, words, move)
     if all(isinstance(v, Known) for v in values):
         return Known(move([v.array for v in values]), any(v.sampled for v in values))
     return numbers.combine([data_of(numbers, v) for v in values], move)
+
+
+def _combined_words(numbers: Any, values: Sequence[Any], words: Sequence[Words], move: Callable[..., Array]) -> Words:
+    """Likewise of words; beside them may stand integers that are 0."""
+    dtype, many = words[0].dtype, len(words[0].parts)
+    zeros = [v for v in values if not isinstance(v, Words)]
+    if any(w.dtype != dtype or len(w.parts) != many for w in words) or not all(
+        isinstance(z, Known) and not z.array.any() for z in zeros
+    ):
+        raise NotModelled("bits of data beside other integers")
+
+    def part(value: Any, k: int) -> Any:
+        held = value.parts[k] if isinstance(value, Words) else None
+        # no bit of a 0 is set, whatever its type is
+        return Known(np.zeros(value.shape)) if held is None else held
+
+    return Words(tuple(combined(numbers, [part(v, k) for v in values], move) for k in range(many)), dtype)

@@ -284,7 +284,7 @@ def _undefined(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     """Memory that nobody wrote."""
     out = equation.outvars[0].aval
     if out.dtype.kind in "iub":
-        on.defined = False
+        on.defined = on.complete = False
         return [Known(on.numbers.garbage(out.shape, out.dtype), True)]
     return [on.numbers.undefined(out.shape)]
 

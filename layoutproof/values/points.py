@@ -256,7 +256,7 @@ class Points:
 
     def add(self, a: Field, b: Field) -> Field:
         """a + b."""
-        residues = self._each([a, b], lambda f, x, y: f.reduced(x + y))
+        residues = self._each([a, b], lambda f, x, y: f.add(x, y))
         if a.flags is None and b.flags is None:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
         x, y = a.marks, b.marks
@@ -274,7 +274,7 @@ class Points:
 
     def neg(self, a: Field) -> Field:
         """-a."""
-        residues = self._each([a], lambda f, x: (f.p - x) % f.p)
+        residues = self._each([a], lambda f, x: f.neg(x))
         span = None if a.span is None else (-a.span[1], -a.span[0])
         if a.flags is None:
             return Field(residues, None, span)
@@ -587,7 +587,7 @@ class Points:
             at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
             flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
             return self._kept(found.residues, flags, found.span)
-        residues = self._each([a, b], lambda f, x, y: (x + y) % f.p)
+        residues = self._each([a, b], lambda f, x, y: f.add(x, y))
         if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
             # max(x, -x) = |x|
             return self.absolute(a)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from layoutproof.bodies.memory import named
 from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import Bitcast, Indexed, Reshaped, Span, Transformed, Transposed, planted
-from layoutproof.values.known import Known, combined, data_of, moved
+from layoutproof.values.known import Known, Words, combined, data_of, moved
 from layoutproof.values.refusals import OutOfBounds
+from layoutproof.values.words import bits_of
 
 Array = np.ndarray[Any, Any]
 
@@ -21,12 +23,12 @@ Array = np.ndarray[Any, Any]
 class Memory:
     """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
 
-    changed: whether something was stored to it.  Who reads `value` may keep it, so the next store makes a copy; until
-    somebody reads it, stores are made in place.
+    changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
+    Who reads `value` may keep it, so the next store makes a copy; until somebody reads it, stores are made in place.
     """
 
-    def __init__(self, value: Any, dtype: Any, name: str = "") -> None:
-        self._value, self.dtype, self.name = value, dtype, name
+    def __init__(self, value: Any, dtype: Any, name: str = "", missing: Array | None = None) -> None:
+        self._value, self.dtype, self.name, self.missing = value, dtype, name, missing
         self._own = False
         self.shape: tuple[int, ...] = tuple(value.shape)
         self.changed = False
@@ -41,8 +43,11 @@ class Memory:
     def value(self, value: Any) -> None:
         self._value, self._own = value, False
 
-    def taken(self, numbers: Any, places: Array) -> Any:
-        """A copy of the elements at flat places."""
+    def taken(self, numbers: Any, view: View) -> Any:
+        """A copy of the elements of a view."""
+        if (box := view.box) is not None:
+            return moved(numbers, self._value, lambda r: np.array(r[box]))
+        places = view.places
         return moved(numbers, self._value, lambda r: r.reshape(-1)[places])
 
     def put(self, numbers: Any, value: Any, store: Callable[[Array, Array], None]) -> None:
@@ -54,7 +59,8 @@ class Memory:
         own = self._own
 
         def move(parts: Sequence[Array]) -> Array:
-            out = parts[0] if own else np.array(parts[0])
+            # row-major, so that a store to flat places is one to the array itself
+            out = parts[0] if own else np.array(parts[0], order="C")
             store(out, parts[1])
             return out
 
@@ -75,21 +81,35 @@ class Semaphore:
 
 @dataclass(frozen=True)
 class View:
-    """Elements of memory. places: flat, in the shape of the view; None for all of it."""
+    """Elements of memory. at: flat places, in the shape of the view; None for all of it, or where `box` says it.
+
+    box: slices and single indices of the memory, of which the elements are; None of none.  words: where it is of words
+    that elements share, of each word what is in it, the one of the lowest bits first; `places` has all of them.  dtype:
+    of these words, None of the memory's own elements.
+    """
 
     memory: Any
-    places: Array | None
+    at: Array | None
     shape: tuple[int, ...]
+    words: tuple[View, ...] = ()
+    dtype: Any = None
+    box: tuple[Any, ...] | None = None
+
+    @cached_property
+    def places(self) -> Array | None:
+        """The flat places, in the shape of the view; None for all of the memory."""
+        return self.at if self.box is None else _box(self.memory.shape, self.box)
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy under way. slot: the semaphore that it signals, with the place in it."""
+    """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start."""
 
     source: View
     target: View
     slot: tuple[Semaphore, int]
     add: bool = False
+    at: str = ""
 
 
 def fresh(on: Any, aval: Any, name: str = "") -> Any:
@@ -97,13 +117,20 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
         return Semaphore(shape)
-    return Memory(unwritten(on, shape, aval.dtype), aval.dtype, name)
+    return Memory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing_of(on, shape, aval.dtype))
+
+
+def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
+    """Which integers of memory that nobody wrote are missing: all; floats are undefined by themselves."""
+    if getattr(dtype, "kind", "f") not in "iub" or not prod(shape):
+        return None
+    on.complete = False
+    return np.ones(tuple(shape), bool)
 
 
 def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
     """What is in memory that nobody wrote: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
-        on.defined = on.defined and not prod(shape)
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
 
@@ -153,7 +180,9 @@ def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is None:
             continue
-        if isinstance(transform, Indexed):
+        if view.words and not isinstance(transform, Bitcast):
+            view = _of_words([through(on, word, transform, clip) for word in view.words], view.dtype)
+        elif isinstance(transform, Indexed):
             view = _indexed(on, view, transform.indices, clip)
         elif isinstance(transform, Reshaped):
             shape = tuple(int(n) for n in transform.shape)
@@ -161,11 +190,30 @@ def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
         elif isinstance(transform, Transposed):
             turned = np.transpose(_places(view), tuple(transform.permutation))
             view = View(view.memory, turned, turned.shape)
-        elif isinstance(transform, Bitcast) and element_type(transform.dtype) == element_type(view.memory.dtype):
-            pass
+        elif isinstance(transform, Bitcast):
+            view = _as_words(on, view, transform.dtype)
         else:
             raise on.refuse(f"a view through {named(transform)}")
     return view
+
+
+def _as_words(on: Any, view: View, dtype: Any) -> View:
+    """Elements as words: those that share one are rows that follow one another, the first in the lowest bits."""
+    old = view.memory.dtype if view.dtype is None else view.dtype
+    if element_type(dtype) == element_type(old):
+        return view
+    many, left = divmod(bits_of(dtype), bits_of(old))
+    if view.words or not many or left or len(view.shape) < 2:
+        raise on.refuse("a view of elements as narrower ones, or of words as others")
+    at = _places(view)
+    # places that are left out, of masked accesses, are no elements of a word
+    return _of_words(
+        [View(view.memory, at[..., k::many, :], at[..., k::many, :].shape) for k in range(many)], dtype
+    )  # fmt: skip
+
+
+def _of_words(words: Sequence[View], dtype: Any) -> View:
+    return View(words[0].memory, np.stack([_places(w) for w in words]), words[0].shape, tuple(words), dtype)
 
 
 def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
@@ -197,11 +245,15 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
             pieces.append(at)
     if whole:
         return view
-    if view.places is None and all(
-        isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
+    if (
+        view.at is None
+        and view.box is None
+        and all(
+            isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
+        )
     ):
-        found = _box(view.shape, pieces)
-        return View(view.memory, found, found.shape)
+        shown = tuple(len(range(n)[p]) for p, n in zip(pieces, view.shape, strict=True) if isinstance(p, slice))
+        return View(view.memory, None, shown, box=tuple(pieces))
     base = _places(view)
     if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
         clip
@@ -230,26 +282,49 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
 def load(on: Any, view: View) -> Any:
     """What is there."""
     memory = view.memory
+    if view.words:
+        return Words(tuple(load(on, word) for word in view.words), memory.dtype)
     if on.watch is not None:
         on.watch.loads(on, memory)
-    if view.places is None:
+    if isinstance(memory, Memory) and memory.missing is not None:
+        on.defined = on.defined and not bool(_part(memory.missing, view).any())
+    if view.at is None and view.box is None:
         return memory.value
-    at = view.places
     if isinstance(memory, Semaphore):
         raise on.refuse("what a semaphore counts")
-    return memory.taken(on.numbers, at)
+    return memory.taken(on.numbers, view)
 
 
-def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
-    """Puts a value there; with a mask where it holds."""
+def _part(missing: Array, view: View) -> Array:
+    return missing[view.box] if view.box is not None else missing if view.at is None else missing.reshape(-1)[view.at]
+
+
+def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: bool = False) -> None:
+    """Puts a value there; with a mask where it holds. missing: whether they are integers that nobody wrote."""
     memory = view.memory
+    if view.words:
+        if not isinstance(value, Words) or value.dtype != memory.dtype or len(value.parts) != len(view.words):
+            raise on.refuse("what is stored to a view of words is not their elements")
+        for word, part in zip(view.words, value.parts, strict=True):
+            store(on, word, Known(np.zeros(word.shape)) if part is None else part, mask)
+        return
     if on.watch is not None and not on.watch.stores(on, memory, value):
         return
     memory.changed = True
-    if view.places is None and mask is None:
+    if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
         memory.value = moved(on.numbers, value, lambda r: np.broadcast_to(r, memory.shape))
+        memory.missing = missing_of(on, memory.shape, memory.dtype) if missing else None
+        return
+    if (box := view.box) is not None and mask is None:
+
+        def put_box(out: Array, part: Array) -> None:
+            out[box] = part
+
+        memory.put(on.numbers, value, put_box)
+        if (left := _left(on, memory, missing)) is not None:
+            left[box] = missing
         return
     at = _places(view)
     chosen = (at >= 0) if mask is None else (np.broadcast_to(mask, at.shape) & (at >= 0))
@@ -261,18 +336,45 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
         out.reshape(-1)[flat] = given.reshape(-1) if every else given[chosen]
 
     memory.put(on.numbers, value, put)
+    if (left := _left(on, memory, missing)) is not None:
+        left.reshape(-1)[flat] = missing
+
+
+def _left(on: Any, memory: Memory, missing: bool) -> Array | None:
+    """Where it is kept which integers of memory nobody wrote. missing: whether there are some from now on."""
+    if missing and memory.missing is None:
+        memory.missing = np.zeros(memory.shape, bool)
+        on.complete = False
+    return memory.missing
 
 
 def touched(on: Any, view: View, written: bool) -> None:
     """Tells the walk that memory is read or written: what a copy in flight writes, or, where it is written, reads."""
-    if any(_meet(view, copy.target) or (written and _meet(view, copy.source)) for copy in on.flying):
-        on.ordered = False
+    for copy in on.flying:
+        into = _meet(view, copy.target)
+        if into or (written and _meet(view, copy.source)):
+            if on.ordered and on.inside:
+                done, way = "written" if written else "read", "into" if into else "out of"
+                on.race = (
+                    f"{view.memory.name or 'memory'} is {done} at {on.place()} while a copy {way} it may be in flight, "
+                    f"started at {copy.at}: not all bytes of its semaphore are waited for"
+                )
+            on.ordered = False
+            return
 
 
 def _meet(a: View, b: View) -> bool:
     if a.memory is not b.memory:
         return False
+    if a.box is not None and b.box is not None:
+        pairs = zip(a.box, b.box, a.memory.shape, strict=True)
+        return all(not set(_along(x, n)).isdisjoint(_along(y, n)) for x, y, n in pairs)
     return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
+
+
+def _along(piece: Any, extent: int) -> range:
+    """The elements of one dimension."""
+    return range(extent)[piece] if isinstance(piece, slice) else range(piece, piece + 1)
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -313,14 +415,19 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     held = _mask(on, mask, view)
     if held is None:
         return [load(on, view)]
+    if view.words:
+        raise on.refuse("a masked load of words")
     if on.watch is not None:
         on.watch.loads(on, view.memory)
     at = _places(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
-    found = view.memory.taken(on.numbers, np.maximum(at, 0))
+    found = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
     if other is None:
         other = unwritten(on, view.shape, view.memory.dtype)
+        on.defined = on.defined and (bool(held.all()) or missing_of(on, view.shape, view.memory.dtype) is None)
+    if view.memory.missing is not None:
+        on.defined = on.defined and not bool((view.memory.missing.reshape(-1)[np.maximum(at, 0)] & held).any())
     return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
 
 
@@ -334,7 +441,9 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise OutOfBounds("an element that the mask holds lies outside")
     before = value
     if on.is_used(equation.outvars[0]):
-        before = view.memory.taken(on.numbers, np.maximum(at, 0))
+        if view.words or view.memory.missing is not None:
+            raise on.refuse("what a masked store gives of what was there")
+        before = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
     store(on, view, value, held)
     return [before]
 
@@ -346,13 +455,14 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise on.refuse("a copy to another device")
     counter = view_of(on, semaphore)
     slot = counter.memory, int(_places(counter).reshape(-1)[0])
-    copy = Copy(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")))
+    copy = Copy(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")), on.place())
     touched(on, copy.source, False)
     touched(on, copy.target, True)
     on.flying.append(copy)
     if not copy.add:
         # nobody knows what is there until it is waited for
-        store(on, copy.target, unwritten(on, copy.target.shape, copy.target.memory.dtype))
+        dtype = copy.target.memory.dtype
+        store(on, copy.target, unwritten(on, copy.target.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
     return []
 

@@ -115,8 +115,9 @@ class Walk:
     inside: whether so far every block had an element in its array, no masked access left its memory, and no place
     rested on how data compare. An access without a mask that leaves its memory ends the walk.  flying: the copies that
     are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
-    bytes of whole copies.  defined: whether so far no integer was drawn that nobody wrote: of floats it is seen what
-    rests on them.
+    bytes of whole copies.  race: of what was touched first in spite of it, in words.  defined: whether so far no
+    integer was read that nobody wrote, and is in no result: of floats it is seen what rests on them.  complete:
+    whether there was none, read or not.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
     alone now, None where all go together.  watch: is told of programs, loads and stores, and may turn them, as of
     `watch.Watch`.
@@ -133,7 +134,8 @@ class Walk:
         self.inside = True
         self.flying: list[references.Copy] = []
         self.ordered = True
-        self.defined = True
+        self.race = ""
+        self.defined = self.complete = True
         self.mesh: tuple[tuple[str, int], ...] = ()
         self.device: int | None = None
         self.around: list[Equation | None] = []

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 pl = pytest.importorskip("jax.experimental.pallas")
+pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
 same_cases = pytest.importorskip("tests.values.same_cases")
 
 ROWS = "f32[16,32]"
@@ -215,6 +216,43 @@ def test_narrow_integers_wrap_at_the_ends_of_their_range() -> None:
     assert lp.same(product(jnp.int32), product(jnp.float32), *args).verdict.value == "sampled"
     place = lp.same(lambda t, x: x[t], lambda t, x: jnp.take(x, t, axis=0, mode="clip"), "s8[4]", ROWS)
     assert place.verdict.value == "sampled"
+
+
+def test_a_store_to_rows_of_what_was_stored_transposed() -> None:
+    """The order in which a machine holds an array is none of its values: no store is lost."""
+
+    def body(x: Any, o: Any, held: Any) -> None:
+        held[...] = x[...].T
+        for k in (1, 3):
+            held[pl.ds(4 * k, 4)] = jnp.zeros((4, 16), jnp.float32)
+        o[...] = held[...]
+
+    call = pl.pallas_call(
+        body, out_shape=jax.ShapeDtypeStruct((16, 16), jnp.float32), scratch_shapes=[pltpu.VMEM((16, 16), jnp.float32)]
+    )
+    stored = lambda x: x.T.at[4:8].set(0.0).at[12:].set(0.0)  # noqa: E731
+    assert lp.same(call, stored, "f32[16,16]", relations=False).verdict is lp.Verdict.SAMPLED
+    assert lp.same(call, lambda x: x.T, "f32[16,16]", relations=False).verdict is lp.Verdict.REFUTED
+
+
+def test_a_scale_that_becomes_an_integer() -> None:
+    """Nobody knows of all numbers whether a product of integers wraps; those of a draw are there, and show the 0."""
+
+    def scaled(kept: Any) -> Any:
+        def call(x: Any, w: Any, scale: Any) -> Any:
+            dot = jnp.dot(x, w, preferred_element_type=jnp.int32).astype(kept)
+            return (dot * scale.astype(kept)).astype(jnp.float32)
+
+        return call
+
+    args = ("s8[8,64]", "s8[64,8]", "f32[8]")
+    wrong = lp.same(scaled(jnp.int32), scaled(jnp.float32), *args)
+    assert wrong.verdict.value == "refuted", wrong.reason
+    assert "by float64 alone: int32 between" in wrong.reason
+    assert lp.same(scaled(jnp.float32), lambda x, w, s: jnp.dot(x * 1.0, w * 1.0) * s, *args).verdict.value == "sampled"
+    # what is the same for these numbers may wrap for others
+    opened = lp.same(scaled(jnp.int32), lambda x, w, s: scaled(jnp.int32)(x, w, s) + 0, *args)
+    assert opened.verdict.value == "unknown", opened.reason
 
 
 def test_gradients_trees_and_outputs() -> None:

@@ -1,0 +1,43 @@
+"""Arithmetic of residues is exact, whatever the size and the order of an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from layoutproof.values.fields import Prime, chain
+
+FIELD = Prime(chain(3)[3], chain(3)[2])
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (60, 70), (130, 129), (3, 50, 60)])
+def test_sums_products_and_opposites(shape: tuple[int, ...]) -> None:
+    """As Python's own integers have it: rows, columns, parts of arrays and what is broadcast."""
+    draw = np.random.default_rng(1)
+    a, b = (draw.integers(0, FIELD.p, shape) for _ in range(2))
+    for x, y in (
+        (a, b),
+        (a.T, b.T),
+        (a[..., ::2] if shape else a, b[..., ::2] if shape else b),
+        (a, b[..., :1] if shape else b),
+    ):
+        wide = x.astype(object), np.asarray(y).astype(object)
+        assert np.array_equal(FIELD.add(x, y), (wide[0] + wide[1]) % FIELD.p)
+        assert np.array_equal(FIELD.mul(x, y), wide[0] * wide[1] % FIELD.p)
+        assert np.array_equal(FIELD.neg(x), -wide[0] % FIELD.p)
+    ends = np.full(5000, FIELD.p - 1)
+    assert (FIELD.add(ends, ends) == FIELD.p - 2).all()
+    assert (FIELD.mul(ends, ends) == 1).all()
+    assert (FIELD.neg(np.zeros(5000, np.int64)) == 0).all()
+
+
+@pytest.mark.parametrize("summed", [1, 300, 2**16, 2**16 + 1])
+def test_products_of_matrices(summed: int) -> None:
+    """With the largest residues and with random ones."""
+    draw = np.random.default_rng(2)
+    for a in (np.full((2, summed), FIELD.p - 1), draw.integers(0, FIELD.p, (2, summed))):
+        b = a[::-1].T
+        exact = [
+            [sum(int(x) * int(y) for x, y in zip(row, column, strict=True)) % FIELD.p for column in b.T] for row in a
+        ]
+        assert FIELD.matmul(a, b).tolist() == exact
