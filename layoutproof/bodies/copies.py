@@ -9,7 +9,8 @@ from layoutproof.bodies.effects import Copy, Device, Reference, Signal, View, Wa
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.values import Value, number
 from layoutproof.core.element_types import element_type
-from layoutproof.core.term import Term
+from layoutproof.core.folding import TRUE
+from layoutproof.core.term import ONE, Term
 from layoutproof.ir.program import planted
 
 BARRIER = "barrier"
@@ -86,6 +87,8 @@ def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _semaphore_wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
+    if any(_amount(on, said) not in (TRUE, ONE) for said in parts[3:]):
+        raise UnsupportedOp("a wait that leaves its semaphore as it is")
     on.effects.append(
         Signal(through(on, view_of(on, reference), transforms), _amount(on, amount), on.spot(), wait=True)
     )

@@ -542,6 +542,10 @@ class _Trace:
         self.loaded = {axis_table(name): at for name, at in self.place.items()}
         self.tables = {table.name: table for table in every_table(self.kernel)}
         self.events = events
+        # of semaphores that scopes allocate: what they count, as far as this device counts them, and which were freed
+        self._balance: dict[Key, int] = {}
+        self._freed: set[str] = set()
+        self._signalled = {effect.semaphore.reference.name for effect in self.body.effects if is_remote(effect)}
         self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
         self.copied = {
             array_of(kernel, view.reference.name)
@@ -605,6 +609,7 @@ class _Trace:
                 piece = self._piece(on, view, here, self.number, kind != "read", does, sure)
                 self._note("touch", effect.spot, here, pieces=(piece,))
             case Freed(references):
+                self._scope_ends(references, effect.spot)
                 whole = [
                     Piece(
                         self.number, self._memory(r, here.program),
@@ -619,6 +624,20 @@ class _Trace:
                 if held is not True:
                     raise Unsupported(f"whether a device reaches line {effect.spot.source.rpartition(':')[2]}: {held}")
                 self._moves(on, effect, here)
+
+    def _scope_ends(self, references: Sequence[Reference], spot: Spot) -> None:
+        """A scope ends with its semaphores at 0; those that other devices signal it has once."""
+        for key, count in [item for item in self._balance.items() if item[0][2] in {r.name for r in references}]:
+            if key[2] in self._signalled:
+                self._freed.add(key[2])
+            elif count:
+                raise Unsupported(f"{slot_text(key[2], key[3])}, which counts {count} where its scope ends")
+
+    def _counted(self, key: Key, by: int) -> None:
+        if key[2] in self._freed:
+            raise Unsupported(f"{key[2]}, a semaphore of a scope that is entered again, which other devices signal")
+        if key[0] == self.number:
+            self._balance[key] = self._balance.get(key, 0) + by
 
     def _moves(self, on: Symbolic, effect: Any, here: Here) -> None:
         match effect:
@@ -712,6 +731,9 @@ class _Trace:
         pieces: tuple[Piece, ...] = (),
         in_bytes: bool = False,
     ) -> None:
+        for key in (semaphore, sent):
+            if key is not None:
+                self._counted(key, -amount if kind == "wait" else amount)
         position = len(self.events)
         self.events.append(
             Event(

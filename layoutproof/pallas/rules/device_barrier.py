@@ -22,7 +22,7 @@ from layoutproof.pallas.device_problems import of_devices
 
 TARGET = False
 BODY = True
-SETTLED_BY = "choose devices, and how often they signal and wait, by axis_index, program ids and loop counters"
+SETTLED_BY = "choose the devices that meet by axis_index, and let every device meet all that send to it"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:

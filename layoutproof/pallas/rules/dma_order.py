@@ -61,12 +61,12 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     moving = [e for e in body.effects if isinstance(e, Copy | Wait | Signal)]
-    if has_devices(kernel):
-        return of_devices(kernel, "own")
     found = not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)
+    if has_devices(kernel):
+        return (*of_devices(kernel, "own"), *_written_back(kernel, body, moving))
     found += _written_back(kernel, body, moving)
     figures: dict[str, object] = {
         "copies": sum(isinstance(e, Copy) for e in moving),

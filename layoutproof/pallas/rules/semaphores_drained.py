@@ -20,7 +20,7 @@ from layoutproof.pallas.device_problems import of_devices
 
 TARGET = False
 BODY = True
-SETTLED_BY = "choose devices, and how often they signal and wait, by axis_index, program ids and loop counters"
+SETTLED_BY = "choose by axis_index, program ids and loop counters how often devices signal, and wait as often"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
