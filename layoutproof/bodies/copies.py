@@ -1,64 +1,94 @@
-"""Copies between memories, and semaphores."""
+"""Copies between memories and devices, and semaphores."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Copy, Signal, View, Wait
+from layoutproof.bodies.effects import Copy, Device, Reference, Signal, View, Wait
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.values import Value, number
-from layoutproof.core.term import Term
+from layoutproof.core.element_types import element_type
+from layoutproof.core.folding import TRUE
+from layoutproof.core.term import ONE, Term
 from layoutproof.ir.program import planted
+
+BARRIER = "barrier"
+"""The name of the semaphore that all kernels of one `collective_id` have in common (`get_barrier_semaphore`)."""
 
 
 def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
-    on.effects.append(Copy(source, target, semaphore, on.spot(), sent, device))
+    on.effects.append(Copy(source, target, semaphore, on.spot(), sent, _device(on, equation, device)))
     return []
 
 
 def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    source, _, semaphore, _, device = _parts(on, equation, operands)
-    on.effects.append(Wait(source, semaphore, on.spot(), device))
+    source, _, semaphore, _, _ = _parts(on, equation, operands)
+    on.effects.append(Wait(source, semaphore, on.spot()))
     return []
 
 
-def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, View, View | None, str]:
+def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, View, View | None, Any]:
     """Source, target, semaphore, the sender's semaphore, device: in the order in which JAX stores them."""
     parts = planted(equation.params["tree"], operands)
     if len(parts) == 5:
         source, target, semaphore, sent, device = parts
     else:
         raise UnsupportedOp(f"a copy of {len(parts)} parts, in a form that this version of JAX has and nobody read")
-    remote = "another device" if device is not None and not _alone(on) else ""
     return (
         view_of(on, source),
         view_of(on, target),
         view_of(on, semaphore),
         None if sent is None else view_of(on, sent),
-        remote,
+        device,
     )
 
 
-def _alone(on: Any) -> bool:
-    """Whether the mesh around the kernel has one device, to which it then copies: its own."""
-    return bool(on.kernel.axes) and all(extent == 1 for _, extent in on.kernel.axes)
+def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | None:
+    """The device that a `device_id` means; None where it is the one that runs the body.
+
+    Source: `device_id_to_logical` of jax/_src/pallas/primitives.py (jax 0.10.2): as many places as the mesh has axes,
+    in their order, or places by name, or one number.
+    """
+    if core is not None:
+        return Device(core=True)
+    axes = [name for name, _ in on.kernel.axes]
+    if said is None or said == () or (axes and all(extent == 1 for _, extent in on.kernel.axes)):
+        return None
+    if isinstance(said, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in said):
+        places = tuple((str(name), _amount(on, place)) for name, place in said)
+        cores = any(name in on.names for name, _ in places)
+        return Device(places if all(name in axes for name, _ in places) else (), core=cores)
+    if str(equation.params.get("device_id_type", "LOGICAL")).endswith("LOGICAL"):
+        return Device(logical=_amount(on, said)) if not isinstance(said, tuple) else Device()
+    ids = said if isinstance(said, tuple) else (said,)
+    if len(ids) != len(axes) or any(isinstance(one, tuple) for one in ids):
+        return Device()
+    return Device(tuple((name, _amount(on, one)) for name, one in zip(axes, ids, strict=True)))
+
+
+def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    found = next((r for r in on.references if r.name == BARRIER), None)
+    if found is None:
+        found = Reference(BARRIER, "semaphore", (), element_type(equation.outvars[0].aval.dtype), "semaphore")
+        on.references.append(found)
+    return [View(found)]
 
 
 def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    elsewhere = (
-        "another device" if device is not None and not _alone(on) else "another core" if core is not None else ""
-    )
-    on.effects.append(Signal(view, _amount(on, amount), on.spot(), device=elsewhere))
+    to = _device(on, equation, device, core)
+    on.effects.append(Signal(view, _amount(on, amount), on.spot(), device=to))
     return []
 
 
 def _semaphore_wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
+    if any(_amount(on, said) not in (TRUE, ONE) for said in parts[3:]):
+        raise UnsupportedOp("a wait that leaves its semaphore as it is")
     on.effects.append(
         Signal(through(on, view_of(on, reference), transforms), _amount(on, amount), on.spot(), wait=True)
     )
@@ -76,6 +106,7 @@ def _read(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 PRIMITIVES = {
     "dma_start": _start,
     "dma_wait": _wait,
+    "get_barrier_semaphore": _barrier,
     "semaphore_signal": _signal,
     "semaphore_wait": _semaphore_wait,
     "semaphore_read": _read,

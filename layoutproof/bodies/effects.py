@@ -139,10 +139,27 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Device:
+    """A device, or a core, whose memory or semaphore is meant, as the body says it.
+
+    places: along axes of the mesh, by name; along others it is where the device is that runs the body.  logical: its
+    number, counted over the mesh in row-major order.  core: whether a core is said.  Nothing of them: in a form that
+    nobody reads.
+    """
+
+    places: tuple[tuple[str, Term], ...] = ()
+    logical: Term | None = None
+    core: bool = False
+
+    def __str__(self) -> str:
+        return "another core" if self.core else "another device"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Copy:
     """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
 
-    device: of a remote copy, in words; "" = local.
+    device: of a remote copy, where `target` and `semaphore` are; None = local.
     """
 
     source: View
@@ -150,28 +167,30 @@ class Copy:
     semaphore: View
     spot: Spot
     sent: View | None = None
-    device: str = ""
+    device: Device | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wait:
-    """A wait for as many bytes as `view` has; only its shape counts, and no address."""
+    """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own."""
 
     view: View
     semaphore: View
     spot: Spot
-    device: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signal:
-    """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`)."""
+    """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`).
+
+    device: where it is; None = where the body runs.
+    """
 
     semaphore: View
     amount: Term | None
     spot: Spot
     wait: bool = False
-    device: str = ""
+    device: Device | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,6 +311,11 @@ class Carried:
     start: Any
     next: Any
     final: bool = False
+
+
+def is_remote(effect: Effect) -> bool:
+    """Whether an effect is also one on another device or core."""
+    return isinstance(effect, Copy | Signal) and effect.device is not None
 
 
 def writes_to(effect: Effect) -> View | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from layoutproof.bodies.effects import Spot
+from layoutproof.bodies.effects import Spot, is_remote
 from layoutproof.bodies.in_flight import FORGOTTEN, Flight, Problem, Region, Slot, Walk, Way, array_of, running
 from layoutproof.core.errors import Undecided
 from layoutproof.kernel.calls_around import Around, Step
@@ -295,7 +295,7 @@ def _lost(kernel: Kernel) -> str:
         return f"nobody has read the body of {kernel.name}"
     if kernel.body.unmodelled:
         return f"not modelled: {kernel.body.unmodelled[0][0]}"
-    if any(getattr(e, "device", "") for e in kernel.body.effects):
+    if any(map(is_remote, kernel.body.effects)):
         return "a semaphore that another device signals or a copy to it: not modelled"
     if any(type(extent) is not int for extent in kernel.grid):
         return f"the number of programs of {kernel.name} is not known"

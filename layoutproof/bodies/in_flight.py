@@ -248,7 +248,7 @@ class Walk:
         return next(e.spot for e in self.body.effects if isinstance(e, Signal) and e.semaphore.reference.name == name)
 
     def _remains(self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str) -> Problem:
-        whole, total = _slot(name, at), _total(slot)
+        whole, total = slot_text(name, at), _total(slot)
         if slot.flights:
             count = plus(total, slot.waited, -1)
             what = f"{whole} counts {count} bytes {when}: {total} started, {slot.waited} waited for"
@@ -357,7 +357,7 @@ class Walk:
                     sure = running(slot, flight)
                     what = f"{region} has a copy in flight {when}"
                     what = what if sure else f"perhaps {what}"
-                    hint = f"look at where run_scoped ends: nothing has waited on {_slot(name, slot_at)} by then"
+                    hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
                     self._found(way, Problem(what, hint, sure, region, self._spot(name, slot), *at))
 
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
@@ -494,7 +494,7 @@ class Walk:
         ends = [(copy.semaphore, source, target)] if copy.sent is None else [
             (copy.sent, source, nowhere), (copy.semaphore, nowhere, target),
         ]  # fmt: skip
-        size = _bytes(on, copy.source)
+        size = bytes_of(on, copy.source)
         for semaphore, leaves, comes in ends:
             key = self._key(on, semaphore, way, copy.spot)
             flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source)
@@ -506,7 +506,7 @@ class Walk:
 
     def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Any) -> Way:
         key = self._key(on, wait.semaphore, way, wait.spot)
-        slot, size = way.slot(key), _bytes(on, wait.view)
+        slot, size = way.slot(key), bytes_of(on, wait.view)
         if slot.signals:
             self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
         waited, total = plus(slot.waited, size), _total(slot)
@@ -514,11 +514,11 @@ class Walk:
         ends = None if type(left) is int else on.interval(left)
         if type(left) is not int and (ends is None or ends[0] < 0):
             # bytes that are there whatever the numbers are need not be known
-            self._unknown(wait.semaphore, wait.spot, f"whether {_slot(*key)} has {size} bytes of {total}")
+            self._unknown(wait.semaphore, wait.spot, f"whether {slot_text(*key)} has {size} bytes of {total}")
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
-            what = f"waits for {size} bytes of {_slot(*key)}, which counts {there}: it never returns"
-            hint = f"look at what starts copies on {_slot(*key)}: a wait takes the bytes of one before it"
+            what = f"waits for {size} bytes of {slot_text(*key)}, which counts {there}: it never returns"
+            hint = f"look at what starts copies on {slot_text(*key)}: a wait takes the bytes of one before it"
             problem = Problem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
             self._found(way, problem)
             raise _Stop
@@ -529,11 +529,11 @@ class Walk:
         slot = way.slot(key)
         amount = on(signal.amount) if signal.amount is not None else None
         if type(amount) is not int or slot.flights:
-            self._unknown(signal.semaphore, signal.spot, f"what {_slot(*key)} counts after {amount} more")
+            self._unknown(signal.semaphore, signal.spot, f"what {slot_text(*key)} counts after {amount} more")
         count = slot.signals + (-amount if signal.wait else amount)
         if count < 0:
-            what = f"waits for {amount} of {_slot(*key)}, which counts {slot.signals}: it never returns"
-            hint = f"look at what signals {_slot(*key)}: it is less than is waited for"
+            what = f"waits for {amount} of {slot_text(*key)}, which counts {slot.signals}: it never returns"
+            hint = f"look at what signals {slot_text(*key)}: it is less than is waited for"
             self._found(way, Problem(what, hint, True, key[0], signal.spot, *at))
             raise _Stop
         return way.with_slot(key, replace(slot, signals=count))
@@ -562,7 +562,7 @@ class Walk:
         region: Region,
         direction: str,
     ) -> None:
-        common = _common(on, self._region(on, touch.view), region)
+        common = common_element(on, self._region(on, touch.view), region)
         if common is False:
             return
         runs = running(slot, flight)
@@ -577,7 +577,7 @@ class Walk:
             why = self._lost(self._region(on, touch.view), region) if common is None else ""
             what = f"perhaps {what}{why}"
         others = len(slot.flights) > 1
-        hint = f"look at the waits on {_slot(*key)}: none comes before this"
+        hint = f"look at the waits on {slot_text(*key)}: none comes before this"
         if others:
             hint += " that takes all that is started on it; copies may want semaphores of their own"
         problem = Problem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
@@ -618,27 +618,11 @@ class Walk:
             self._unknown(view, spot, f"which semaphores of {name} are meant")
         for other, there in (k for k, _ in way.slots):
             if other == name and there != at and any(type(n) is not int for n in (*at, *there)):
-                self._unknown(view, spot, f"whether {_slot(name, at)} and {_slot(name, there)} are one slot")
+                self._unknown(view, spot, f"whether {slot_text(name, at)} and {slot_text(name, there)} are one slot")
         return name, at
 
     def _region(self, on: Symbolic, view: View) -> Region:
-        runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
-        seen = list(range(len(runs)))
-        exact = True
-        for step in view.steps:
-            if step.kind == "slices" and len(seen) == len(step.slices) and exact:
-                left = []
-                for k, piece in zip(seen, step.slices, strict=True):
-                    start, _, stride = runs[k]
-                    size: Number = 1 if piece.single else on(piece.size)
-                    runs[k] = (plus(start, on(piece.start), stride), size, stride * piece.stride)
-                    left += [] if piece.single else [k]
-                seen = left
-            elif step.kind == "transpose":
-                seen = [seen[d] for d in step.permutation]
-            elif step is not view.steps[-1] or step.kind == "slices":
-                exact = False
-        return Region(array_of(self.kernel, view.reference.name), tuple(runs), exact)
+        return region_of(self.kernel, on, view)
 
     def _point(self, numbers: Sequence[Number]) -> tuple[int, ...]:
         return tuple(n for n in numbers if type(n) is int) if all(type(n) is int for n in numbers) else ()
@@ -687,7 +671,8 @@ def _loads(body: Body, read: Term) -> bool:
     return read.args[0].args[0] in body.loads
 
 
-def _slot(name: str, at: Sequence[Number]) -> str:
+def slot_text(name: str, at: Sequence[Number]) -> str:
+    """A semaphore in words."""
     return f"{name}[{', '.join(map(str, at))}]" if at else name
 
 
@@ -713,7 +698,28 @@ def array_of(kernel: Kernel, name: str) -> str:
     return name
 
 
-def _bytes(on: Symbolic, view: View) -> Number:
+def region_of(kernel: Kernel, on: Symbolic, view: View) -> Region:
+    """What a view shows of its array."""
+    runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
+    seen = list(range(len(runs)))
+    exact = True
+    for step in view.steps:
+        if step.kind == "slices" and len(seen) == len(step.slices) and exact:
+            left = []
+            for k, piece in zip(seen, step.slices, strict=True):
+                start, _, stride = runs[k]
+                size: Number = 1 if piece.single else on(piece.size)
+                runs[k] = (plus(start, on(piece.start), stride), size, stride * piece.stride)
+                left += [] if piece.single else [k]
+            seen = left
+        elif step.kind == "transpose":
+            seen = [seen[d] for d in step.permutation]
+        elif step is not view.steps[-1] or step.kind == "slices":
+            exact = False
+    return Region(array_of(kernel, view.reference.name), tuple(runs), exact)
+
+
+def bytes_of(on: Symbolic, view: View) -> Number:
     """The bytes of what a view shows."""
     sizes: list[Number] = []
     if view.dims is not None:
@@ -732,7 +738,7 @@ def _bytes(on: Symbolic, view: View) -> Number:
     return -(-total * bits // 8) if type(total) is int else named("bytes", total, bits)
 
 
-def _common(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool | None:
+def common_element(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool | None:
     """An element in both; False where there is none, None where that is not known, True: some element has no number."""
     first: list[int] = []
     open_ = not (left.exact and right.exact)

@@ -97,7 +97,6 @@ REPEATED = frozenset(
 """Primitives that give the same again where they are applied to the same."""
 
 REFUSED: Mapping[str, str] = {
-    "get_barrier_semaphore": "what other devices do",
     "device_id": "what other devices do",
     "core_barrier": "what other cores do meanwhile",
     "emit_pipeline": "a pipeline that is lowered later",

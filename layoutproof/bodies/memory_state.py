@@ -31,6 +31,7 @@ from layoutproof.bodies.effects import (
     Spot,
     Unknown,
     View,
+    is_remote,
     loads_of,
     places,
     writes_to,
@@ -49,7 +50,7 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replaced
-from layoutproof.bodies.values import Lost, Value, aligned, leaf
+from layoutproof.bodies.values import Lost, Value, aligned, leaf, maybe
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation
@@ -286,6 +287,8 @@ class States:
     def _after(self, store: Store, at: Index, state: Term) -> Term:
         """The condition after a store, from the one before."""
         view = store.view if isinstance(store, Access) else store.target
+        if is_remote(store) and not self.unwritten:
+            return any_of([state, self._sent(store, view)])
         found = inside(view, at)
         if found is None:
             given = self._given(store, tuple(self._names.some(n) for n in view.dims or ()), state)
@@ -305,6 +308,16 @@ class States:
         here = all_of([folded(p) for p in parts])
         doubt = self.doubted(store.spot, view)
         return any_of([all_of([here, given]), all_of([negation(here), state]), doubt])
+
+    def _sent(self, store: Store, view: View) -> Term:
+        """The condition that what other devices copy here is undefined: where any device may send nothing such, none.
+
+        Which element of what comes from where, and when, is not looked at.
+        """
+        anywhere = tuple(self._names.some(extent) for extent in view.dims or ())
+        if view.dims is not None and self._given(store, anywhere, FALSE) is FALSE:
+            return FALSE
+        return maybe(f"what another device copies into {view.reference.name}")
 
     def _given(self, store: Store, index: Index, state: Term) -> Term:
         """Whether what is stored at an element of the view is undefined."""
@@ -339,7 +352,7 @@ class States:
 
     def _surely(self, store: Store, depth: int, at: Index) -> Term:
         """A condition under which an element is replaced by some iteration of the loops from `depth` on."""
-        if isinstance(store, Access) and (store.mask is not None or store.kind == "add"):
+        if is_remote(store) or (isinstance(store, Access) and (store.mask is not None or store.kind == "add")):
             return FALSE
         view = store.view if isinstance(store, Access) else store.target
         inner = {loop.name: loop for loop in store.spot.loops[depth:]}

@@ -28,6 +28,7 @@ from layoutproof.bodies.effects import (
     Reference,
     Unknown,
     View,
+    is_remote,
     loads_of,
     reads_from,
     writes_to,
@@ -127,7 +128,7 @@ def _touching(
 
 
 def _store(effect: Any, view: View, element: Index) -> Store:
-    lost = f"a copy to {effect.device}" if getattr(effect, "device", "") else ""
+    lost = f"a copy to {effect.device}" if is_remote(effect) else ""
     held = list(effect.spot.path)
     found = inside(view, element)
     if found is None:

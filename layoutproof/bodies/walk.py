@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, loads_of, places
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, is_remote, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.terms import inlined
@@ -302,6 +302,9 @@ class Walk:
     ) -> tuple[Answer, Origin | None]:
         if self.unwritten:
             return False, None
+        if is_remote(store):
+            # it comes from another device
+            return None, None
         if isinstance(store, Copy):
             return self._taken(store, index, program, within)
         return self._undefined(store.value, index, program, within)

@@ -266,6 +266,9 @@ class Kernel:
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
     work: what the body computes, None = nobody has looked.
     dims_below: what every dimension of an array is below, None = nothing says so.
+    collective: of a kernel with a barrier of its own, the number of its barrier semaphore; None = it has none.
+    begins_together: whether every device has begun the kernel before one does anything, as XLA sees to it where a
+    kernel has no barrier of its own.  sharing: other kernels of the function with the same number.
     around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
     """
 
@@ -296,6 +299,9 @@ class Kernel:
     work: Work | None = field(default=None, repr=False)
     around: Any = field(default=None, repr=False)
     dims_below: int | None = None
+    collective: int | None = None
+    begins_together: bool = True
+    sharing: tuple[Kernel, ...] = field(default=(), repr=False)
 
     @property
     def body(self) -> Any:

@@ -40,16 +40,10 @@ def scattering(x: Any, o: Any) -> None:
     o[pl.ds(order[0, 0], 8), :] = x[pl.ds(0, 8), :]
 
 
-def waiting(x: Any, o: Any) -> None:
-    pl.semaphore_wait(pltpu.get_barrier_semaphore(), 1)
-    o[...] = x[...]
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         (scattering, "the primitive scatter (places that depend on data)"),
-        (waiting, "not modelled: the primitive get_barrier_semaphore (what other devices do) at "),
     ],
 )
 def test_what_is_not_modelled_is_named_and_nothing_is_proved_of_it(body: Any, said: str) -> None:

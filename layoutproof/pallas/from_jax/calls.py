@@ -125,6 +125,7 @@ def kernel_of(
         source=source,
         work=work_of(opened(params["jaxpr"])[0]),
         dims_below=_dims_below([n for o in operands for n in o.dims]),
+        **barrier_of(params.get("compiler_params")),
     )
     kernel = _with_known_inputs(kernel, given_inputs, known)
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
@@ -150,6 +151,17 @@ def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: S
         return _extent(made.invars[0], known, beside)
     entries = known(atom)
     return entries[0] if entries is not None and len(entries) == 1 and entries[0] > 0 else None
+
+
+def barrier_of(compiler_params: Any) -> dict[str, Any]:
+    """What the compiler parameters of a call say of the barrier before it.
+
+    Source: `CompilerParams` and `interpret_pallas_call.py` of jax/_src/pallas/mosaic (jax 0.10.2): without a
+    `collective_id`, and if nobody skips it, all devices meet before the kernel.
+    """
+    collective = getattr(compiler_params, "collective_id", None)
+    skipped = bool(getattr(compiler_params, "skip_device_barrier", False))
+    return {"collective": collective, "begins_together": collective is None and not skipped}
 
 
 def _dims_below(dims: Sequence[Any]) -> int | None:

@@ -18,7 +18,7 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
 from layoutproof.pallas.from_jax.adapter import memory_word, opened, place_of_function, skipped_frame
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.calls import body_name, placed, scoped_in, scratch_of, touched_in
+from layoutproof.pallas.from_jax.calls import barrier_of, body_name, placed, scoped_in, scratch_of, touched_in
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
 PRIMITIVES = ("mpmd_map", "core_map")
@@ -82,6 +82,7 @@ def mesh_kernel_of(
         touched=touched_in(inner),
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         source=source,
+        **barrier_of(params.get("compiler_params")),
     )
     return with_body(jaxprs[0], placed(kernel, axes))
 

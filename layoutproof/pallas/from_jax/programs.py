@@ -224,6 +224,8 @@ def _planted(value: Any) -> Any:
     """An object that JAX's tree made of leaves, as data."""
     if isinstance(value, tuple | list):
         return tuple(map(_planted, value))
+    if isinstance(value, dict):
+        return tuple((name, _planted(part)) for name, part in value.items())
     if isinstance(value, Leaf | slice) or not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {entry.name: _planted(getattr(value, entry.name)) for entry in dataclasses.fields(value)}

@@ -52,7 +52,14 @@ def kernels_of(
     found: list[Found] = []
     walk(jaxpr, [True] * len(opened(jaxpr)[0].outvars), found)
     every = [*found, *pipelines.take()]
-    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
+    assumed = [with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every]
+    return tuple(_with_sharing(k, assumed) if isinstance(k, Kernel) else k for k in assumed)
+
+
+def _with_sharing(kernel: Kernel, found: Sequence[Found]) -> Kernel:
+    """The kernel, with the others that have its barrier semaphore."""
+    others = [k for k in found if isinstance(k, Kernel) and k is not kernel and k.collective == kernel.collective]
+    return replace(kernel, sharing=tuple(others)) if kernel.collective is not None and others else kernel
 
 
 def _alone(jaxpr: Any) -> bool:

@@ -13,7 +13,7 @@ it for the sizes that are run, on two cores; the compiler says nothing.
 Fix: give each program elements of its own, initialise scratch in the first step of every parallel program, or make the
 dimension "arbitrary".
 Incident: a race in the barrier of JAX's own tutorial: https://github.com/jax-ml/jax/issues/27963
-Limits: Programs of one call. Races between kernels, and between devices, are not asked.
+Limits: Programs of one call. Races between kernels are not asked; those between devices are `device_races`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, Wait, places
+from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, is_remote, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
@@ -76,7 +76,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 
 def _elsewhere(body: Body) -> Iterator[Obligation]:
     for effect in body.effects:
-        if isinstance(effect, Copy | Wait | Signal) and effect.device:
+        if isinstance(effect, Copy | Signal) and is_remote(effect):
             reason = f"programs on {effect.device}: not modelled"
             yield Obligation(effect.semaphore.reference.name, undecided(reason), source=effect.spot.source)
             return

@@ -12,13 +12,15 @@ Nor is a block of an output copied from an input that has its buffer while the p
 Where one kernel starts a copy and another one waits for it, all that the traced function does between them is looked
 at, by what needs what: nothing else orders what XLA runs, or keeps memory from being another's.
 Example: `copy.start(); o_ref[...] = buf[...]; copy.wait()` reads `buf` while the copy into it is in flight.
-Unknown: copies to and signals from other devices, barriers, semaphores that come from outside of the traced function
+Of a kernel that reaches other devices it is asked of each device's own copies and accesses, on the mesh that it is
+traced on; `device_races`, `device_waits`, `device_barrier` and `semaphores_drained` ask what devices do to each other.
+Unknown: semaphores that come from outside of the traced function
 or leave it, or go into a loop or branch of it; slots that data choose, and loops whose number of iterations data
 choose, where an iteration leaves something in flight.
 Source: docs/pallas/tpu/distributed.md of JAX (0.10.2); `dma_wait_p` takes the bytes of its source's shape.
 Fix: wait before reading, wait once for each start's bytes, a slot and a semaphore for each copy in flight.
 Incident: a buffer overwritten before its copy was waited for: https://github.com/sgl-project/sglang-jax/issues/1110
-Limits: Copies and semaphores of one program and its iterations; remote copies are not modelled.
+Limits: Copies and semaphores of one program and its iterations.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
+from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
 from layoutproof.bodies.handed_on import handed_on
 from layoutproof.bodies.in_flight import Problem, Walk, walked
@@ -42,6 +45,7 @@ from layoutproof.core.term import ONE, Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.copy_fixes import of_problem
+from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
@@ -61,6 +65,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)
+    if has_devices(kernel):
+        return (*of_devices(kernel, "own"), *_written_back(kernel, body, moving))
     found += _written_back(kernel, body, moving)
     figures: dict[str, object] = {
         "copies": sum(isinstance(e, Copy) for e in moving),
@@ -88,12 +94,10 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in moving:
         name = effect.semaphore.reference.name
-        if kernel.around is not None and not effect.device:
+        if kernel.around is not None:
             # what hands it on, and what waits, is looked at
             continue
-        if effect.device:
-            reason = f"a semaphore that {effect.device} signals or a copy to it: not modelled"
-        elif given.get(name) == "out":
+        if given.get(name) == "out":
             reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, which is not known"
         elif name in given or effect.semaphore.reference.role != "semaphore":
             reason = "a semaphore that the kernel is given: what it counts at first is not known"

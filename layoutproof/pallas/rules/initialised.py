@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, not_modelled
+from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, loads_of, places
 from layoutproof.bodies.in_flight import filled, walked
 from layoutproof.bodies.memory_state import States, conditions_of
@@ -57,6 +58,7 @@ from layoutproof.pallas.body_memory import (
     unbounded,
     why_unknown,
 )
+from layoutproof.pallas.device_problems import read_of_devices
 
 TARGET = False
 BODY = True
@@ -78,6 +80,9 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
     def of(load: Access | Copy) -> Obligation:
+        sent = read_of_devices(kernel, _read(load).reference, load.spot)
+        if sent is not None:
+            return sent
         try:
             one = _load(kernel, body, states, deciding, load)
         except (Undecided, RecursionError) as reason:
@@ -103,7 +108,12 @@ def _writes_before(kernel: Kernel, body: Body, load: Access | Copy) -> bool:
     """Whether every program has, or those before it have, written all of the scratch that it loads, as a walk shows."""
     reference = _read(load).reference
     known = any(one is reference for one in filled(body))
-    if reference.role != "scratch" or not known or any(type(extent) is not int for extent in kernel.grid):
+    if (
+        reference.role != "scratch"
+        or not known
+        or has_devices(kernel)
+        or any(type(extent) is not int for extent in kernel.grid)
+    ):
         return False
     with suppress(Undecided, ArithmeticError):
         walk, _ = walked(kernel)

@@ -43,6 +43,7 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
+from layoutproof.pallas.device_problems import stored_of_devices
 from layoutproof.pallas.points import READS
 from layoutproof.solvers.decide import decide
 
@@ -72,6 +73,9 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     position = kernel.outputs.index(operand)
     shared = [kernel.inputs[a] for a, out in kernel.aliases if out == position and a >= 0]
     reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
+    sent = stored_of_devices(kernel, reference)
+    if sent is not None:
+        return replace(sent, severity="error" if operand.live and not shared else "info")
     visit = visit_of(kernel, operand, reference)
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
     if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):

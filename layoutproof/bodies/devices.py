@@ -1,0 +1,787 @@
+"""One kernel on all devices of its mesh: what each does in order, and what must have happened before what.
+
+Every device runs the same programs, one after the other; where numbers are known they are run as they are, once for
+each device. What a device does is then a list of events: it touches memory, starts copies, signals, waits. Between
+devices only semaphores order them: a wait of one device lasts until its semaphore counts enough.
+
+Who waits for a semaphore is one device, and how much is taken does not depend on who signalled. So a run that goes on
+wherever it can comes to one end, whatever the schedule: a device that waits for ever in one run does in all (persistent
+Petri nets: Landweber and Robertson, JACM 1978). And what must have happened before an event is seen from one run, too:
+an event must have happened before another one if the other is not reached in a run in which the first is held back.
+Two events of which neither comes first happen at the same time in the run in which both are held back: that run is the
+schedule that breaks.
+
+A copy reads its source from its start until the bytes are sent, and writes its target until they have arrived; where a
+wait may be content with a part of its bytes, that is taken into account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from layoutproof.bodies.cells import Box, covered
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Copy,
+    Device,
+    Effect,
+    Freed,
+    Handed,
+    Loop,
+    Reference,
+    Signal,
+    Spot,
+    View,
+    Wait,
+    is_remote,
+)
+from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.in_flight import Region, array_of, bytes_of, common_element, region_of, slot_text
+from layoutproof.bodies.symbolic import Number, Open, Symbolic, named
+from layoutproof.core.budget import spend
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.term import Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.scalar_memory import axis_table, every_table
+
+MOST_DEVICES = 64
+MOST_EVENTS = 20_000
+"""Events of all devices together."""
+MOST_STEPS = 6_000_000
+"""Events that are run, in all runs together."""
+PER_STEP = 16
+"""Events that are run in one step of a budget."""
+
+Place = tuple[int, ...]
+Key = tuple[int, int, str, Place]
+"""A semaphore: of which device, of which kernel (0 where all have it), its name, its slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Memory that is touched: of which device, which part.
+
+    memory: the kernel, the array, and of a window that moves the program whose it is.  sure: whether all of it is
+    touched in any case.
+    """
+
+    device: int
+    memory: tuple[Any, ...]
+    region: Region
+    writes: bool
+    does: str
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a device does at one moment.
+
+    kind: "touch", "start" (of a copy), "signal", "wait".  call: of which kernel.  position: among the events of the
+    device.  amount: what is signalled or waited for, or bytes.  semaphore: what is counted; of a copy, what counts when
+    it has arrived.  sent: of a remote copy, what counts when it has been sent.  pieces: what is touched; of a copy, its
+    source and its target.
+    """
+
+    kind: str
+    device: int
+    call: int
+    position: int
+    spot: Spot
+    program: Place
+    turns: Place
+    amount: int = 0
+    bytes: bool = False
+    semaphore: Key | None = None
+    sent: Key | None = None
+    pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time in which something touches memory: an event, or a copy until it has sent or arrived.
+
+    end: what is held back so that it has not ended.
+    """
+
+    event: Event
+    piece: Piece
+    end: tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that goes wrong. sure: whether it does, in some schedule; else it is not known.
+
+    kind: "own" (of one device's copies and what it touches itself), "meets" (of two devices), "early" (before a device
+    has begun), "never" (a wait that never returns), "left" (what is left on a semaphore), "unwritten" (what is read
+    before anything has written it), "unstored" (what nothing writes).
+    point: where, for the counterexample.
+    """
+
+    kind: str
+    what: str
+    hint: str
+    subject: str
+    source: str
+    sure: bool = True
+    point: Mapping[str, object] = field(default_factory=dict)
+
+
+def has_devices(kernel: Kernel) -> bool:
+    """Whether its body reaches other devices, and nothing but devices of a mesh."""
+    body: Body | None = kernel.body
+    return body is not None and any(is_remote(effect) for effect in body.effects)
+
+
+def is_barrier(body: Body, name: str) -> bool:
+    """Whether a semaphore is there before a kernel begins, and after it."""
+    return any(r.name == name and "barrier" in r.dtype for r in body.references)
+
+
+def from_elsewhere(kernel: Kernel, reference: Reference) -> bool:
+    """Whether other devices copy into memory of the body."""
+    name = array_of(kernel, reference.name)
+    copies = (e for e in kernel.body.effects if isinstance(e, Copy) and is_remote(e))
+    return any(array_of(kernel, e.target.reference.name) == name for e in copies)
+
+
+def devices_of(*kernels: Kernel) -> Devices:
+    """All devices that run some kernels, one after the other. Raises Undecided where it is not known what they do.
+
+    Once for all questions that ask it in turn.
+    """
+    found = _devices_of(kernels)
+    if isinstance(found, Unsupported):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=4)
+def _devices_of(kernels: tuple[Kernel, ...]) -> Devices | Unsupported:
+    try:
+        return Devices(kernels)
+    except Unsupported as reason:
+        return reason
+
+
+class Devices:
+    """All devices of a mesh, which run some kernels one after the other.
+
+    places: where each is.  events: of each, in order.  begins: of each, where a kernel begins in its events.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = tuple(kernels)
+        self.axes = kernels[0].axes
+        for kernel in kernels:
+            _check(kernel, kernel.body)
+            if kernel.axes != self.axes:
+                raise Unsupported("kernels on several meshes")
+        self.places = tuple(product(*(range(extent) for _, extent in self.axes)))
+        if len(self.places) > MOST_DEVICES:
+            raise Unsupported(f"a mesh of {len(self.places)} devices; up to {MOST_DEVICES} are run")
+        self.events: list[list[Event]] = []
+        self.begins: list[list[int]] = []
+        for number in range(len(self.places)):
+            events: list[Event] = []
+            self.begins.append([])
+            for call, kernel in enumerate(kernels):
+                self.begins[-1].append(len(events))
+                _Trace(self, kernel, call, number, events).run()
+            self.events.append(events)
+            if sum(map(len, self.events)) > MOST_EVENTS:
+                raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
+        self._ends: dict[tuple[str, int, int], tuple[int, ...]] = {}
+        self._steps = 0
+        self.end = self.run(frozenset())[0]
+        self.memory: dict[tuple[int, tuple[Any, ...]], list[Span]] = {}
+        for span in self._spans():
+            self.memory.setdefault((span.piece.device, span.piece.memory), []).append(span)
+
+    def name(self, number: int) -> str:
+        """A device in words."""
+        return "device " + ", ".join(f"{axis}={k}" for (axis, _), k in zip(self.axes, self.places[number], strict=True))
+
+    # runs
+
+    def run(
+        self, held: frozenset[tuple[str, int, int]], partly: bool = False
+    ) -> tuple[tuple[int, ...], dict[Key, int]]:
+        """How far each device comes where some things are held back, and what semaphores count then.
+
+        partly: a copy that has not ended may have moved all of its bytes but one.
+        """
+        positions = [0] * len(self.events)
+        counts: dict[Key, int] = {}
+        todo = list(range(len(self.events)))
+        steps = 0
+        while todo:
+            device = todo.pop()
+            events = self.events[device]
+            position = positions[device]
+            while position < len(events):
+                event = events[position]
+                if ("at", device, position) in held:
+                    break
+                steps += 1
+                woken: list[Key] = []
+                if event.kind == "wait":
+                    there = counts.get(event.semaphore, 0)  # type: ignore[arg-type]
+                    if there < event.amount:
+                        break
+                    counts[event.semaphore] = there - event.amount  # type: ignore[index]
+                elif event.kind == "signal":
+                    woken.append(event.semaphore)  # type: ignore[arg-type]
+                    counts[woken[0]] = counts.get(woken[0], 0) + event.amount
+                elif event.kind == "start":
+                    sending = ("sent", device, position) in held
+                    coming = sending or ("come", device, position) in held
+                    for key, waits in ((event.sent, sending), (event.semaphore, coming)):
+                        if key is not None:
+                            moved = event.amount if not waits else event.amount - 1 if partly else 0
+                            counts[key] = counts.get(key, 0) + moved
+                            woken.append(key)
+                position += 1
+                todo += [key[0] for key in woken if key[0] != device]
+            positions[device] = position
+        self._steps += steps
+        spend(1 + steps // PER_STEP)
+        if self._steps > MOST_STEPS:
+            raise Unsupported(f"more than {MOST_STEPS:,} events in runs of {len(self.events)} devices")
+        return tuple(positions), counts
+
+    def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
+        """How far devices may come before something has ended."""
+        if end not in self._ends:
+            self._ends[end] = self.run(frozenset((end,)), partly=True)[0]
+        return self._ends[end]
+
+    def before(self, one: Span, other: Span) -> bool:
+        """Whether the first has surely ended when the other one begins."""
+        a, b = one.event, other.event
+        if a.device == b.device and one.end[0] == "at":
+            return a.position < b.position
+        return self.reached(one.end)[b.device] < b.position
+
+    # questions
+
+    def problems(self) -> Iterator[Problem]:
+        """All that goes wrong between devices, and on each of them with its copies."""
+        stuck = self._stuck()
+        yield from stuck
+        if not stuck:
+            yield from self._left()
+        yield from self._early()
+        yield from self._meetings()
+
+    def _stuck(self) -> list[Problem]:
+        found = []
+        counts = self.run(frozenset())[1]
+        for device, events in enumerate(self.events):
+            if self.end[device] == len(events):
+                continue
+            event = events[self.end[device]]
+            assert event.semaphore is not None
+            _, _, name, at = event.semaphore
+            unit = "bytes of " if event.bytes else "of "
+            there = counts.get(event.semaphore, 0)
+            what = (
+                f"{self.name(device)} waits for {event.amount} {unit}{slot_text(name, at)}, which counts {there} "
+                "when every other device has ended or waits, too: it never returns"
+            )
+            hint = f"look at what signals {slot_text(name, at)} of {self.name(device)}, or copies to it"
+            found.append(self._problem("never", what, hint, name, event))
+        return found[:1]
+
+    def _left(self) -> Iterator[Problem]:
+        counts = self.run(frozenset())[1]
+        for key, count in sorted(counts.items()):
+            device, _, name, at = key
+            if not count:
+                continue
+            last = next(e for events in self.events for e in reversed(events) if key in (e.semaphore, e.sent))
+            what = f"{slot_text(name, at)} of {self.name(device)} counts {count} when all devices have ended"
+            hint = f"look at the waits for {slot_text(name, at)}: they take less than is signalled and copied"
+            yield self._problem("left", what, hint, name, last, device=device)
+
+    def _early(self) -> Iterator[Problem]:
+        """What reaches a device that has not begun."""
+        for call, kernel in enumerate(self.kernels):
+            for device in range(0 if kernel.begins_together else len(self.events)):
+                problem = self._before_it_begins(call, kernel, device)
+                if problem is not None:
+                    yield problem
+                    break
+
+    def _before_it_begins(self, call: int, kernel: Kernel, device: int) -> Problem | None:
+        reached = self.reached(("at", device, self.begins[device][call]))
+        for events, position in zip(self.events, reached, strict=True):
+            for event in events[:position]:
+                copied = event.kind == "start" and event.pieces[1].device == device
+                key = event.semaphore
+                signalled = event.kind == "signal" and key is not None and key[0] == device
+                if event.call != call or event.device == device or not (copied or signalled):
+                    continue
+                subject = event.pieces[1].region.name if copied else key[2]  # type: ignore[index]
+                if signalled and is_barrier(kernel.body, subject):
+                    continue
+                does = f"copies into {subject}" if copied else f"signals {subject}"
+                what = (
+                    f"{self.name(event.device)} {does} of {self.name(device)}, which may not have begun the kernel: "
+                    "no barrier comes before"
+                )
+                hint = (
+                    "look at what comes before it: signal pltpu.get_barrier_semaphore() of each device that is "
+                    "reached, and wait for theirs"
+                )
+                return self._problem("early", what, hint, subject, event, other=device)
+        return None
+
+    def _meetings(self) -> Iterator[Problem]:
+        """What touches memory while a copy moves it."""
+        for spans in self.memory.values():
+            for k, one in enumerate(spans):
+                for other in spans[k + 1 :]:
+                    if one.end[0] == other.end[0] == "at" or not (one.piece.writes or other.piece.writes):
+                        continue
+                    if one.event is other.event:
+                        continue
+                    met = common_element(_NUMBERS, one.piece.region, other.piece.region)
+                    if met is False or self.before(one, other) or self.before(other, one):
+                        continue
+                    problem = self._met(one, other, met)
+                    if problem is not None:
+                        yield problem
+
+    def _met(self, one: Span, other: Span, met: Any) -> Problem | None:
+        a, b = one.event, other.event
+        # the schedule in which both go on at the same time, and no byte more than has to be is there
+        both, _ = self.run(frozenset((one.end, other.end)))
+        sure = both[a.device] >= a.position and both[b.device] >= b.position
+        sure = sure and one.piece.sure and other.piece.sure and isinstance(met, tuple)
+        own = a.device == b.device
+        name, where = one.piece.region.name, self.name(one.piece.device)
+        element = met if isinstance(met, tuple) else ()
+        what = (
+            f"{self._does(one)} {'' if element == () else f'element {element} of '}{name} of {where} while "
+            f"{self._does(other)} it at line {_line(b)}: nothing orders them"
+        )
+        hint = (
+            f"look at what {self.name(a.device)} waits for before line {_line(a)}, and {self.name(b.device)} before "
+            f"line {_line(b)}: the one has to know that the other is done"
+        )
+        problem = self._problem("own" if own else "meets", what, hint, name, a, element=element, other=b.device, to=b)
+        return problem if sure else replace(problem, what=f"perhaps {what}", sure=False)
+
+    def _does(self, span: Span) -> str:
+        return f"{self.name(span.event.device)} {span.piece.does}"
+
+    def _problem(
+        self,
+        kind: str,
+        what: str,
+        hint: str,
+        subject: str,
+        event: Event,
+        *,
+        device: int | None = None,
+        other: int | None = None,
+        element: Place = (),
+        to: Event | None = None,
+    ) -> Problem:
+        point: dict[str, object] = {"device": self.places[event.device if device is None else device]}
+        if other is not None:
+            point["other_device"] = self.places[other]
+        point["program"] = event.program
+        if to is not None:
+            point["other_program"] = to.program
+        point |= {"iteration": event.turns, "element": element}
+        shown = {name: value for name, value in point.items() if value != ()}
+        return Problem(kind, what, hint, subject, event.spot.source, True, shown)
+
+    # what is written
+
+    def unwritten(self, spot: Spot) -> Problem | None:
+        """Where what an effect reads is not all written before, on its own device; None where it always is."""
+        spans = [
+            span
+            for events in self.memory.values()
+            for span in events
+            if span.event.spot is spot and not (span.event.kind == "start" and span.piece.writes)
+        ]
+        for span in spans:
+            box = box_of(span.piece.region)
+            maybe, writes = box is None, []
+            for other in self.memory[span.piece.device, span.piece.memory]:
+                if other.piece.writes and other.event is not span.event:
+                    wrote = box_of(other.piece.region) if other.piece.sure else None
+                    if wrote is not None and self.before(other, span):
+                        writes.append(wrote)
+                    elif other.event.device != span.event.device or other.event.position < span.event.position:
+                        maybe = True
+            if box is None or not covered(box, writes):
+                name, where = span.piece.region.name, self.name(span.piece.device)
+                element = () if box is None else _hole(box, writes)
+                what = f"{self._does(span)} element {element} of {name} of {where}, which nothing has written before"
+                hint = f"look at what is waited for before line {_line(span.event)}: it has to fill {name}"
+                found = self._problem("unwritten", what, hint, name, span.event, element=element)
+                return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
+        return None
+
+    def unstored(self, reference: Reference) -> Problem | None:
+        """Where something of an array is not written on some device when all have ended; None where all is."""
+        (kernel,) = self.kernels
+        name = array_of(kernel, reference.name)
+        whole = tuple((0, extent) for extent in reference.dims)
+        for device in range(len(self.events)):
+            spans = [span for span in self.memory.get((device, (0, name)), ()) if span.piece.writes]
+            known = [box for span in spans if span.piece.sure and (box := box_of(span.piece.region)) is not None]
+            if covered(whole, known):
+                continue
+            element = _hole(whole, known)
+            what = f"nothing writes element {element} of {name} of {self.name(device)}"
+            hint = f"look at which devices send to {self.name(device)}, and to which part of {name}"
+            point = {"device": self.places[device], "element": element}
+            problem = Problem("unstored", what, hint, name, kernel.source, True, point)
+            open_ = len(known) < len(spans)
+            return replace(problem, what=f"perhaps {what}", sure=False) if open_ else problem
+        return None
+
+    def _spans(self) -> Iterator[Span]:
+        for events in self.events:
+            for event in events:
+                at = ("at", event.device, event.position)
+                if event.kind == "touch":
+                    yield from (Span(event, piece, at) for piece in event.pieces)
+                elif event.kind == "start":
+                    source, target = event.pieces
+                    sent = "come" if event.sent is None else "sent"
+                    yield Span(event, source, (sent, event.device, event.position))
+                    yield Span(event, target, ("come", event.device, event.position))
+
+
+class _Numbers:
+    """Numbers that are all known: what `common_element` asks of them."""
+
+    @staticmethod
+    def interval(number: Any) -> tuple[int, int] | None:
+        return (number, number) if type(number) is int else None
+
+    @staticmethod
+    def apart(number: Any) -> int:
+        return 0
+
+
+_NUMBERS: Any = _Numbers()
+
+
+def box_of(region: Region) -> Box | None:
+    """The elements of a region, where they are known and next to each other."""
+    if not region.exact or any(type(a) is not int or type(n) is not int for a, n, _ in region.runs):
+        return None
+    if any(stride != 1 and size != 1 for _, size, stride in region.runs):
+        return None
+    return tuple((int(a), int(a) + int(n)) for a, n, _ in region.runs)  # type: ignore[arg-type]
+
+
+def _hole(whole: Box, boxes: Sequence[Box]) -> Place:
+    """The first element of a box that is in none of some others; there is one."""
+    edges = [sorted({a, *(e for box in boxes for e in box[k] if a <= e < b)}) for k, (a, b) in enumerate(whole)]
+    return next(
+        at
+        for at in product(*edges)
+        if not any(all(a <= n < b for n, (a, b) in zip(at, box, strict=True)) for box in boxes)
+    )
+
+
+def _line(event: Event) -> str:
+    return event.spot.source.rpartition(":")[2] or "?"
+
+
+def _check(kernel: Kernel, body: Body) -> None:
+    """Raises Unsupported where what devices do is not all in the body."""
+    if not kernel.axes:
+        raise Unsupported("the mesh of devices is not known: nothing around the call says it")
+    if any(type(extent) is not int for extent in kernel.grid):
+        raise Unsupported("the number of programs is not known")
+    parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
+    if parallel:
+        raise Unsupported("programs that run at the same time, beside other devices")
+    if kernel.around is not None:
+        raise Unsupported("a semaphore that another kernel has, too, beside other devices")
+    given = {o.name for o in kernel.operands if o.memory == "semaphore"}
+    scopes = [e for e in body.effects if isinstance(e, Freed) and any(r.role != "semaphore" for r in e.references)]
+    for effect in body.effects:
+        if isinstance(effect, Copy | Wait | Signal):
+            name = effect.semaphore.reference.name
+            if name in given:
+                raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
+        device = effect.device if isinstance(effect, Copy | Signal) else None
+        if device is not None and (device.core or not (device.places or device.logical is not None)):
+            raise Unsupported(f"{device} in a form that is not known here")
+        if isinstance(effect, Copy) and device is not None:
+            if effect.target.reference.role == "fresh" and len(scopes) > 1:
+                raise Unsupported("a copy into memory of another device that a scope of its body allocates")
+            if effect.sent is None:
+                raise Unsupported("a copy to another device without a semaphore of its own")
+
+
+class _Trace:
+    """One device: its events in order. A domain of `forward`, whose state is nothing but what is noted on the way."""
+
+    def __init__(self, devices: Devices, kernel: Kernel, call: int, number: int, events: list[Event]) -> None:
+        self.devices, self.kernel, self.body, self.call, self.number = devices, kernel, kernel.body, call, number
+        self.place = dict(zip((name for name, _ in devices.axes), devices.places[number], strict=True))
+        self.loaded = {axis_table(name): at for name, at in self.place.items()}
+        self.tables = {table.name: table for table in every_table(self.kernel)}
+        self.events = events
+        # of semaphores that scopes allocate: what they count, as far as this device counts them, and which were freed
+        self._balance: dict[Key, int] = {}
+        self._freed: set[str] = set()
+        self._signalled = {effect.semaphore.reference.name for effect in self.body.effects if is_remote(effect)}
+        self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
+        self.copied = {
+            array_of(kernel, view.reference.name)
+            for effect in self.body.effects
+            if isinstance(effect, Copy)
+            for view in (effect.source, effect.target)
+        }
+        windows = {o.name: o for o in self.kernel.operands if o.windowed}
+        self.windows = {name: o for name, o in windows.items() if name in self.copied}
+        self.moving = {name for name, o in self.windows.items() if not _stays(self.kernel, o)}
+
+    def run(self) -> None:
+        """Notes the events of all programs in order."""
+        parts = nested(self.body.effects)
+        begin = Spot(-1, (), (), self.kernel.source)
+        programs = list(product(*(range(int(extent)) for extent in self.kernel.grid)))
+        # a device that has not begun is held at its first event
+        self._add("touch", begin, (), (), pieces=self._filled(programs[:1]))
+        for program in programs:
+            names: dict[str, Number] = dict(zip(self.kernel.grid_names, program, strict=True))
+            forward(parts, self, Here(names, program), None)
+            if self.moving:
+                pieces = [self._whole(name, program) for name in self.moving]
+                self._add("touch", begin, program, (), pieces=tuple(pieces))
+            if len(self.events) > MOST_EVENTS:
+                raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
+
+    def _filled(self, programs: Sequence[Place]) -> tuple[Piece, ...]:
+        inputs = [name for name, o in self.windows.items() if o.role == "in" and name not in self.moving]
+        return tuple(self._whole(name, program) for name in inputs for program in programs)
+
+    def _whole(self, name: str, program: Place) -> Piece:
+        """A window that the pipeline fills, or gives to another block."""
+        reference = next(r for r in self.body.references if r.name == name)
+        region = Region(array_of(self.kernel, name), tuple((0, extent, 1) for extent in reference.dims), True)
+        return Piece(self.number, self._memory(reference, program), region, True, "fills or gives on the window")
+
+    def _memory(self, reference: Reference, program: tuple[Number, ...]) -> tuple[Any, ...]:
+        name = array_of(self.kernel, reference.name)
+        return (self.call, name, program) if reference.name in self.moving else (self.call, name)
+
+    # the domain
+
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes an event, if it happens."""
+        if isinstance(effect, Access) and array_of(self.kernel, effect.view.reference.name) not in self.copied:
+            return
+        on = self._at(here)
+        held: Any = True
+        for condition in effect.spot.path if not isinstance(effect, Freed) else ():
+            one = on(condition)
+            if one is False:
+                spend(1)
+                return
+            held = one if isinstance(one, Open) else held
+        spend(1 + on.steps // 4)
+        match effect:
+            case Access(kind, view):
+                does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]
+                sure = held is True and effect.mask is None
+                piece = self._piece(on, view, here, self.number, kind != "read", does, sure)
+                self._note("touch", effect.spot, here, pieces=(piece,))
+            case Freed(references):
+                self._scope_ends(references, effect.spot)
+                whole = [
+                    Piece(
+                        self.number, self._memory(r, here.program),
+                        Region(r.name, tuple((0, extent, 1) for extent in r.dims), True), True, "frees",
+                    )
+                    for r in references
+                    if r.name in self.copied
+                ]  # fmt: skip
+                if whole:
+                    self._note("touch", effect.spot, here, pieces=tuple(whole))
+            case _:
+                if held is not True:
+                    raise Unsupported(f"whether a device reaches line {effect.spot.source.rpartition(':')[2]}: {held}")
+                self._moves(on, effect, here)
+
+    def _scope_ends(self, references: Sequence[Reference], spot: Spot) -> None:
+        """A scope ends with its semaphores at 0; those that other devices signal it has once."""
+        for key, count in [item for item in self._balance.items() if item[0][2] in {r.name for r in references}]:
+            if key[2] in self._signalled:
+                self._freed.add(key[2])
+            elif count:
+                raise Unsupported(f"{slot_text(key[2], key[3])}, which counts {count} where its scope ends")
+
+    def _counted(self, key: Key, by: int) -> None:
+        if key[2] in self._freed:
+            raise Unsupported(f"{key[2]}, a semaphore of a scope that is entered again, which other devices signal")
+        if key[0] == self.number:
+            self._balance[key] = self._balance.get(key, 0) + by
+
+    def _moves(self, on: Symbolic, effect: Any, here: Here) -> None:
+        match effect:
+            case Copy(source, target, semaphore, spot, sent, device):
+                to = self.number if device is None else self._device(on, device)
+                if device is not None and target.reference.name in self.moving:
+                    raise Unsupported(f"a copy into the window of {target.reference.name} of another device")
+                pieces = (
+                    self._piece(on, source, here, self.number, False, "copies from", True),
+                    self._piece(on, target, here, to, True, "copies into", True),
+                )
+                key = self._key(on, semaphore, to)
+                back = None if sent is None else self._key(on, sent, self.number)
+                amount = self._number(bytes_of(on, source), "how many bytes a copy moves")
+                self._note("start", spot, here, amount, key, back, pieces, True)
+            case Wait(view, semaphore, spot):
+                amount = self._number(bytes_of(on, view), "how many bytes are waited for")
+                self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
+            case Signal(semaphore, amount, spot, wait, device):
+                to = self.number if device is None else self._device(on, device)
+                many = self._number(None if amount is None else on(amount), "how much a semaphore is signalled")
+                self._note("wait" if wait else "signal", spot, here, many, self._key(on, semaphore, to))
+
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Notes the events of each turn."""
+        count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
+        if nest.loop.count is not None and type(count) is not int:
+            self._open(nest)
+            return
+        for inner, more in turns(self, nest.loop, count, here):
+            if not isinstance(more, bool):
+                self._open(nest)
+                return
+            forward(nest.parts, self, inner, state)
+
+    def _open(self, nest: Nest) -> None:
+        """A loop of which nobody knows how often it runs: nothing in it may order devices or touch what copies move."""
+        for effect in nest.effects:
+            name = effect.view.reference.name if isinstance(effect, Access) else ""
+            if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
+                raise Unsupported(f"how often the loop at {nest.loop.source} runs")
+
+    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+        """The values of terms."""
+        on = self._at(here)
+        return [on(term) for term in terms]
+
+    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+        """A number that a loop hands on."""
+        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
+
+    def turned(self, loop: Loop) -> None:
+        """Stops where there are too many."""
+        spend(1)
+        if len(self.events) > MOST_EVENTS:
+            raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
+
+    # parts of events
+
+    def _at(self, here: Here) -> Symbolic:
+        if self._last is None or self._last[0] is not here or self._last[1] != here.names:
+            place = (here.program, here.turns)
+            on = Symbolic(self.body, here.names, {}, place, {}, self.tables, self.loaded)
+            # a loop that has ended adds to the names of its place
+            self._last = here, dict(here.names), on
+        return self._last[2]
+
+    def _note(
+        self,
+        kind: str,
+        spot: Spot,
+        here: Here,
+        amount: int = 0,
+        semaphore: Key | None = None,
+        sent: Key | None = None,
+        pieces: tuple[Piece, ...] = (),
+        in_bytes: bool = False,
+    ) -> None:
+        program, at = (tuple(n for n in ns if type(n) is int) for ns in (here.program, here.turns))
+        self._add(kind, spot, program, at, amount, semaphore, sent, pieces, in_bytes)
+
+    def _add(
+        self,
+        kind: str,
+        spot: Spot,
+        program: Place,
+        at: Place,
+        amount: int = 0,
+        semaphore: Key | None = None,
+        sent: Key | None = None,
+        pieces: tuple[Piece, ...] = (),
+        in_bytes: bool = False,
+    ) -> None:
+        for key in (semaphore, sent):
+            if key is not None:
+                self._counted(key, -amount if kind == "wait" else amount)
+        position = len(self.events)
+        self.events.append(
+            Event(
+                kind, self.number, self.call, position, spot, program, at, amount, in_bytes, semaphore, sent, pieces
+            )
+        )  # fmt: skip
+
+    def _piece(self, on: Symbolic, view: View, here: Here, device: int, writes: bool, does: str, sure: bool) -> Piece:
+        region = region_of(self.kernel, on, view)
+        known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
+        if not known:
+            # which part is not known: all of it may be
+            whole = tuple((0, extent, 1) for extent in view.reference.dims)
+            region = Region(region.name, whole, False)
+        return Piece(device, self._memory(view.reference, here.program), region, writes, does, sure and known)
+
+    def _key(self, on: Symbolic, view: View, device: int) -> Key:
+        region = region_of(self.kernel, on, view)
+        name = view.reference.name
+        if not region.exact or any(size != 1 for _, size, _ in region.runs):
+            raise Unsupported(f"which semaphores of {name} are meant")
+        at = tuple(self._number(a, f"which of the semaphores {name} is meant") for a, _, _ in region.runs)
+        return device, 0 if is_barrier(self.body, name) else self.call, name, at
+
+    def _number(self, value: Any, what: str) -> int:
+        if type(value) is not int:
+            raise Unsupported(f"{what}: {value}")
+        return value
+
+    def _device(self, on: Symbolic, device: Device) -> int:
+        """The number of a device, counted over the mesh in row-major order."""
+        extents = [extent for _, extent in self.devices.axes]
+        if device.logical is not None:
+            number = self._number(on(device.logical), "which device is meant")
+            if not 0 <= number < prod(extents):
+                raise Unsupported(f"device {number} of a mesh of {prod(extents)}")
+            return number
+        said = {**self.place, **{axis: self._number(on(at), "which device is meant") for axis, at in device.places}}
+        number = 0
+        for axis, extent in self.devices.axes:
+            if not 0 <= said[axis] < extent:
+                raise Unsupported(f"the device at {said[axis]} of axis {axis}, which has {extent}")
+            number = number * extent + said[axis]
+        return number
+
+
+def _stays(kernel: Kernel, operand: Operand) -> bool:
+    """Whether all programs have one block of an operand."""
+    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
+    many = {name for name, extent in extents.items() if extent != 1}
+    return not reads(operand.terms()) and not any(n in many for term in operand.index for n in term.names())

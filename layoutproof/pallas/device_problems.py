@@ -1,0 +1,111 @@
+"""What goes wrong between the devices of a mesh, as answers to the questions that ask about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.devices import Devices, Problem, devices_of, from_elsewhere, has_devices, is_barrier
+from layoutproof.bodies.effects import Reference, Spot
+from layoutproof.core.errors import Undecided
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+
+def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
+    """The answer about one kind of `bodies.devices.Problem`; none of a kernel that reaches no other device."""
+    if not has_devices(kernel):
+        return ()
+    lost = not_modelled(kernel, kernel.body)
+    if lost:
+        return tuple(lost)
+    try:
+        devices, problems = _problems(kernel)
+    except Undecided as reason:
+        return (Obligation(kernel.name, undecided(f"what devices do depends on {reason}"), source=kernel.source),)
+    own = [problem for problem in problems if problem.kind == kind]
+    found = next((problem for problem in own if problem.sure), None) or next(iter(own), None)
+    if found is not None:
+        return (_answer(found),)
+    if kind == "left" and any(problem.kind == "never" for problem in problems):
+        stuck = "a device waits for ever: see device_waits"
+        return (Obligation(kernel.name, undecided(stuck), source=kernel.source),)
+    figures: dict[str, object] = {"mesh": mesh_text(kernel), "devices": len(devices.events)}
+    return (Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source),)
+
+
+def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
+    """Whether a kernel and another one that has its barrier may run one after the other; None of one without barrier.
+
+    With itself once more it is a warning.
+    """
+    if kernel.collective is None or not has_devices(kernel) or not _meets(kernel):
+        return None
+    severity, next_ = ("warning", "it is called again") if kernel is other else ("error", f"{other.name} runs next")
+    lost = [*not_modelled(kernel, kernel.body), *not_modelled(other, other.body)]
+    if lost:
+        return replace(lost[0], severity=severity)
+    try:
+        if any(_problems(one)[1] for one in (kernel, other)):
+            reason = "what it does alone is wrong, or not known"
+            return Obligation(kernel.name, undecided(reason), severity=severity, source=kernel.source)
+        problem = next(devices_of(kernel, other).problems(), None)
+    except Undecided as reason:
+        what = f"what devices do where {next_} depends on {reason}"
+        return Obligation(kernel.name, undecided(what), severity=severity, source=kernel.source)
+    if problem is None:
+        figures: dict[str, object] = {"mesh": mesh_text(kernel)}
+        proved = by_rule("", by="walk")
+        return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
+    hint = f"{problem.hint}; or the barrier semaphore: {next_} with the same collective_id {kernel.collective}"
+    return replace(_answer(replace(problem, what=f"{problem.what}, where {next_}", hint=hint)), severity=severity)
+
+
+def _meets(kernel: Kernel) -> bool:
+    """Whether a body has a semaphore that other kernels have, too."""
+    return any(is_barrier(kernel.body, reference.name) for reference in kernel.body.references)
+
+
+def read_of_devices(kernel: Kernel, reference: Reference, spot: Spot) -> Obligation | None:
+    """Whether what an effect reads was written, of memory that other devices copy into; None of other memory."""
+    return _of_memory(kernel, reference, spot.source, lambda devices: devices.unwritten(spot))
+
+
+def stored_of_devices(kernel: Kernel, reference: Reference) -> Obligation | None:
+    """Whether all of an output is written that other devices copy into; None of other outputs."""
+    return _of_memory(kernel, reference, kernel.source, lambda devices: devices.unstored(reference))
+
+
+def _of_memory(
+    kernel: Kernel, reference: Reference, source: str, ask: Callable[[Devices], Problem | None]
+) -> Obligation | None:
+    if not from_elsewhere(kernel, reference):
+        return None
+    if kernel.body.unmodelled:
+        return Obligation(reference.name, undecided(f"other devices copy into {reference.name}"), source=source)
+    try:
+        problem = ask(devices_of(kernel))
+    except Undecided as reason:
+        return Obligation(reference.name, undecided(f"what devices do depends on {reason}"), source=source)
+    if problem is not None:
+        return _answer(problem)
+    return Obligation(reference.name, by_rule("", by="walk"), source=source)
+
+
+def _answer(problem: Problem) -> Obligation:
+    claim = Settled(Verdict.REFUTED, problem.what, problem.hint, "walk", problem.point)
+    return Obligation(problem.subject, claim if problem.sure else undecided(problem.what), source=problem.source)
+
+
+def mesh_text(kernel: Kernel) -> str:
+    """The mesh around a kernel in words: what is proved between devices is proved on it."""
+    return ", ".join(f"{axis}={extent}" for axis, extent in kernel.axes)
+
+
+@lru_cache(maxsize=4)
+def _problems(kernel: Kernel) -> tuple[Devices, tuple[Problem, ...]]:
+    devices = devices_of(kernel)
+    return devices, tuple(devices.problems())

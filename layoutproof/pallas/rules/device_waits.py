@@ -1,0 +1,34 @@
+"""Every wait on a semaphore has its signals and bytes on every device of the mesh: no device waits for ever.
+
+Why it matters: a device that waits for what nobody sends hangs, and with it all devices of the program, without a word.
+Refuted by: the first device that waits, its program and line, when every other device has ended or waits, too.
+Asked of kernels that copy to other devices or signal them, on the mesh of the `shard_map` around the call. All devices
+are run as they are. Only its own device takes from a semaphore, and how much it takes does not depend on who has
+signalled, so that a device that waits for ever in one schedule does in all of them.
+Example: each device waits for two signals of a barrier, and its neighbours send one.
+Unknown: what data decide: whether a device signals, which device, how often.
+Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
+Fix: signal, or copy, as often as is waited for; wait for the bytes that are sent.
+Incident: a kernel that hangs on several devices: https://github.com/jax-ml/jax/issues/30159
+Limits: The mesh that the call is traced on, up to 64 devices: nothing is said of other sizes of it.
+"""
+
+from __future__ import annotations
+
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, undecided
+from layoutproof.pallas.device_problems import of_devices
+
+TARGET = False
+BODY = True
+SETTLED_BY = "choose devices, and how often they signal and wait, by axis_index, program ids and loop counters"
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One, of a kernel that reaches other devices."""
+    return of_devices(kernel, "never")
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no other device is reached."""
+    return undecided("the kernel reaches no other device")

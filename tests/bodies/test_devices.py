@@ -1,0 +1,207 @@
+"""Kernels that reach other devices: right ones are proved in full, wrong ones refuted by the question that is meant."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from jax.sharding import PartitionSpec as P
+
+from layoutproof.bodies.devices import devices_of
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from tests.bodies import device_pairs
+from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
+
+QUESTIONS = ("device_waits", "semaphores_drained", "device_races", "device_barrier")
+
+
+def kernel_of(case: Case, wrong: bool) -> Kernel:
+    (kernel,) = kernels_of(function_of(case, wrong), (jax.ShapeDtypeStruct((rows_of(case), 128), F),))
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def judged(case: Case, wrong: bool) -> list[Finding]:
+    return [f for f in judge(kernel_of(case, wrong), fixes=False) if f.severity == "error"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_right(name: str) -> None:
+    found = judged(CASES[name], False)
+    assert not [f"{f.question}: {f.reason}" for f in found if f.verdict is not Verdict.PROVED]
+    assert {f.question for f in found} >= set(QUESTIONS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrong(name: str) -> None:
+    found = judged(CASES[name], True)
+    refuted = [f for f in found if f.question == CASES[name].kind and f.verdict is Verdict.REFUTED]
+    assert refuted, [f"{f.question} {f.verdict}: {f.reason}" for f in found if f.verdict is not Verdict.PROVED]
+    assert "device" in (refuted[0].counterexample or {})
+
+
+def test_the_order_that_breaks() -> None:
+    """The barrier that was removed: both devices are named, and what the one does before the other has begun."""
+    found = next(f for f in judged(CASES["barrier_removed"], True) if f.verdict is Verdict.REFUTED)
+    assert found.question == "device_barrier"
+    assert found.counterexample == {"device": (3,), "other_device": (0,), "program": (0,)}
+    said = "device x=3 copies into outputs of device x=0, which may not have begun the kernel: no barrier comes before"
+    assert found.reason == said
+
+
+def test_two_devices_and_an_element() -> None:
+    found = next(f for f in judged(CASES["all_reduce"], True) if f.question == "device_races")
+    assert found.counterexample is not None
+    assert {"device", "other_device", "program", "other_program", "element"} <= set(found.counterexample)
+
+
+@pytest.mark.parametrize("name", ["all_gather", "all_reduce", "reduce_scatter"])
+@pytest.mark.parametrize("devices", [2, 3, 6])
+def test_other_meshes(name: str, devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rings hold on rings of other sizes, each of which is decided by itself."""
+    monkeypatch.setattr(device_pairs, "DEVICES", devices)
+    case = CASES[name]._replace(axes=(("x", devices),))
+    found = judged(case, False)
+    assert not [f"{f.question}: {f.reason}" for f in found if f.verdict is not Verdict.PROVED]
+    assert {f.figures.get("devices") for f in found if f.question in QUESTIONS} == {devices}
+
+
+def _permuted(double: bool, collective: int, x: jax.Array) -> jax.Array:
+    """Each device sends to the right, after a barrier with both neighbours, or after two."""
+
+    def body(x, o, out, come, second):
+        _, right, left = device_pairs.place()
+        device_pairs.meet(left, right)
+        if double:
+            for device in (left, right):
+                pl.semaphore_signal(second, 1, device_id=(device,))
+            pl.semaphore_wait(second, 2)
+        c = pltpu.make_async_remote_copy(x, o, out, come, device_id=(right,))
+        c.start()
+        c.wait()
+
+    return called(None, body, (8, 128), [DMA, DMA, pltpu.SemaphoreType.REGULAR], collective=collective)(x)
+
+
+def _over_mesh(function: Callable[[jax.Array], jax.Array]) -> list[Kernel]:
+    mesh = jax.sharding.AbstractMesh((device_pairs.DEVICES,), ("x",))
+    sharded = jax.shard_map(function, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    found = kernels_of(sharded, (jax.ShapeDtypeStruct((8 * device_pairs.DEVICES, 128), F),))
+    return [k for k in found if isinstance(k, Kernel)]
+
+
+def test_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX's barrier of one round, as its tutorial had it: a fast neighbour's second call passes the first barrier.
+
+    On a ring of four devices none can end before all have begun, so that it holds there.
+    """
+    (four,) = _over_mesh(partial(_permuted, False, 0))
+    assert [f.verdict for f in judge(four, names=["collective_ids"], fixes=False)] == [Verdict.PROVED]
+    monkeypatch.setattr(device_pairs, "DEVICES", 5)
+    (once,) = _over_mesh(partial(_permuted, False, 0))
+    (found,) = judge(once, names=["collective_ids"], fixes=False)
+    assert (found.verdict, found.severity) == (Verdict.REFUTED, "warning")
+    assert "where it is called again" in found.reason
+    (twice,) = _over_mesh(partial(_permuted, True, 0))
+    assert [f.verdict for f in judge(twice, names=["collective_ids"], fixes=False)] == [Verdict.PROVED]
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(0, Verdict.REFUTED), (1, Verdict.PROVED)])
+def test_two_kernels_with_one_barrier(second: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_pairs, "DEVICES", 5)
+    kernels = _over_mesh(lambda x: _permuted(False, second, _permuted(False, 0, x)))
+    for kernel in kernels:
+        found = [f for f in judge(kernel, names=["collective_ids"], fixes=False) if f.severity == "error"]
+        assert [f.verdict for f in found] == ([] if verdict is Verdict.PROVED else [verdict])
+
+
+def test_no_mesh_is_known() -> None:
+    kernel = replace(kernel_of(CASES["right_permute"], False), axes=())
+    found = judge(kernel, names=QUESTIONS, fixes=False)
+    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
+    assert "the mesh of devices is not known" in found[0].reason
+
+
+def _data_say(wrong: bool) -> Kernel:
+    """Whether a device sends is what data say."""
+
+    def body(n, x, o, out, come):
+        @pl.when(n[0] > 0)
+        def _():
+            c = pltpu.make_async_remote_copy(x, o, out, come, device_id=(1 - lax.axis_index("x"),))
+            c.start()
+            c.wait()
+
+    def f(n, x):
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(1,), in_specs=[HBM], out_specs=HBM, scratch_shapes=[DMA, DMA]
+        )
+        return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((8, 128), F))(n, x)
+
+    mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    sharded = jax.shard_map(f, mesh=mesh, in_specs=(P(), P("x")), out_specs=P("x"), check_vma=False)
+    args = (jax.ShapeDtypeStruct((1,), jnp.int32), jax.ShapeDtypeStruct((16, 128), F))
+    (kernel,) = kernels_of(sharded, args)
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def test_what_data_decide_is_unknown() -> None:
+    found = judge(_data_say(False), names=(*QUESTIONS, "outputs_stored"), fixes=False)
+    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
+
+
+def test_kernels_on_one_device_are_not_asked() -> None:
+    kernel = kernel_of(CASES["right_permute"], False)
+    alone = replace(kernel, axes=(("x", 1),))
+    alone = alone.changed()
+    assert not [f for f in judge(alone, fixes=False) if f.question in QUESTIONS]
+
+
+def test_order_is_seen_from_one_run() -> None:
+    """What must come before what, of a ring with a barrier: a device's copy comes after all that it waits for."""
+    devices = devices_of(kernel_of(CASES["all_reduce"], False))
+    assert not list(devices.problems())
+    # no device but itself and those that it has not told may pass a device that is held at its begin
+    reached = devices.reached(("at", 0, devices.begins[0][0]))
+    assert reached[0] == 0
+    assert reached[2] > reached[1] or reached[2] > reached[3] or max(reached) < len(devices.events[0])
+
+
+@pytest.mark.parametrize("name", ["right_permute", "all_to_all"])
+def test_interpreter(name: str) -> None:
+    """JAX's interpreter gives the right one's numbers, and shows what is wrong with the wrong one."""
+    for wrong, shown in ((False, "equal"), (True, CASES[name].seen)):
+        command = [sys.executable, "-m", "tests.bodies.run_device_pairs", name, "wrong" if wrong else "right", "60"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        assert shown in done.stdout.split(), done.stderr[-2000:]
+        assert wrong or done.stdout.split() == ["equal"]
+
+
+def test_command_line(tmp_path: object) -> None:
+    """A user's file: exit 1, both devices, and the mesh as JSON."""
+    command = [
+        sys.executable, "-m", "layoutproof", "kernels", "tests.bodies.test_devices:barrierless", "--arg", "f32[32,128]",
+        "--property", "device_barrier", "--json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "no barrier comes before" in json.dumps(json.loads(done.stdout))
+
+
+def barrierless(x: jax.Array) -> jax.Array:
+    return function_of(CASES["barrier_removed"], True)(x)
