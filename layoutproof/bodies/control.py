@@ -376,7 +376,7 @@ def _close(
             before = [] if condition is None else [condition]
             return invariants.never(on.kernel, on, [*on.path, *before, negation(claim)], (*on.loops, loop))
 
-        forms |= rounds(loop, begin, step, forms, holds)
+        forms |= on.searched(lambda: rounds(loop, begin, step, forms, holds))
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed
@@ -386,9 +386,11 @@ def _close(
     open_ = {
         name: (start, following)
         for name, start, following in zip(names, starts, nexts, strict=True)
-        if on.induction and name and name not in forms and start is not None and following is not None
+        if name and name not in forms and start is not None and following is not None
     }
-    shapes = invariants.kept(on.kernel, on, on.path, (*on.loops, loop), open_, TRUE if condition is None else condition)
+    goes_on = TRUE if condition is None else condition
+    around = (*on.loops, loop)
+    shapes = on.searched(lambda: invariants.kept(on.kernel, on, on.path, around, open_, goes_on))
     counter = Term("name", loop.name)
     finals: list[Any] = []
     for (name, _), init, result in zip(slots, inits, results, strict=True):

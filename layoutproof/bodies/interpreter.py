@@ -8,10 +8,10 @@ touches a reference nothing is proved of the body.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from layoutproof.bodies import (
     arithmetic,
@@ -58,7 +58,9 @@ from layoutproof.kernel.scalar_memory import is_table
 Begin = tuple[tuple[str, tuple[Term, ...]], ...]
 """Memory by name that is filled with zeros when a program begins, each under its conditions."""
 STEPS, PER_EQUATION = 1_000_000, 20
-"""The budget for reading one body, with the invariants of its loops, and what an equation takes of it."""
+"""The budget for reading one body, and what an equation takes of it."""
+INVARIANTS = 1_000_000
+"""The budget for looking for what all of its loops keep: where it is spent, of further loops nothing is known."""
 MOST_EQUATIONS = 400_000
 """Equations that are looked at, loops once each; then the body is over budget."""
 
@@ -124,6 +126,9 @@ REFUSED: Mapping[str, str] = {
 """Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
 
 
+Found = TypeVar("Found")
+
+
 class Interpreter:
     """The state of one pass.
 
@@ -179,6 +184,7 @@ class Interpreter:
         self._made = 0
         self._seen = 0
 
+        self._left = INVARIANTS
     # what families make
 
     def named(self, prefix: str) -> str:
@@ -196,6 +202,17 @@ class Interpreter:
         return next((place for e in reversed(inward) if e is not None and (place := str(e.source))), "")
 
     def witness(self, extent: int) -> Term:
+    def searched(self, look: Callable[[], dict[str, Found]]) -> dict[str, Found]:
+        """What is found of the numbers that a loop hands on, by name; nothing where the steps for it are spent."""
+        if not self.induction or self._left <= 0:
+            return {}
+        with budget(self._left) as mine, suppress(BudgetExceeded):
+            try:
+                return look()
+            finally:
+                self._left = mine.left
+        return {}
+
         """A name for "some k from 0 to extent - 1"."""
 
         def made() -> Term:

@@ -51,9 +51,10 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import Lost, Value, aligned, leaf, maybe
+from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation, shifted
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
 
@@ -111,6 +112,8 @@ class _Names:
             other = self._new("k")
             self.witnesses[other] = self.witnesses[name]
         elif name in self.unknowns:
+            if self.unknowns[name].fixed:
+                return name
             other = self._new("any")
             self.unknowns[other] = replace(self.unknowns[name], name=other, facts=())
         elif name in self.loops:
@@ -351,39 +354,114 @@ class States:
         return list(found)
 
     def _surely(self, store: Store, depth: int, at: Index) -> Term:
-        """A condition under which an element is replaced by some iteration of the loops from `depth` on."""
+        """A condition under which an element is replaced by some iteration of the loops from `depth` on.
+
+        From the innermost loop outwards, what of each dimension one iteration replaces is put together to what all do:
+        of a start that moves by a constant, and of one that goes on where the iteration before has ended. For the last
+        iteration whose start is not beyond a place has it, if the end of each is the start of the next.
+        """
         if is_remote(store) or (isinstance(store, Access) and (store.mask is not None or store.kind == "add")):
             return FALSE
         view = store.view if isinstance(store, Access) else store.target
-        inner = {loop.name: loop for loop in store.spot.loops[depth:]}
-        parts = [self._plain(p) for p in store.spot.path]
-        if any(set(names_in(p)) & set(inner) or self._names.is_open(p) for p in parts):
-            return FALSE
         if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):
             return FALSE
-        slices = view.steps[0].slices if view.steps else ()
-        used: set[str] = set()
-        for place, piece in zip(at, slices, strict=False):
+        inner = store.spot.loops[depth:]
+        goes_on = {self.body.goes_on.get(loop.name) for loop in inner}
+        parts = [self._plain(p) for p in store.spot.path if p not in goes_on]
+        moving: list[tuple[Term, Term, Term]] = []
+        for place, piece in zip(at, view.steps[0].slices if view.steps else (), strict=False):
             start = self._plain(piece.start)
-            moving = [name for name in names_in(start) if name in inner]
-            size = piece.size.args[0] if piece.size.op == "int" else None
-            if size is None or self._names.is_open(start) or len(moving) > 1 or (moving and moving[0] in used):
+            if piece.size.op != "int":
                 return FALSE
-            if not moving:
-                parts += _within(place, start, size, piece.stride)
+            if piece.stride == 1 and self._changes(start, inner, depth, store):
+                # of a sum it does not matter: a place is no number that wraps
+                begin = unwrapped(start) if _is_sum(unwrapped(start)) else start
+                moving.append((place, begin, shifted(begin, piece.size.args[0])))
+            else:
+                parts += _within(place, start, piece.size, piece.stride)
+        for k, loop in reversed([*enumerate(inner, depth)]):
+            if any(self._changes(part, (loop,), k, store) for part in parts):
+                return FALSE
+            here = [one for one in moving if any(self._changes(end, (loop,), k, store) for end in one[1:])]
+            moving = [one for one in moving if one not in here]
+            if len(here) > 1:
+                return FALSE
+            handed = self._appended(loop, here[0][1:]) if here else None
+            if handed is not None:
+                moving.append((here[0][0], *handed))
                 continue
-            (name,) = moving
-            used.add(name)
-            reached = _reached(place, start, size, piece.stride, inner[name])
+            count = self._turns(loop, k, store)
+            if count is None:
+                return FALSE
+            if not here:
+                parts.append(fold("<", ZERO, count))
+                continue
+            ((place, begin, end),) = here
+            size = _beyond(end, begin)
+            reached = None if size is None else _reached(place, begin, size, 1, Loop(loop.name, count))
             if reached is None:
                 return FALSE
-            parts += reached
-        for name, loop in inner.items():
-            if name not in used:
-                if loop.count is None:
-                    return FALSE
-                parts.append(fold("<", ZERO, loop.count))
-        return all_of(parts)
+            first, last = (replaced(begin, renaming({loop.name: t})) for t in (ZERO, count))
+            if size == 1 and difference(replaced(begin, renaming({loop.name: ONE})), first) == 1:
+                moving.append((place, first, self._ended(loop, last, begin)))
+            else:
+                parts += reached
+        return all_of([*parts, *(c for place, begin, end in moving for c in _from_to(place, begin, end))])
+
+    def _changes(self, term: Term, loops: Sequence[Loop], depth: int, store: Store) -> bool:
+        """Whether a term of a store may be another number in another iteration of some loops, `depth` of which around.
+
+        What a loop further out hands on stays, and so does what was loaded there.
+        """
+        around = store.spot.loops[:depth]
+        held = {one.name for one in self.body.handed if one.loop in around}
+        counters = {loop.name for loop in loops} | {loop.name for loop in store.spot.loops[depth:]}
+        for part in every(term):
+            name = part.args[0] if part.op == "name" else ""
+            if name in counters:
+                return True
+            if name in self._names.unknowns and name not in held and not self._names.unknowns[name].fixed:
+                return True
+            if self._names.is_load(part):
+                load = loads_of(self.body).get(part.args[0].args[0])
+                if load is None or any(loop not in around for loop in load.spot.loops):
+                    return True
+        return False
+
+    def _turns(self, loop: Loop, depth: int, store: Store) -> Term | None:
+        """How often a loop runs, as a number of one iteration around it; it may be below 0, then it does not."""
+        if loop.count is not None:
+            return loop.count if not self._changes(loop.count, (loop,), depth, store) else None
+        left, right = self._compared(loop)
+        if left is None or right is None or self._changes(right, (loop,), depth, store):
+            return None
+        first, second = (replaced(replaced(left, renaming({loop.name: t})), folded) for t in (ZERO, ONE))
+        if difference(second, first) != 1 or self._changes(first, (loop,), depth, store):
+            return None
+        # what counts up to a number of 32 bits does not wrap, unless it has before
+        return Term("-", right, first) if first.op in ("name", "int") else None
+
+    def _compared(self, loop: Loop) -> tuple[Term | None, Term | None]:
+        """What a loop that a condition ends counts up, and below what."""
+        condition = self.body.goes_on.get(loop.name)
+        plain = None if condition is None else self._plain(condition)
+        if plain is None or plain.op != "<" or not _is_sum(unwrapped(plain.args[0])):
+            return None, None
+        return unwrapped(plain.args[0]), plain.args[1]
+
+    def _ended(self, loop: Loop, last: Term, begin: Term) -> Term:
+        """Where what moves by one has come to after a loop: last, said by what the loop counts up to if that is it."""
+        left, right = self._compared(loop)
+        beyond = None if left is None else difference(begin, left)
+        return last if right is None or beyond is None else shifted(right, beyond)
+
+    def _appended(self, loop: Loop, ends: tuple[Term, Term]) -> tuple[Term, Term] | None:
+        """From where to where all iterations go together, each from where the one before has ended; None where not."""
+        for one in self.body.handed:
+            by = _beyond(ends[0], Term("name", one.name)) if one.loop is loop else None
+            if by is not None and _beyond(ends[1], self._plain(one.following)) == by:
+                return shifted(self._plain(one.start), by), shifted(Term("name", one.after), by)
+        return None
 
     def _plain(self, term: Term) -> Term:
         """A term with carried numbers written out over the loops' counters."""
@@ -812,6 +890,23 @@ def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> li
         Term("<", ZERO, count),
         Term("<", Term("-", away, fold("*", at, Term("int", step))), Term("int", size)),
     ]
+
+
+def _is_sum(term: Term) -> bool:
+    return all(part.op in ("+", "-", "int", "name") for part in every(term))
+
+
+def _from_to(place: Term, begin: Term, end: Term) -> list[Term]:
+    return [fold("<=", begin, place), fold("<", place, end)]
+
+
+def _beyond(term: Term, base: Term) -> int | None:
+    """How far a term is beyond another one, by what is added to it; None where that is not plain."""
+    by = 0
+    while term is not base and term.op in ("+", "-") and term.args[1].op == "int":
+        by += term.args[1].args[0] * (1 if term.op == "+" else -1)
+        term = term.args[0]
+    return by if term is base else difference(term, shifted(base, -by))
 
 
 def _below(loop: Loop) -> Term:

@@ -13,6 +13,7 @@ jax = pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 
+from layoutproof.bodies import interpreter  # noqa: E402
 from layoutproof.bodies.terms import replaced  # noqa: E402
 from layoutproof.bodies.values import Value  # noqa: E402
 from layoutproof.core.budget import Budget, budget, most, spend  # noqa: E402
@@ -118,3 +119,28 @@ def test_a_thousand_million_programs_cost_as_much_as_ten(monkeypatch: pytest.Mon
         spent.append(sum(one.steps - one.left for one in opened))
     ten, many = spent
     assert 0 < many < 2 * ten + 1_000
+
+
+def test_where_no_steps_are_left_for_what_loops_keep_the_rest_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(x: Any, o: Any) -> None:
+        def halve(carry: Any) -> Any:
+            low, high = carry
+            middle = (low + high) // 2
+            return jnp.where(middle % 3 == 0, middle + 1, low), jnp.where(middle % 3 == 0, high, middle)
+
+        low, _ = jax.lax.while_loop(lambda carry: carry[0] < carry[1], halve, (0, 7))
+        o[...] = x[...]
+        o[pl.ds(low, 1)] = x[pl.ds(low, 1)]
+
+    shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+
+    def verdicts() -> dict[str, Verdict]:
+        (call,) = kernels_of(pl.pallas_call(body, out_shape=shape), (shape,))
+        found = judge(call, names=["body_in_bounds", "outputs_stored", "undefined_values"])
+        return {name: min(f.verdict for f in found if f.question == name) for name in {f.question for f in found}}
+
+    assert set(verdicts().values()) == {Verdict.PROVED}
+    monkeypatch.setattr(interpreter, "INVARIANTS", 10)
+    without = verdicts()
+    assert without.pop("body_in_bounds") is Verdict.UNKNOWN
+    assert set(without.values()) == {Verdict.PROVED}

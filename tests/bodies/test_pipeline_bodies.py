@@ -256,3 +256,24 @@ def test_all_steps_of_a_pipeline_store_an_output_together(blocks: int, stops: in
     call = pl.pallas_call(body, in_specs=[HBM, HBM], out_specs=HBM, out_shape=array, scratch_shapes=scratch)
     found = lp.kernels(call, array, array, properties=["outputs_stored"])
     assert {f.verdict for f in found.findings} == {Verdict(verdict), *([Verdict.PROVED] if stops else [])}
+
+
+@pytest.mark.parametrize(
+    ("fixed", "back", "verdict"), [(True, 1, Verdict.PROVED), (False, 1, Verdict.PROVED), (False, 0, Verdict.REFUTED)]
+)
+def test_how_many_programs_a_pipeline_has_may_stand_in_its_index_map(fixed: bool, back: int, verdict: Verdict) -> None:
+    def copy(x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    def body(steps: Any, x: Any, o: Any) -> None:
+        turned = pl.BlockSpec((32, 128), lambda i: (pl.num_programs(0) - back - i, 0))
+        grid = (3 if fixed else steps[0],)
+        pltpu.emit_pipeline(copy, grid=grid, in_specs=[turned], out_specs=[ROWS])(x, o)
+
+    smem = pl.BlockSpec(memory_space=pltpu.SMEM)
+    call = pl.pallas_call(body, in_specs=[smem, HBM], out_specs=HBM, out_shape=_array(96))
+    where = [] if fixed else ["grid0 == 3"]
+    found = lp.kernels(
+        call, jax.ShapeDtypeStruct((1,), jnp.int32), _array(96), where=where, properties=["blocks_in_bounds"]
+    )
+    assert min(f.verdict for f in found.findings if f.subject == "in[0]") is verdict

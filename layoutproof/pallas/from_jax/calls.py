@@ -16,7 +16,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import Unsupported, failure
 from layoutproof.core.size import Extent, symbol
-from layoutproof.core.term import ZERO, Term, reads
+from layoutproof.core.term import ZERO, Term, reads, size_term
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.contents import containing
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
@@ -295,7 +295,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         unmodelled = ""
         if spec.index_map is not None:
             try:
-                index, sizes = _pipeline_index(spec.index_map, block, names, grid, captured, jax)
+                index, sizes = _pipeline_index(spec.index_map, block, names, (grid_given, grid), captured, jax)
                 if len(index) != len(dims):
                     raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
             except UnsupportedOp as error:
@@ -345,16 +345,22 @@ def _pipeline_index(
     index_map: Any,
     block: Sequence[Block],
     names: Sequence[str],
-    grid: Sequence[Any],
+    grid: tuple[Sequence[Any], Sequence[Any]],
     captured: dict[int | str, Any],
     jax: Any,
 ) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
-    """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables."""
+    """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables.
+
+    grid: of the pipeline, as it is given and as the kernel has it: in a map `num_programs` is of the pipeline, too.
+    """
+    from jax._src.pallas import core
+
     scalars = [jax.ShapeDtypeStruct((), "int32")] * len(names)
     parts: list[bool] = []
 
     def flat(*index: Any) -> tuple[Any, ...]:
-        result = index_map(*index)
+        with core.grid_env([core.GridAxis(i, n) for i, n in zip(index, grid[0], strict=True)]):
+            result = index_map(*index)
         out: list[Any] = []
         parts.clear()
         for entry in result if isinstance(result, tuple | list) else (result,):
@@ -369,7 +375,11 @@ def _pipeline_index(
         raise UnsupportedOp(f"values that only the kernel's body has ({type(error).__name__})") from None
     inner, consts = opened(traced)
     arguments: list[Any] = [Term("name", n) for n in names]
+    extents = {id(n): extent for n, extent in zip(*grid, strict=True) if type(n) is not int}
     for constant in consts:
+        if id(constant) in extents:
+            arguments.append(size_term(extents[id(constant)]))
+            continue
         whole = getattr(constant, "shape", ()) != () or "Ref" in type(getattr(constant, "aval", None)).__name__
         if not whole and not isinstance(constant, jax.core.Tracer):
             arguments.append(literal(constant))

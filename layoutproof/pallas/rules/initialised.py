@@ -33,6 +33,7 @@ from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spo
 from layoutproof.bodies.in_flight import filled, walked
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import operand_of
+from layoutproof.bodies.terms import inlined, names_in
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.walk import Answer, Origin, Walk
@@ -152,6 +153,10 @@ def reads_unwritten(states: States, load: Access | Copy) -> tuple[Asked | None, 
     at = places(_read(load), index, part)
     if at is None:
         return None
+    # what lies outside is no element that anything could have written, and `body_in_bounds` asks of it
+    for place, extent in zip(at, _read(load).reference.dims, strict=True):
+        if any(name in states.body.unknowns for name in names_in(inlined(states.body.definitions, place))):
+            there += [Term("<=", ZERO, place), Term("<", place, Term("int", extent))]
     return states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
 
 
