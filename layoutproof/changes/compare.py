@@ -203,7 +203,8 @@ def _with_programs(pair: Pair, lock: Lock | None, known: Mapping[str, Any]) -> P
     from layoutproof.changes.spec_programs import Was
 
     locked = None if lock is None else lock.records.get(pair.old.relpath)
-    return replace(pair, was=Was(locked, kept=lock is not None and lock.kept, **known))
+    values = {} if lock is None else lock.values.get(pair.old.relpath, {})
+    return replace(pair, was=Was(locked, values, kept=lock is not None and lock.kept, **known))
 
 
 def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | None:

@@ -17,7 +17,7 @@ from layoutproof.changes import program_changes, records
 from layoutproof.changes.classes import text_of
 from layoutproof.changes.dataflow import COMPUTED
 from layoutproof.changes.folding import unfolded
-from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, of_computed
+from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.changes.functions import unknown as function_unknown
 from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
@@ -27,7 +27,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.programs.compile import CPU, Asked, Made
-from layoutproof.programs.functions import compared
+from layoutproof.programs.functions import Kept, compared, unlike, valued
 from layoutproof.programs.record import Record
 from layoutproof.specs.compiled import asked_of, permitted
 from layoutproof.specs.compiled import compiled as once
@@ -52,13 +52,15 @@ _NO_SHARDINGS = "shardings of the parameters"
 class Was:
     """Where it is known what the programs of a spec file were.
 
-    locked: by name, as the old state's lock has them; None where it has no lock.  base: the folder of the old
+    locked: by name, as the old state's lock has them; None where it has no lock.  values: likewise, what they computed,
+    where the lock says so.  base: the folder of the old
     revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
     one.  kept: whether that lock is the new state's too, so that the next change is held against it.
     compiles: whether the base is compiled, or only traced.  same: whether every program is to compute what it did.
     """
 
     locked: Mapping[str, Record] | None = field(default_factory=dict)
+    values: Mapping[str, Kept] = field(default_factory=dict)
     base: str = ""
     library: str = ""
     kept: bool = False
@@ -132,6 +134,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
     """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
     said: dict[int, Function] = {}
     pairs: dict[int, tuple[Asked, Asked]] = {}
+    locked: dict[int, tuple[Asked, Kept]] = {}
     for k, (old, new, first, second) in enumerate(given):
         asked = was.same or new.name in held
         then, now = map(_lowered, (first, second))
@@ -141,7 +144,9 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
             continue
         sides = _asked(new), _asked(old, folder=was.base)
         if not was.base:
-            if asked:
+            if asked and isinstance(sides[0], Asked) and old.name in was.values:
+                locked[k] = sides[0], was.values[old.name]
+            elif asked:
                 said[k] = function_unknown(NOT_HERE, asked, ASK)
         elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             pairs[k] = sides  # type: ignore[assignment]
@@ -153,6 +158,10 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
         _, new, first, _ = given[k]
         if not one.alike or _lowered(first):
             said[k] = of_computed(one, was.same or new.name in held, records=first is not None)
+    now = valued([each for each, _ in locked.values()], seconds)
+    for (k, (_, then)), values in zip(locked.items(), now, strict=True):
+        why = values if isinstance(values, str) else unlike(then, values)
+        said[k] = function_unknown(f"{why}; {NOT_HERE}", True, ASK) if why else as_locked(then.points)
     return [said.get(k, Function()) for k in range(len(given))]
 
 
@@ -217,6 +226,16 @@ def locked_of(spec: Spec) -> Iterator[tuple[str, Record]]:
                 raise Undecided(why)
             raise LayoutError(why, file=spec.file, line=entry.line, column=entry.column)
         yield entry.name, one.record
+
+
+def valued_of(spec: Spec) -> Iterator[tuple[str, Kept]]:
+    """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
+    held = {*_held(spec)}
+    entries = [entry for entry in _compilable(spec) if entry.name in held]
+    asked = [(entry.name, one) for entry in entries if isinstance(one := _asked(entry), Asked)]
+    for (name, _), values in zip(asked, valued([one for _, one in asked], _seconds(entries)), strict=True):
+        if isinstance(values, Kept):
+            yield name, values
 
 
 def _compilable(spec: Spec) -> Iterator[Named]:
