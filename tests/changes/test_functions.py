@@ -320,6 +320,45 @@ def test_a_lock_says_what_a_program_computes_that_a_claim_holds_to_it(folder: Pa
     assert "the code of the old state is not here" in without.out
 
 
+KERNEL = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+def double(x):
+    def body(x, o):
+        o[...] = x[...] + x[...]
+
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32))(x)
+
+def kept(x):
+    return jnp.tanh(x)
+"""
+OF_KERNELS = """
+kernels:
+  double: {trace: "ops:double", args: ["f32[8,128]"]}
+  kept: {trace: "ops:kept"}
+checks:
+  - {same: double, as: kept, expect: refuted}
+"""
+
+
+@pytest.mark.parametrize(("body", "question", "code"), [("2 * x[...]", SAME, 0), ("3 * x[...]", OTHER, 1)])
+def test_functions_with_kernels_are_compared_too(folder: Path, body: str, question: str, code: int) -> None:
+    """What is not written otherwise is not spoken of; a reference has the arguments of what is held against it."""
+    (folder / "specs" / "a.yaml").write_text(OF_KERNELS)
+    (folder / "ops.py").write_text(KERNEL)
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "kernels")
+    (folder / "ops.py").write_text(KERNEL.replace("x[...] + x[...]", body))
+    (found,) = run(folder, [*GATE, "--json"])
+    findings = [each for each in json.loads(found.out)["findings"] if each["question"] in (SAME, OTHER, UNKNOWN)]
+    assert [(each["question"], each["subject"]) for each in findings] == [
+        (question, "kernel double: what it computes")
+    ], found.out
+    assert (found.code == code) or (code == 0 and found.code == 3 and "no lock" in found.out), found.out
+
+
 def test_the_claim_has_no_expectation() -> None:
     _, errors = loads(CLAIMS.replace("{same_function: norm}", "{same_function: norm, expect: refuted}"))
     assert "takes no 'expect'" in str(errors[0])
