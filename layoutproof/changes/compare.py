@@ -198,12 +198,16 @@ def _with_lock(pair: Pair, lock: Lock) -> Pair:
 
 def _with_programs(pair: Pair, lock: Lock | None, known: Mapping[str, Any]) -> Pair:
     """The pair with what is known of the programs that it names. known: fields of `Was`, but for what a lock says."""
-    if pair.old is None or pair.new is None or not _names_programs(pair.new):
+    if pair.old is None or pair.new is None:
+        return pair
+    kernels = bool(known.get("same")) and pair.new.is_spec and _TRACED.search(pair.new.data) is not None
+    if not kernels and not _names_programs(pair.new):
         return pair
     from layoutproof.changes.spec_programs import Was
 
     locked = None if lock is None else lock.records.get(pair.old.relpath)
-    return replace(pair, was=Was(locked, kept=lock is not None and lock.kept, **known))
+    values = {} if lock is None else lock.values.get(pair.old.relpath, {})
+    return replace(pair, was=Was(locked, values, kept=lock is not None and lock.kept, **known))
 
 
 def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | None:

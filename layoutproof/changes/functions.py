@@ -86,6 +86,13 @@ def of_computed(computed: Computed, asked: bool, records: bool = True) -> Functi
     return unknown(computed.reason, asked)
 
 
+def as_locked(points: int) -> Function:
+    """The finding of a program whose values are those that the lock file has."""
+    why = f"rewritten, the same as the lock file says at {points} points; the old code is not traced"
+    scope = "over the reals: rounding is not asked"
+    return Function(Finding(SAME, _WORDS, why, decided_by="points", figures={"points": points}, scope=scope))
+
+
 def unknown(why: str, asked: bool, fix: str = "") -> Function:
     """What is not known of a program. asked: whether it has to compute the same, so that this is not enough."""
     severity = "deny" if asked else "info"

@@ -8,7 +8,7 @@ One JSON array per line, sorted, so that changes of different things merge witho
 
 A layout is kept in its normal form, the text that it prints, where that reads back as the same layout. Pallas calls of
 user code (`kernels:`) are kept as what they were when traced, and their bodies as `traced_bodies` says; of an HLO dump,
-what `lock_programs` says.
+what `lock_programs` says; and of a program that a claim `same_function` names, its values at random points.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from layoutproof.changes.traced_bodies import locked as kept
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
+from layoutproof.programs.functions import Kept, kept_from
 from layoutproof.programs.record import Record, read_record
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import run
@@ -48,7 +49,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
 
     Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
     """
-    from layoutproof.changes.spec_programs import locked_of
+    from layoutproof.changes.spec_programs import locked_of, valued_of
 
     lines = []
     for file in files:
@@ -68,6 +69,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
             lines += [line_of(file.relpath, "layout", each.name, _normal(each.value)) for each in named]
             lines += [line_of(file.relpath, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
             lines += [line_of(file.relpath, "program", name, one.as_dict()) for name, one in locked_of(spec)]
+            lines += [line_of(file.relpath, "values", name, one.as_dict()) for name, one in valued_of(spec)]
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
@@ -100,6 +102,8 @@ def locked(text: str, file: str) -> dict[str, Spec | Program | Record]:
                 specs[relpath] = replace(spec, bodies={**spec.bodies, what: body_from(value)})
             elif kind == "program" and isinstance(what, str):
                 specs[relpath] = replace(spec, records={**spec.records, what: read_record(value, file)})
+            elif kind == "values" and isinstance(what, str):
+                specs[relpath] = replace(spec, values={**spec.values, what: kept_from(value)})
             elif kind == "claim":
                 claimed = Claimed(_check(what, file, number), value)
                 specs[relpath] = replace(spec, claims=(*spec.claims, claimed))
@@ -115,13 +119,14 @@ class Lock:
     """The old state's lock file. calls: of user code, by the path of the spec file that names them.
 
     programs: dumps by path.  records: of the programs that a spec file names, by its path, then by name.
-    verdicts: of its claims, by its path, then by `key_of`.  findings: what is wrong with the lock itself.
-    kept: whether the new state has this lock, to the byte.
+    values: of these, as far as it has them, likewise.  verdicts: of its claims, by its path, then by `key_of`.
+    findings: what is wrong with the lock itself.  kept: whether the new state has this lock, to the byte.
     """
 
     calls: Mapping[str, Spec] = field(default_factory=dict)
     programs: Mapping[str, Program | Record] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
     verdicts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     kept: bool = False
@@ -141,6 +146,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     calls: dict[str, Spec] = {}
     programs: dict[str, Program | Record] = {}
     records_: dict[str, Mapping[str, Record]] = {}
+    values: dict[str, Mapping[str, Kept]] = {}
     verdicts: dict[str, Mapping[str, str]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
@@ -148,11 +154,12 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
             programs[name] = what
             continue
         records_[name] = what.records
+        values[name] = what.values
         verdicts[name] = {key_of(claim.check): claim.verdict for claim in what.claims if about_code(claim.check)}
         traced = _calls_in(what)
         if traced.layouts or traced.bodies:
             calls[name] = traced
-    return Lock(calls, programs, records_, verdicts)
+    return Lock(calls, programs, records_, values, verdicts)
 
 
 def drift(
@@ -176,7 +183,7 @@ def drift(
         from layoutproof.changes.spec_programs import Was
         from layoutproof.changes.spec_programs import drift as of_programs
 
-        was = Was(old.records, library=library, same=same)
+        was = Was(old.records, old.values, library=library, same=same)
         changes = replace(changes, findings=(*changes.findings, *of_programs(was, None, new, relpath)))
     compared = of_specs(changes, old, new)
     # a lock says nothing of rules, so those that are here judge

@@ -96,6 +96,12 @@ def _unplaced(value: Any) -> Any:
 def _other_tools(then: Sequence[Any], here: Sequence[Any]) -> str:
     """That a record was made by another compiler or JAX than is here; "" where it was not."""
     for one, other in zip(then, here, strict=False):
+        values = [side if isinstance(side, Mapping) and "evaluator" in side else None for side in (one, other)]
+        if all(isinstance(side, Mapping) for side in values):
+            made = [[str(side.get(name, "")) for name in ("evaluator", "jax")] for side in values]  # type: ignore[union-attr]
+            if made[0] != made[1]:
+                was, is_ = (f"evaluator {evaluator} with jax {jax}" for evaluator, jax in made)
+                return f"its values were made by {was}, and are by {is_}: whether the lock is true is unknown"
         sides = [side.get("made") if isinstance(side, Mapping) else None for side in (one, other)]
         if all(isinstance(side, Mapping) for side in sides):
             tools = [[str(side.get(name, "")) for name in ("compiler", "jax")] for side in sides]  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from layoutproof.changes import program_changes, records
 from layoutproof.changes.classes import text_of
 from layoutproof.changes.dataflow import COMPUTED
 from layoutproof.changes.folding import unfolded
-from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, of_computed
+from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.changes.functions import unknown as function_unknown
 from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
@@ -27,10 +27,12 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.programs.compile import CPU, Asked, Made
-from layoutproof.programs.functions import compared
+from layoutproof.programs.functions import Kept, compared, unlike, valued
 from layoutproof.programs.record import Record
 from layoutproof.specs.compiled import asked_of, permitted
 from layoutproof.specs.compiled import compiled as once
+from layoutproof.specs.spec_model import OF_VALUES
+from layoutproof.specs.traced import KEY
 
 _OF_RECORDS = frozenset(
     ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
@@ -52,13 +54,15 @@ _NO_SHARDINGS = "shardings of the parameters"
 class Was:
     """Where it is known what the programs of a spec file were.
 
-    locked: by name, as the old state's lock has them; None where it has no lock.  base: the folder of the old
+    locked: by name, as the old state's lock has them; None where it has no lock.  values: likewise, what they computed,
+    where the lock says so.  base: the folder of the old
     revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
     one.  kept: whether that lock is the new state's too, so that the next change is held against it.
     compiles: whether the base is compiled, or only traced.  same: whether every program is to compute what it did.
     """
 
     locked: Mapping[str, Record] | None = field(default_factory=dict)
+    values: Mapping[str, Kept] = field(default_factory=dict)
     base: str = ""
     library: str = ""
     kept: bool = False
@@ -125,13 +129,52 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
         found += _placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
-    return found
+    return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
+
+
+def _kernels(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Finding]:
+    """What the functions of the section `kernels` compute, against what they computed: traced, with their kernels."""
+    olds = {entry.name: entry for entry in _functions_of(before)} if before is not None else {}
+    pairs = [(entry, olds[entry.name]) for entry in _functions_of(after) if entry.name in olds]
+    said: dict[int, Function] = {}
+    asked: dict[int, tuple[Asked, Asked]] = {}
+    for k, (new, old) in enumerate(pairs):
+        sides = _asked(new), _asked(old, folder=was.base)
+        if isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
+            asked[k] = sides  # type: ignore[assignment]
+        else:
+            refused = next(each for each in sides if isinstance(each, Finding))
+            said[k] = Function(refused) if refused.bad_input else function_unknown(refused.reason, asked=True)
+    seconds = _seconds([new for new, _ in pairs])
+    for k, one in zip(asked, compared([*asked.values()], seconds), strict=True):
+        if not (one.state == "same" and one.alike):
+            said[k] = of_computed(one, asked=True)
+    return [
+        found
+        for k, function in sorted(said.items())
+        for found in _placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
+    ]
+
+
+def _functions_of(spec: Spec) -> Iterator[Named]:
+    """The entries of the section `kernels` as programs. A reference has the arguments of what is held against it."""
+    entries = {entry.name: entry.value[KEY] for entry in spec.traced}  # type: ignore[index]
+    checks = [claim.check for claim in spec.claims if claim.check.kind in OF_VALUES and len(claim.check.labels) > 1]
+    given = {c.labels[1]: entries.get(c.labels[0], {}).get("args") for c in checks}
+    for entry in spec.traced:
+        stated: dict[str, Any] = entries[entry.name]
+        args = stated.get("args") or given.get(entry.name)
+        if args:
+            program = {"function": stated["trace"], "args": args, "kwargs": stated.get("kwargs") or {}}
+            program["target"] = stated.get("target") or CPU
+            yield replace(entry, value={PROGRAM: program})
 
 
 def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: Collection[str]) -> list[Function]:
     """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
     said: dict[int, Function] = {}
     pairs: dict[int, tuple[Asked, Asked]] = {}
+    locked: dict[int, tuple[Asked, Kept]] = {}
     for k, (old, new, first, second) in enumerate(given):
         asked = was.same or new.name in held
         then, now = map(_lowered, (first, second))
@@ -141,7 +184,9 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
             continue
         sides = _asked(new), _asked(old, folder=was.base)
         if not was.base:
-            if asked:
+            if asked and isinstance(sides[0], Asked) and old.name in was.values:
+                locked[k] = sides[0], was.values[old.name]
+            elif asked:
                 said[k] = function_unknown(NOT_HERE, asked, ASK)
         elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             pairs[k] = sides  # type: ignore[assignment]
@@ -153,6 +198,10 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
         _, new, first, _ = given[k]
         if not one.alike or _lowered(first):
             said[k] = of_computed(one, was.same or new.name in held, records=first is not None)
+    made_now = valued([each for each, _ in locked.values()], seconds)
+    for (k, (_, was_then)), values in zip(locked.items(), made_now, strict=True):
+        why = values if isinstance(values, str) else unlike(was_then, values)
+        said[k] = function_unknown(f"{why}; {NOT_HERE}", True, ASK) if why else as_locked(was_then.points)
     return [said.get(k, Function()) for k in range(len(given))]
 
 
@@ -219,6 +268,16 @@ def locked_of(spec: Spec) -> Iterator[tuple[str, Record]]:
         yield entry.name, one.record
 
 
+def valued_of(spec: Spec) -> Iterator[tuple[str, Kept]]:
+    """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
+    held = {*_held(spec)}
+    entries = [entry for entry in _compilable(spec) if entry.name in held]
+    asked = [(entry.name, one) for entry in entries if isinstance(one := _asked(entry), Asked)]
+    for (name, _), values in zip(asked, valued([one for _, one in asked], _seconds(entries)), strict=True):
+        if isinstance(values, Kept):
+            yield name, values
+
+
 def _compilable(spec: Spec) -> Iterator[Named]:
     """The programs that are compiled; dumps and records are files of their own."""
     return (each for each in spec.programs if _program(each).get("function") or _program(each).get("export"))
@@ -274,10 +333,10 @@ def _problem(made_: Made) -> Finding:
     return Finding("refuted", "", problem.reason)
 
 
-def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str) -> list[Finding]:
-    """Findings of one program at its entry in the spec file."""
+def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
+    """Findings of one program, or of a function with kernels, at its entry in the spec file."""
     at: dict[str, Any] = {"file": file, "relpath": relpath, "line": entry.line, "column": entry.column}
-    name = f"program {entry.name}"
+    name = f"{what} {entry.name}"
     return [
         replace(
             each,
@@ -286,7 +345,7 @@ def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str) 
             else f"{name}: {each.subject}"
             if each.subject
             else name,
-            follows=tuple(_placed(each.follows, entry, file, relpath)),
+            follows=tuple(_placed(each.follows, entry, file, relpath, what)),
             **at,
         )
         for each in findings

@@ -34,6 +34,7 @@ from layoutproof.specs.validation import Model, fits
 
 if TYPE_CHECKING:
     from layoutproof.changes.traced_bodies import Body
+    from layoutproof.programs.functions import Kept
 
 PROGRAM = "program"
 """The key of what is no layout but a program's entry."""
@@ -64,6 +65,7 @@ class Spec:
     gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
     programs: that it names, as its entries say.  records: of a lock file, what these were, by name.
     bodies: of a lock file, what the bodies of traced calls were, by `entry:call`.
+    values: of a lock file, what programs that a claim holds to it computed, by name.
     """
 
     file: str
@@ -75,6 +77,7 @@ class Spec:
     programs: tuple[Named, ...] = ()
     records: Mapping[str, Record] = field(default_factory=dict)
     bodies: Mapping[str, Body] = field(default_factory=dict)
+    values: Mapping[str, Kept] = field(default_factory=dict)
 
 
 def read(data: bytes, file: str) -> Spec:

@@ -1,7 +1,8 @@
 """Whether a program computes what it computed: two checkouts of one repository, compared in a process of its own.
 
 Both are traced there (`two_trees`), and compared as `layoutproof same` compares a function with its reference. Whoever
-asks runs the code of both.
+asks runs the code of both. Values that were kept say without the old code whether the new one computes the same at the
+points at which they were taken, and no more than that.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from math import prod
 from pathlib import Path
@@ -50,6 +51,77 @@ class Computed:
     digest_before: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
     error: LayoutError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a program computes at random points that are the same each time, as a lock file keeps it.
+
+    jax, evaluator: what made it; where another one would, nothing is known.  arrays, outputs: of each its name, shape
+    and type.  points, digest, floats: as of `values.digests.Values`.
+    """
+
+    jax: str
+    evaluator: str
+    arrays: tuple[tuple[str, tuple[int, ...], str], ...]
+    outputs: tuple[tuple[str, tuple[int, ...], str], ...]
+    points: int
+    digest: str
+    floats: tuple[tuple[float | None, float | None], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a line of the lock has it."""
+        return asdict(self)
+
+
+def kept_from(value: Any) -> Kept:
+    """The `Kept` of a line. TypeError, ValueError, KeyError for what is none."""
+
+    def named(rows: Any) -> tuple[tuple[str, tuple[int, ...], str], ...]:
+        return tuple((str(name), tuple(map(int, shape)), str(dtype)) for name, shape, dtype in rows)
+
+    floats = tuple((_number(share), _number(size)) for share, size in value["floats"])
+    return Kept(
+        str(value["jax"]), str(value["evaluator"]), named(value["arrays"]), named(value["outputs"]),
+        int(value["points"]), str(value["digest"]), floats,
+    )  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def unlike(old: Kept, new: Kept) -> str:
+    """Why values that were kept do not say that a program computes the same; "" where they do."""
+    from layoutproof.values.digests import Values
+
+    for name, one, other in (("jax", old.jax, new.jax), ("evaluator", old.evaluator, new.evaluator)):
+        if one != other:
+            return f"the values that the lock file has were made by {name} {one}, and this is {other}"
+    if (old.arrays, old.outputs) != (new.arrays, new.outputs):
+        return "its arguments or results have other names, shapes or types than the lock file's values are of"
+    then, now = (Values(each.digest, each.points, each.floats) for each in (old, new))
+    return "" if now.same_as(then) else "its values are not those of the lock file, and whether that shows is not known"
+
+
+def valued(asked: Sequence[Asked], seconds: float) -> Iterator[Kept | str]:
+    """The values of each program to keep, or why there are none, in their order. seconds: that one may take."""
+    requests: list[tuple[int, dict[str, Any] | str]] = []
+    for each in asked:
+        try:
+            requests.append((prod(each.mesh.values()), {"of": _request(each), "points": POINTS}))
+        except LayoutError as error:
+            requests.append((0, error.problem))
+    for devices, group in groupby(requests, key=lambda pair: pair[0]):
+        given = [each for _, each in group]
+        answers = ask(_child(devices, seconds), (each for each in given if isinstance(each, dict)), dict)
+        for one in given:
+            if isinstance(one, str):
+                yield one
+                continue
+            answer = next(answers)
+            why = answer.problem if answer.value is None else str(answer.value.get("reason", ""))
+            yield why or kept_from(answer.value)
 
 
 def compared(pairs: Sequence[tuple[Asked, Asked]], seconds: float) -> Iterator[Computed]:

@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,10 @@ from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Plan
 from layoutproof.questions.same_plan import traced as traced_plan
 from layoutproof.values.compare import Input, elements_of, number
+from layoutproof.values.digests import evaluator, values_of
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import parting
+from layoutproof.values.refusals import NotModelled
 
 
 class Tree:
@@ -108,9 +110,12 @@ class Side:
 def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """What came of comparing two programs.
 
-    request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`.
+    request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`. Or "of" such
+    a mapping, of the one program whose values are to be kept.
     """
     jax = need_jax()
+    if "of" in request:
+        return _kept(request["of"], request["points"], tell)
     meshes = [request[name]["mesh"] for name in ("new", "old")]
     if meshes[0] != meshes[1]:
         return {"state": "unknown", "reason": f"its mesh is {meshes[0]}, and was {meshes[1]}: it is another program's"}
@@ -134,6 +139,41 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         if max(map(work_of, pair.programs)) > MOST_WORK or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS:
             plan = replace(plan, reduced=True, halved=True)
         return _told(answered(plan, tell), plan, pairing, new, old)
+
+
+def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]:
+    """The values of one program at fixed points, as `functions.Kept` has them, or the reason why there are none."""
+    jax = need_jax()
+    target = request["target"]
+    with contextlib.ExitStack() as stack:
+        mesh = compiling._mesh({**request, "target": compiling.CPU, "topology": ""})
+        if mesh.axis_names:
+            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        tell("tracing")
+        side = _side(request, target, stack)
+        # traced twice: what looks at more than its arguments is no function of which values could be kept
+        pair = traced_plan(Plan(("it", "it"), (side.call, side.call), side.arrays, points=points, target=target))
+    program, again = pair.programs
+    why = "traced twice, it is two programs" if _digest(program) != _digest(again) else _too_much(program, pair.arrays)
+    if why:
+        return {"reason": why}
+    tell("values")
+    try:
+        found = values_of(program, pair.arrays, points)
+    except (NotModelled, MemoryError) as error:
+        return {"reason": str(error) or "memory ran out"}
+    arrays = [[name, list(shape), dtype] for name, (shape, dtype) in _said(side.arrays)]
+    outputs = [[name, list(shape), kind] for name, (shape, kind) in side.outputs]
+    return {"jax": jax.__version__, "evaluator": evaluator(), "arrays": arrays, "outputs": outputs, **asdict(found)}
+
+
+def _too_much(program: Program, arrays: Sequence[Input]) -> str:
+    """Why no values of a program are kept, before it is walked over; "" for no reason."""
+    if any(equation.primitive.name == "pallas_call" for equation in equations_in(program)):
+        return "it has Pallas kernels, whose values rest on what is asked of their places too"
+    if work_of(program) > MOST_WORK or elements_of((program, program), arrays) > MOST_ELEMENTS:
+        return "it is too large to walk over"
+    return ""
 
 
 def _said(arrays: Sequence[Input]) -> list[tuple[str, Any]]:

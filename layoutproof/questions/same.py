@@ -20,7 +20,7 @@ from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, pr
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
 from layoutproof.values.refusals import OFFER
-from layoutproof.values.walked import beyond
+from layoutproof.values.walked import beyond, share
 
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
@@ -241,14 +241,12 @@ def _partly(pair: Pair, found: Comparison, ask: Callable[[Sequence[int]], Compar
     others = [k for k in every if k not in missing]
     if found.verdict is not Verdict.UNKNOWN or found.differs is not None or not others or len(others) == len(every):
         return found
-    equation = missing[next(k for k in every if k in missing)]
-    count = len(every) - len(others)
-    share = f"{count} of {len(every)} outputs {'rests' if count == 1 else 'rest'} on {equation.primitive.name}"
+    rest = share(missing, every)
     of_others = ask(others)
     if of_others.verdict is Verdict.REFUTED:
-        return replace(of_others, notes=(*of_others.notes, f"{share}, which is not modelled: not compared"))
+        return replace(of_others, notes=(*of_others.notes, f"{rest}, which is not modelled: not compared"))
     said = of_others.reason if of_others.verdict is Verdict.UNKNOWN else "no difference"
-    why = f"{found.reason}: {share}; of the other {len(others)}: {said}"
+    why = f"{found.reason}: {rest}; of the other {len(others)}: {said}"
     return replace(found, reason=why, points=of_others.points)
 
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from layoutproof.core.result import Verdict
-from layoutproof.ir.program import Literal, Program
+from layoutproof.ir.program import Literal, Program, Variable
+from layoutproof.values.control import called
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import LONGEST
@@ -437,8 +438,19 @@ def number(x: float) -> str:
 
 def _only(program: Program, outputs: Sequence[int]) -> Program:
     """A program of which some results alone are wanted, so that what only the others rest on is not walked over."""
-    kept = (v if k in outputs else Literal(np.zeros(()), v.aval) for k, v in enumerate(program.outvars))
-    return replace(program, outvars=tuple(kept))
+    kept = tuple(v if k in outputs else Literal(np.zeros(()), v.aval) for k, v in enumerate(program.outvars))
+    wanted = {v for v in kept if isinstance(v, Variable)}
+    equations = []
+    for equation in reversed(program.eqns):
+        inner = called(equation)
+        used = [k for k, v in enumerate(equation.outvars) if v in wanted]
+        if inner is not None and used and len(used) < len(equation.outvars):
+            (name,) = (name for name, value in equation.params.items() if value is inner)
+            equation = replace(equation, params={**equation.params, name: _only(inner, used)})
+        if used or equation.effects:
+            wanted.update(v for v in equation.invars if isinstance(v, Variable))
+        equations.append(equation)
+    return replace(program, outvars=kept, eqns=tuple(reversed(equations)))
 
 
 def _chosen(values: Sequence[Any], outputs: Sequence[int] | None) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import scan_parts
+from layoutproof.ir.program import Equation, Program, programs_in, scan_parts
 from layoutproof.values.devices import each
 from layoutproof.values.known import Held, Known, combined, moved
 
@@ -120,6 +120,20 @@ CALLS = (
     "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call", "xla_metadata_call",
 )  # fmt: skip
 """Primitives that run one program on all that they are given."""
+
+_ONE_BY_ONE = frozenset({*CALLS, "shard_map"})
+
+
+def called(equation: Equation) -> Program | None:
+    """The program that an equation runs once on its operands, giving its results; None where it is no such thing."""
+    if equation.primitive.name not in _ONE_BY_ONE:
+        return None
+    found = [each for each in equation.params.values() if isinstance(each, Program)]
+    if len(found) != 1 or len([*programs_in(equation)]) != 1:
+        return None
+    fits = (len(found[0].invars), len(found[0].outvars)) == (len(equation.invars), len(equation.outvars))
+    return found[0] if fits else None
+
 
 PRIMITIVES = {
     **dict.fromkeys(CALLS, _call),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layoutproof.ir.program import Equation, Program, Variable, programs_in
-from layoutproof.values.control import CALLS
+from layoutproof.values.control import called
 from layoutproof.values.walk import PRIMITIVES, REFUSED, Prepared
 
 Inputs = Sequence[bool]
@@ -32,7 +32,7 @@ def _unentered(program: Program, prepared: Prepared, inputs: Inputs) -> Equation
             return equation
         for each in filter(prepared.walked, inner):
             # of what a body is given, all rests on an input where something does
-            exact = name in CALLS and len(each.invars) == len(given)
+            exact = called(equation) is each
             found = _unentered(each, prepared, given if exact else [True] * len(each.invars))
             if found is not None:
                 return found
@@ -64,14 +64,41 @@ def _rests(program: Program, inputs: Inputs) -> list[tuple[Equation, list[bool]]
 
 def beyond(program: Program) -> dict[int, Equation]:
     """Of each result that rests on what no walk computes, the first equation that is that."""
-    known: dict[Any, Equation] = {}
-    for equation, given in _rests(program, [True] * len(program.invars)):
-        why = next((known[v] for v in equation.invars if isinstance(v, Variable) and v in known), None)
+    return _beyond(program, [True] * len(program.invars), {})
+
+
+def _beyond(program: Program, inputs: Inputs, given_by: Mapping[int, Equation]) -> dict[int, Equation]:
+    """given_by: of an argument that rests on what no walk computes, what that is."""
+    known: dict[Any, Equation] = {program.invars[k]: why for k, why in given_by.items()}
+    for equation, given in _rests(program, inputs):
+        whys = {k: known[v] for k, v in enumerate(equation.invars) if isinstance(v, Variable) and v in known}
+        inner = called(equation)
+        if inner is not None:
+            # each result of a call for itself
+            results = _beyond(inner, given, whys)
+            known.update((equation.outvars[k], why) for k, why in results.items())
+            continue
+        why = next(iter(whys.values()), None)
         if why is None and any(given):
             why = _not_modelled(equation)
         if why is not None:
             known.update(dict.fromkeys(equation.outvars, why))
     return {k: known[v] for k, v in enumerate(program.outvars) if isinstance(v, Variable) and v in known}
+
+
+def share(missing: Mapping[int, Equation], of: Sequence[int]) -> str:
+    """How many results rest on what is not modelled, and on what.
+
+    missing: as of `beyond`.  of: the positions of all that are asked about.
+    """
+    rests: dict[str, int] = {}
+    for equation in (missing[k] for k in of if k in missing):
+        place = str(equation.source)
+        what = f"{equation.primitive.name}{f' at {place}' if place else ''}"
+        rests[what] = rests.get(what, 0) + 1
+    count = sum(rests.values())
+    said = ", ".join(what if len(rests) == 1 else f"{what} ({n})" for what, n in rests.items())
+    return f"{count} of {len(of)} {'output rests' if len(of) == 1 else 'outputs rest' + 's' * (count == 1)} on {said}"
 
 
 def _not_modelled(equation: Equation) -> Equation | None:

@@ -257,6 +257,108 @@ def test_a_claim_holds_one_program_to_what_it_computed_and_runs_nothing_by_itsel
     assert "deny     removed  claim same_function norm" in removed.out
 
 
+def _lock_of(folder: Path) -> list[list[object]]:
+    lines = (folder / "layoutproof.lock").read_text().splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def _with_values(folder: Path, **more: object) -> None:
+    """The lock file with something else in the values of a program."""
+    lines = (folder / "layoutproof.lock").read_text().splitlines()
+    for k, line in enumerate(lines[1:], 1):
+        relpath, kind, name, value = json.loads(line)
+        if kind == "values":
+            lines[k] = json.dumps([relpath, kind, name, {**value, **more}])
+    (folder / "layoutproof.lock").write_text("\n".join([*lines, ""]))
+
+
+def test_a_lock_says_what_a_program_computes_that_a_claim_holds_to_it(folder: Path) -> None:
+    """The old code is not traced: the same values at the same points are the same; others say nothing."""
+    (folder / "specs" / "a.yaml").write_text(CLAIMS)
+    git(folder, "commit", "-qam", "claims")
+    assert run(folder, ["gate", "--lock"])[0].code == 0
+    kept = [(name, value) for _, kind, name, value in _lock_of(folder) if kind == "values"]
+    assert [name for name, _ in kept] == ["norm"]
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "locked")
+    text = (folder / "model.py").read_text()
+    against = ["gate", "--against", "HEAD", "specs"]
+    right = "x * jax.lax.rsqrt(jnp.square(x).sum(-1, keepdims=True) / 8 + 1e-6)"
+    (folder / "model.py").write_text(
+        text.replace("x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)", right).replace("marks/old", "marks/new")
+    )
+    ran(folder)
+    alone, revision, check = run(folder, ["gate"], against, ["gate", "--lock", "--check"])
+    assert ran(folder) == {"new"}
+    for found in (alone, revision):
+        assert found.code == 0, found.out
+        assert "allow    same_function  program norm" in found.out
+        assert "the same as the lock file says at 3 points; the old code is not traced" in found.out
+    assert "values" not in check.out
+    wrong(folder)
+    wrongly, checked = run(folder, against, ["gate", "--lock", "--check"])
+    assert wrongly.code == 3
+    assert "unknown  function_unknown  program norm" in wrongly.out
+    assert "its values are not those of the lock file" in wrongly.out
+    assert "values norm of specs/a.yaml" in checked.out
+    # with another evaluator, or another jax, nobody knows
+    (folder / "model.py").write_text(
+        text.replace("x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)", right).replace("marks/old", "marks/new")
+    )
+    for more in ({"evaluator": "0" * 16}, {"jax": "0.9.9"}):
+        git(folder, "checkout", "-q", "layoutproof.lock")
+        _with_values(folder, **more)
+        (other,) = run(folder, ["gate"])
+        assert other.code == 3, other.out
+        assert f"made by {next(iter(more))} {next(iter(more.values()))}, and this is" in other.out
+    # a lock without them reads as before
+    lines = (folder / "layoutproof.lock").read_text().splitlines()
+    kept_lines = [line for line in lines if '"values"' not in line]
+    (folder / "layoutproof.lock").write_text("\n".join([*kept_lines, ""]))
+    (without,) = run(folder, ["gate"])
+    assert without.code == 3
+    assert "the code of the old state is not here" in without.out
+
+
+KERNEL = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+def double(x):
+    def body(x, o):
+        o[...] = x[...] + x[...]
+
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32))(x)
+
+def kept(x):
+    return jnp.tanh(x)
+"""
+OF_KERNELS = """
+kernels:
+  double: {trace: "ops:double", args: ["f32[8,128]"]}
+  kept: {trace: "ops:kept"}
+checks:
+  - {same: double, as: kept, expect: refuted}
+"""
+
+
+@pytest.mark.parametrize(("body", "question", "code"), [("2 * x[...]", SAME, 0), ("3 * x[...]", OTHER, 1)])
+def test_functions_with_kernels_are_compared_too(folder: Path, body: str, question: str, code: int) -> None:
+    """What is not written otherwise is not spoken of; a reference has the arguments of what is held against it."""
+    (folder / "specs" / "a.yaml").write_text(OF_KERNELS)
+    (folder / "ops.py").write_text(KERNEL)
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "kernels")
+    (folder / "ops.py").write_text(KERNEL.replace("x[...] + x[...]", body))
+    (found,) = run(folder, [*GATE, "--json"])
+    findings = [each for each in json.loads(found.out)["findings"] if each["question"] in (SAME, OTHER, UNKNOWN)]
+    assert [(each["question"], each["subject"]) for each in findings] == [
+        (question, "kernel double: what it computes")
+    ], found.out
+    assert (found.code == code) or (code == 0 and found.code == 3 and "no lock" in found.out), found.out
+
+
 def test_the_claim_has_no_expectation() -> None:
     _, errors = loads(CLAIMS.replace("{same_function: norm}", "{same_function: norm, expect: refuted}"))
     assert "takes no 'expect'" in str(errors[0])

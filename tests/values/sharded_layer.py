@@ -41,8 +41,22 @@ def layer(x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any) -> Any:
     return x + jax.nn.gelu(_norm(x) @ w1) @ w2
 
 
-def sharded(fault: str = "") -> Callable[..., Any]:
-    """The same over the mesh; `fault` names what is wrong in it."""
+def layers(remat: Any = None) -> Callable[..., Any]:
+    """Of weights that are stacked, one layer after the other. remat: a checkpoint's policy."""
+    return _scanned(layer, remat)
+
+
+def _scanned(step: Callable[..., Any], remat: Any) -> Callable[..., Any]:
+    one = step if remat is None else jax.checkpoint(step, policy=remat)
+
+    def f(x: Any, *weights: Any) -> Any:
+        return lax.scan(lambda x, w: (one(x, *w), None), x, weights)[0]
+
+    return f
+
+
+def sharded(fault: str = "", scanned: bool = False, remat: Any = None) -> Callable[..., Any]:
+    """The same over the mesh; `fault` names what is wrong in it. scanned, remat: as of `layers`."""
 
     def f(x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any) -> Any:
         def whole(w: Any, axis: int) -> Any:
@@ -56,13 +70,17 @@ def sharded(fault: str = "") -> Callable[..., Any]:
         y = jax.nn.gelu(_norm(x) @ whole(w1, 0)) @ whole(w2, 1)
         return lax.psum(x + y, "model") if fault == "residual in the sum" else x + lax.psum(y, "model")
 
-    rows, columns = P("data", "model"), P("model", "data")
+    first = (None,) if scanned else ()
+    rows, columns = P(*first, "data", "model"), P(*first, "model", "data")
     ins = (P("data", "seq"), rows, rows, rows, columns, rows, columns)
+    whole = _scanned(f, remat) if scanned else f
     # the gradient needs to know what is the same on all devices
-    return jax.shard_map(f, mesh=MESH, in_specs=ins, out_specs=P("data", "seq"), check_vma=not fault)
+    return jax.shard_map(whole, mesh=MESH, in_specs=ins, out_specs=P("data", "seq"), check_vma=not fault)
 
 
-def arguments(batch: int, tokens: int, width: int, hidden: int) -> tuple[str, ...]:
-    """Shapes as texts."""
-    square = f"f32[{width},{width}]"
-    return (f"f32[{batch},{tokens},{width}]", *(square,) * 4, f"f32[{width},{hidden}]", f"f32[{hidden},{width}]")
+def arguments(batch: int, tokens: int, width: int, hidden: int, layers: int = 0) -> tuple[str, ...]:
+    """Shapes as texts. layers: how many weights are stacked, 0 for those of one layer."""
+    many = f"{layers}," if layers else ""
+    square = f"f32[{many}{width},{width}]"
+    wide, narrow = f"f32[{many}{width},{hidden}]", f"f32[{many}{hidden},{width}]"
+    return (f"f32[{batch},{tokens},{width}]", *(square,) * 4, wide, narrow)

@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 import layoutproof as lp
 from tests.values.device_cases import LINE, PLANE, RIGHT, cases, over
-from tests.values.sharded_layer import arguments, layer, sharded
+from tests.values.sharded_layer import arguments, layer, layers, sharded
 
 pytestmark = pytest.mark.slow
 
@@ -133,6 +133,23 @@ def test_a_transformer_layer_over_three_axes(fault: str) -> None:
 def test_a_transformer_layer_and_its_gradient(gradient: bool) -> None:
     small = arguments(2, 8, 16, 32) if not gradient else arguments(4, 64, 128, 512)
     assert lp.same(sharded(), layer, *small, gradient=True).verdict.value == "sampled"
+
+
+@pytest.mark.parametrize("fault", ["", *(pytest.param(f, marks=pytest.mark.nightly) for f in FAULTS)])
+def test_layers_in_a_scan(fault: str) -> None:
+    """Each step has weights of its own, and communicates."""
+    found = lp.same(sharded(fault, scanned=True), layers(), *arguments(2, 8, 16, 32, layers=3))
+    assert found.verdict.value == ("refuted" if fault else "sampled"), found.reason
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("policy", ["nothing_saveable", "dots_saveable", "everything_saveable"])
+@pytest.mark.parametrize("fault", ["", "residual in the sum"])
+def test_the_gradient_of_layers_that_are_computed_again(policy: str, fault: str) -> None:
+    """Under each policy of what is kept, against layers that keep all."""
+    ours = sharded(fault, scanned=True, remat=getattr(jax.checkpoint_policies, policy))
+    found = lp.same(ours, layers(), *arguments(2, 8, 16, 32, layers=2), gradient=True)
+    assert found.verdict.value == ("refuted" if fault else "sampled"), found.reason
 
 
 def test_a_mesh_of_devices_that_are_there() -> None:

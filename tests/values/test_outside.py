@@ -157,7 +157,7 @@ def test_a_function_that_is_two_programs_says_so() -> None:
 @pytest.mark.parametrize(
     ("scale", "verdict", "said"),
     [
-        (1.0, "unknown", "an order of data: 1 of 3 outputs rests on top_k; of the other 2: no difference"),
+        (1.0, "unknown", "an order of data: 1 of 3 outputs rests on top_k at "),
         (2.0, "refuted", "output 2"),
     ],
 )
@@ -178,6 +178,33 @@ def test_outputs_that_rest_on_no_order_are_compared(scale: float, verdict: str, 
         found.findings[0].place.endswith("test_outside.py:" + str(by.__code__.co_firstlineno + 3))
         or verdict != "unknown"
     )
+
+
+def _in_parts(function: Any) -> Any:
+    mesh = jax.sharding.AbstractMesh((2,), ("d",), (jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("d")
+    return jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+
+
+@pytest.mark.parametrize(
+    "wrap", [jax.jit, lambda f: jax.jit(jax.checkpoint(f)), _in_parts], ids=["jit", "remat", "map"]
+)
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, "unknown"), (2.0, "refuted")])
+def test_a_call_hides_no_output(wrap: Any, scale: float, verdict: str) -> None:
+    """What is called gives each of its results for itself: those that rest on an order are named, with the line."""
+
+    def by(scale: float) -> Any:
+        def function(x: Any) -> tuple[Any, Any, Any]:
+            return jnp.tanh(x), jax.lax.top_k(x, 2)[0], scale * jnp.exp(x)
+
+        return wrap(function)
+
+    found = lp.same(by(scale), by(1.0), "f32[4,8]")
+    line = by.__code__.co_firstlineno + 2
+    words = f"1 of 3 outputs rests on top_k at {__file__}:{line}"
+    assert found.verdict.value == verdict, found.reason
+    said = found.reason if verdict == "unknown" else " ".join(found.comparison.notes)
+    assert words.rpartition("/")[2] in said, said
 
 
 @pytest.mark.parametrize(("first", "verdict"), [(0, "sampled"), (1, "refuted")])
