@@ -62,16 +62,29 @@ def _rests(program: Program, inputs: Inputs) -> list[tuple[Equation, list[bool]]
     return found
 
 
-def beyond(program: Program) -> dict[int, Equation]:
-    """Of each result that rests on what no walk computes, the first equation that is that."""
+def beyond(program: Program, inputs: Inputs | None = None) -> dict[int, Equation]:
+    """Of each result that rests on what no walk computes, the first equation that is that.
+
+    inputs: which of the program's rest on data; None for all.
+    """
     known: dict[Any, Equation] = {}
-    for equation, given in _rests(program, [True] * len(program.invars)):
+    for equation, given in _rests(program, [True] * len(program.invars) if inputs is None else inputs):
         why = next((known[v] for v in equation.invars if isinstance(v, Variable) and v in known), None)
-        if why is None and any(given):
+        if why is None and (inner := _called(equation)) is not None:
+            known |= {equation.outvars[k]: each for k, each in beyond(inner, given).items()}
+        elif why is None and any(given):
             why = _not_modelled(equation)
         if why is not None:
             known.update(dict.fromkeys(equation.outvars, why))
     return {k: known[v] for k, v in enumerate(program.outvars) if isinstance(v, Variable) and v in known}
+
+
+def _called(equation: Equation) -> Program | None:
+    """The one program that an equation runs on all that it is given, and whose results it gives; None for another."""
+    found = list(programs_in(equation)) if equation.primitive.name in (*CALLS, "partitioned", "shard_map") else []
+    one = found[0] if len(found) == 1 else None
+    fits = one is not None and (len(one.invars), len(one.outvars)) == (len(equation.invars), len(equation.outvars))
+    return one if fits else None
 
 
 def _not_modelled(equation: Equation) -> Equation | None:
