@@ -34,10 +34,10 @@ PACKAGES: dict[str, set[str]] = {
     "questions": {
         "compiler", "core", "hardware", "ir", "kernel", "layouts", "pallas", "registry", "solvers", "values",
     },
-    "from_hlo": {"core", "hlotext", "ir", "questions", "values"},
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
+    "from_hlo": {"core", "hlo", "hlotext", "ir", "layouts", "questions", "values"},
     "programs": {
         "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
     },
@@ -45,8 +45,8 @@ PACKAGES: dict[str, set[str]] = {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",
     },
     "crosschecks": {
-        "compiler", "core", "hardware", "hlotext", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
-        "specs",
+        "compiler", "core", "from_hlo", "hardware", "hlotext", "kernel", "layouts", "pallas", "programs", "questions",
+        "registry", "solvers", "specs", "values",
     },
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},

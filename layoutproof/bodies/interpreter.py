@@ -201,7 +201,6 @@ class Interpreter:
         inward = (*self._around, self.equation)
         return next((place for e in reversed(inward) if e is not None and (place := str(e.source))), "")
 
-    def witness(self, extent: int) -> Term:
     def searched(self, look: Callable[[], dict[str, Found]]) -> dict[str, Found]:
         """What is found of the numbers that a loop hands on, by name; nothing where the steps for it are spent."""
         if not self.induction or self._left <= 0:
@@ -213,6 +212,7 @@ class Interpreter:
                 self._left = mine.left
         return {}
 
+    def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
 
         def made() -> Term:

@@ -1,8 +1,8 @@
 """The program of a child process that asks JAX: a request has cases, and its answer an outcome for each.
 
-    {"what": "tables" | "shards" | "kernels" | "tpu_kernels", "platform": "cpu", "cases": [..]} -> [outcome, ..]
+    {"what": a name of `ASKED`, "platform": "cpu", "cases": [..]} -> [outcome, ..]
 
-JAX is imported here and in `tagged_kernel` only. What JAX cannot run is skipped, with its words.
+JAX is imported here, in `tagged_kernel` and in `exchanges` only. What JAX cannot run is skipped, with its words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.crosschecks import tagged_kernel
+from layoutproof.crosschecks import exchanges, tagged_kernel
 from layoutproof.crosschecks.case import Case, layout_case
 from layoutproof.crosschecks.definitions import device_array
 from layoutproof.crosschecks.places import MOST, ours, packed, reason, same_array
@@ -180,6 +180,8 @@ ASKED: Mapping[str, Callable[[Sequence[Case], str], list[Outcome]]] = {
     "shards": each(shards),
     "kernels": each(tagged_kernel.interpreted),
     "tpu_kernels": each(tagged_kernel.on_tpu_interpreter),
+    "programs": each(exchanges.programs),
+    "moved_bytes": each(exchanges.moved_bytes),
 }
 
 

@@ -34,6 +34,9 @@ class Reading:
         self.converts: Counter[tuple[str, str]] = Counter()
         self.expanded: dict[str, Mapping[str, Region | None]] = {}
         self.expansions: Counter[str] = Counter()
+        # of each result of an exchange between devices: what the exchange does, and of what
+        self.exchanged: dict[Any, tuple[Any, Any]] = {}
+        self.channels: dict[str, Any] = {}
         self.made = 0
         self.within: list[str] = []
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import NOTHING, Body, Rule
+from layoutproof.from_hlo.exchanges import ended, started
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import Array, Literal, Opaque, Program, Variable
@@ -113,6 +114,9 @@ def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
         return body.one("undefined", [], read_shape(at.shape), at)
     if at.target in _UNCHANGED and len(operands) == 1:
         return operands[0]
+    parted = {"AsyncCollectiveStart": started, "AsyncCollectiveDone": ended}.get(at.target)
+    if parted is not None and (found := parted(body, at, operands)) is not None:
+        return found
     return body.unknown(at, operands, f"a custom call of {at.target}")
 
 

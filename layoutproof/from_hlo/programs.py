@@ -3,22 +3,28 @@
 Fusions and calls are opened where they stand; bodies of loops and branches are programs of their own, each made once.
 A tuple is a tuple of variables; what only says where or when something is done (copies, layouts, memory spaces,
 asynchronous pairs) is the value itself. What an instruction computes is said by one function each, by families:
-`elementwise`, `movement`, `sums`, `control`. An opcode that none of them knows is an equation of its own name, which
-whoever walks over the program refuses by it.
+`elementwise`, `movement`, `sums`, `control`, `exchanges`. An opcode that none of them knows is an equation of its
+own name, which whoever walks over the program refuses by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
-from layoutproof.core.errors import LayoutError
-from layoutproof.from_hlo import control, elementwise, movement, sums
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.from_hlo import control, elementwise, exchanges, movement, sums
 from layoutproof.from_hlo.body import Reading, Rule
+from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.module import Module
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Array, Equation, Program, Variable, primitive
+from layoutproof.layouts.sharding.tiles import listed
+from layoutproof.values.devices import Split
 
-RULES: Mapping[str, Rule] = {**elementwise.RULES, **movement.RULES, **sums.RULES, **control.RULES}
+RULES: Mapping[str, Rule] = {
+    **elementwise.RULES, **movement.RULES, **sums.RULES, **control.RULES, **exchanges.RULES,
+}  # fmt: skip
 """Opcode -> (body, instruction, operands) -> its value."""
 
 
@@ -27,12 +33,13 @@ class Compiled:
     """A module as a program of its parameters. program: its inputs are the parameters in order, tuples opened.
 
     converts: of conversions between element types, (from, to) -> how many.  expansions: functions that are written out
-    as polynomials and read as what they are, by name -> how many.
+    as polynomials and read as what they are, by name -> how many.  devices: that run it, each on its parts.
     """
 
     program: Program
     converts: Mapping[tuple[str, str], int]
     expansions: Mapping[str, int]
+    devices: int = 1
 
 
 def compiled(module: Module, file: str = "") -> Compiled:
@@ -47,3 +54,56 @@ def compiled(module: Module, file: str = "") -> Compiled:
     reading = Reading(module, RULES, file or "the compiled text")
     program = reading.program(module.entry)
     return Compiled(program, dict(reading.converts), dict(reading.expansions))
+
+
+def partitioned(made: Compiled, devices: int, ins: Sequence[str], outs: Sequence[str]) -> Compiled:
+    """A module that each of several devices runs, as one program of the whole arrays.
+
+    ins, outs: the sharding of each parameter and result, as XLA prints it; LayoutError for one that does not say which
+    device holds which part.
+    """
+    inner = made.program
+    split_ins, split_outs = (
+        [split_of(text, atom.aval, devices) for text, atom in _paired(what, texts, atoms)]
+        for what, texts, atoms in (("parameters", ins, inner.invars), ("results", outs, inner.outvars))
+    )
+    given = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.invars, split_ins, strict=True))
+    results = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.outvars, split_outs, strict=True))
+    params = {"jaxpr": inner, "devices": devices, "ins": tuple(split_ins), "outs": tuple(split_outs)}
+    around = Equation(primitive("partitioned"), given, results, params)
+    return replace(made, program=Program(given, (around,), results), devices=devices)
+
+
+def _paired(what: str, texts: Sequence[str], atoms: Sequence[Variable]) -> list[tuple[str, Variable]]:
+    if len(texts) != len(atoms):
+        raise LayoutError(f"{len(texts)} shardings of {len(atoms)} {what}")
+    return list(zip(texts, atoms, strict=True))
+
+
+def split_of(text: str, aval: Array, devices: int) -> Split | None:
+    """Which part of an array each device holds; None where each holds all of it. aval: of one part.
+
+    >>> import numpy as np
+    >>> split_of("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", Array((4, 8), np.dtype(np.float32)), 4)
+    Split(counts=(2, 1), at=((0, 0), (0, 0), (1, 0), (1, 0)))
+    """
+    found = tiles_of(text)
+    if found is not None and found.kind == "replicated":
+        return None
+    tiles = None if found is None else found.tiles
+    rank = len(aval.shape)
+    if found is None or tiles is None or set(found.subgroups) - {"replicated"} or tiles.count() != devices:
+        raise LayoutError(f"the sharding {shorten(text or 'that nobody knows', 80)} does not say who holds which part")
+    if len(tiles.dims) != rank + len(found.subgroups):
+        raise LayoutError(f"the sharding {shorten(text, 80)} is of another number of dimensions than {rank}")
+    at: list[tuple[int, ...]] = [()] * devices
+    for device, part in zip(listed(tiles), product(*(range(n) for n in tiles.dims)), strict=True):
+        at[device] = part[:rank]
+    return Split(tiles.dims[:rank], tuple(at))
+
+
+def _whole(aval: Array, split: Split | None) -> Array:
+    """The array of which a device holds a part; uneven ones are no such array, and do not fit the source's."""
+    if split is None:
+        return aval
+    return Array(tuple(n * many for n, many in zip(aval.shape, split.counts, strict=True)), aval.dtype)

@@ -59,7 +59,7 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
         tell("comparing")
         ((jaxpr, kept),) = source
-        found["same"] = compared(found.get("whole") or found["text"], program_of(jaxpr), kept)
+        found["same"] = compared(found.get("whole") or found["text"], program_of(jaxpr), kept, found["shardings"])
     return found
 
 

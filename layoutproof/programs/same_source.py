@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
-from layoutproof.from_hlo.programs import Compiled, compiled
+from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program
 from layoutproof.values.compare import Comparison, Input, compare, elements_of
@@ -29,6 +30,7 @@ from layoutproof.values.walk import Prepared
 from layoutproof.values.walked import beyond, numbers_in, unentered
 
 QUESTION = "same"
+NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 LARGEST = 2**25
 """Characters of a compiled text whose values are compared."""
 MOST_ELEMENTS = 2**27
@@ -39,19 +41,22 @@ HIGH = 1024
 """Numbers of the code near which integers are tried are below it: a loop runs so often."""
 
 
-def compared(text: str, source: Program, kept: Sequence[int] | None = None) -> dict[str, Any]:
+def compared(
+    text: str, source: Program, kept: Sequence[int] | None = None, shardings: Mapping[str, Sequence[str]] = NONE
+) -> dict[str, Any]:
     """What comes of comparing a compiled text with the program that it was made of, as plain data.
 
     kept: the inputs of the source that are parameters of the compiled program, in order; None for all.
+    shardings: of a text for several devices those of its `parameters` and `results`, as XLA prints them.
     """
     if len(text) > LARGEST:
         return _unknown(f"the compiled text has {len(text):,} characters, more than the {LARGEST:,} that are compared")
     try:
         (module,) = read_hlo(text.splitlines(keepends=True))
-        if module.header.partitions > 1 or module.header.replicas > 1:
-            many = module.header.partitions * module.header.replicas
-            return _unknown(f"it is a program of {many} devices, whose exchanges are not walked over")
         made = compiled(module)
+        devices = module.header.partitions * module.header.replicas
+        if devices > 1:
+            made = partitioned(made, devices, shardings.get("parameters", ()), shardings.get("results", ()))
     except LayoutError as error:
         return _unknown(f"the compiled text is not read as a program: {error.problem}")
     avals = [v.aval for v in source.invars]
@@ -91,7 +96,7 @@ def _said(aval: Any) -> str:
 
 def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compiled) -> dict[str, Any]:
     read = readings(ours, source)
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"devices": made.devices} if made.devices > 1 else {}
     if made.converts:
         figures["conversions"] = ", ".join(f"{a} to {b}: {n}" for (a, b), n in sorted(made.converts.items()))
     if made.expansions:

@@ -121,7 +121,7 @@ CALLS = (
 )  # fmt: skip
 """Primitives that run one program on all that they are given."""
 
-_ONE_BY_ONE = frozenset({*CALLS, "shard_map"})
+_ONE_BY_ONE = frozenset({*CALLS, "shard_map", "partitioned"})
 
 
 def called(equation: Equation) -> Program | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from layoutproof.values.refusals import Apart
 Array = np.ndarray[Any, Any]
 Axes = tuple[tuple[str, int], ...]
 
+DEVICES = "devices"
+"""The one axis of a program that was partitioned."""
 CLOSE = 1e-6
 """Relative difference up to which two devices hold the same on float64."""
 MOST_DEVICES = 4096
@@ -171,7 +173,8 @@ def _all_to_all(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _permute(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     p = equation.params
     sources = {int(target): int(source) for source, target in p["perm"]}
-    groups = _groups(on, p["axis_name"])
+    # of several axes JAX numbers the devices as the mesh does, whatever order the axes are named in
+    groups = list(map(sorted, _groups(on, p["axis_name"])))
 
     def permuted(parts: list[Any]) -> list[Any]:
         # who is sent nothing has zeros
@@ -195,21 +198,42 @@ def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Held(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
 
 
+class Split(NamedTuple):
+    """How an array is cut over devices. counts: parts of each dimension.  at: of each device, which part it holds."""
+
+    counts: tuple[int, ...]
+    at: tuple[tuple[int, ...], ...]
+
+
 def _names(spec: Any, dim: int) -> tuple[str, ...]:
     """The axes over which a dimension is split, the first one outermost."""
     entry = spec[dim] if dim < len(spec) else None
     return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
 
 
-def _shard(on: Any, value: Any, spec: Any, mesh: Axes, at: Sequence[int]) -> Any:
-    """What the device at some coordinates holds of an array."""
-    sizes, where = dict(mesh), dict(zip((name for name, _ in mesh), at, strict=True))
+def _split(spec: Any, rank: int, mesh: Axes) -> Split:
+    """What a partition spec says of an array of so many dimensions."""
+    sizes, order = dict(mesh), [name for name, _ in mesh]
+    names = [_names(spec, dim) for dim in range(rank)]
+    counts = tuple(prod(sizes[name] for name in of) for of in names)
+
+    def part(at: Sequence[int]) -> tuple[int, ...]:
+        where = dict(zip(order, at, strict=True))
+        numbers = []
+        for of in names:
+            k = 0
+            for name in of:
+                k = k * sizes[name] + where[name]
+            numbers.append(k)
+        return tuple(numbers)
+
+    return Split(counts, tuple(part(at) for at in product(*(range(n) for _, n in mesh))))
+
+
+def _shard(on: Any, value: Any, counts: Sequence[int], at: Sequence[int]) -> Any:
+    """One part of an array."""
     cut = []
-    for dim, extent in enumerate(value.shape):
-        names = _names(spec, dim)
-        many, k = 1, 0
-        for name in names:
-            many, k = many * sizes[name], k * sizes[name] + where[name]
+    for extent, many, k in zip(value.shape, counts, at, strict=True):
         size = extent // many
         cut.append(slice(k * size, (k + 1) * size))
     return moved(on.numbers, value, lambda r: r[tuple(cut)])
@@ -227,43 +251,35 @@ def _apart(on: Any, a: Any, b: Any) -> tuple[int, ...] | None:
     else:
         x, y = on.data(a).array, on.data(b).array
         size = np.maximum(np.abs(x), np.abs(y))
+        most = np.max(size[np.isfinite(size)], initial=0.0)
         with np.errstate(all="ignore"):
-            different = ~((np.abs(x - y) <= CLOSE * np.maximum(size, np.nanmax(size) * 1e-3)) | (x == y))
+            different = ~((np.abs(x - y) <= CLOSE * np.maximum(size, most * 1e-3)) | (x == y))
             different &= ~(np.isnan(x) & np.isnan(y))
     return first_place(different)
 
 
-def _whole(on: Any, held: Sequence[Any], spec: Any, mesh: Axes, output: int) -> Any:
-    """The array of which each device holds a part. held: by the devices of the mesh, in row-major order."""
-    split = {name for dim in range(len(spec)) for name in _names(spec, dim)}
-    devices = list(product(*(range(n) for _, n in mesh)))
-    parts = dict(zip(devices, held, strict=True))
-    # devices that differ in no axis that splits the array hold the same
-    kept: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for at in devices:
-        key = tuple(k if name in split else 0 for k, (name, _) in zip(at, mesh, strict=True))
-        first = kept.setdefault(key, at)
-        element = _apart(on, parts[first], parts[at])
+def _whole(on: Any, held: Sequence[Any], split: Split, what: str, name: Callable[[int], str]) -> Any:
+    """The array of which each device holds a part. what: it is.  name: of a device, for people."""
+    kept: dict[tuple[int, ...], int] = {}
+    for device, part in enumerate(split.at):
+        first = kept.setdefault(part, device)
+        element = _apart(on, held[first], held[device])
         if element is not None:
             at_element = f"[{', '.join(map(str, element))}]" if element else "its number"
             raise Apart(
-                f"output {output} of the shard_map is declared the same on {_said(mesh, first)} and {_said(mesh, at)}, "
+                f"{what} is declared the same on {name(first)} and {name(device)}, "
                 f"and {at_element} differs between them",
                 on.place(),
             )
-    sizes, order = dict(mesh), [name for name, _ in mesh]
 
-    def joined(dim: int, where: dict[str, int]) -> Any:
-        if dim == len(parts[devices[0]].shape):
-            return parts[tuple(where.get(name, 0) for name in order)]
-        names = _names(spec, dim)
-        found = [
-            joined(dim + 1, where | dict(zip(names, at, strict=True)))
-            for at in product(*(range(sizes[name]) for name in names))
-        ]
+    def joined(part: tuple[int, ...]) -> Any:
+        dim = len(part)
+        if dim == len(split.counts):
+            return held[kept[part]]
+        found = [joined((*part, k)) for k in range(split.counts[dim])]
         return found[0] if len(found) == 1 else combined(on.numbers, found, lambda each: np.concatenate(each, dim))
 
-    return joined(0, {})
+    return joined(())
 
 
 def _said(mesh: Axes, at: Sequence[int]) -> str:
@@ -288,7 +304,8 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     def entered(value: Any, spec: Any) -> Any:
         if not any(_names(spec, dim) for dim in range(len(spec))) and not isinstance(value, Held):
             return value
-        return Held(tuple(_shard(on, part, spec, added, at) for part in parts_of(on, value) for at in places))
+        split = _split(spec, len(value.shape), added)
+        return Held(tuple(_shard(on, part, split.counts, at) for part in parts_of(on, value) for at in split.at))
 
     given = [entered(value, spec) for value, spec in zip(operands, p["in_specs"], strict=True)]
     on.mesh = (*outer, *added)
@@ -298,10 +315,41 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         for k, (value, spec) in enumerate(zip(found, p["out_specs"], strict=True)):
             rows = parts_of(on, value)
             per = len(places)
-            whole = [_whole(on, rows[d * per : (d + 1) * per], spec, added, k) for d in range(count(outer))]
+            split, what = _split(spec, len(value.shape), added), f"output {k} of the shard_map"
+            whole = [
+                _whole(on, rows[d * per : (d + 1) * per], split, what, lambda k: _said(added, places[k]))
+                for d in range(count(outer))
+            ]
             results.append(Held(tuple(whole)) if outer else whole[0])
     finally:
         on.mesh = outer
+    return results
+
+
+def _partitioned(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """A program of each device, of whole arrays. ins, outs: a `Split` of each operand and result, None of one that
+    every device holds."""
+    p = equation.params
+    if on.mesh:
+        raise on.refuse("a partitioned program within a program of several devices")
+    many = int(p["devices"])
+    if many > MOST_DEVICES:
+        raise on.refuse(f"a program of {many:,} devices, more than {MOST_DEVICES:,}")
+
+    def entered(value: Any, split: Split | None) -> Any:
+        return value if split is None else Held(tuple(_shard(on, value, split.counts, at) for at in split.at))
+
+    given = [entered(value, split) for value, split in zip(operands, p["ins"], strict=True)]
+    on.mesh = ((DEVICES, many),)
+    try:
+        found = on.run(p["jaxpr"], given)
+        results = []
+        for k, (value, split) in enumerate(zip(found, p["outs"], strict=True)):
+            parts = parts_of(on, value)
+            of = Split((1,) * len(value.shape), ((0,) * len(value.shape),) * many) if split is None else split
+            results.append(_whole(on, parts, of, f"output {k} of the partitioned program", "device {}".format))
+    finally:
+        on.mesh = ()
     return results
 
 
@@ -315,6 +363,7 @@ PRIMITIVES = {
     "ppermute": _permute,
     "axis_index": _axis_index,
     "shard_map": _shard_map,
+    "partitioned": _partitioned,
     "pbroadcast": _broadcast,
 }
 """Primitive -> rule, of what takes values of all devices at once."""

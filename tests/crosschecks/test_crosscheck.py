@@ -133,6 +133,18 @@ IN_CHILDREN = {
         "f32[3,2]{0,1:T(2,2)}",
         "byte packed on the device",
     ),
+    "jax_programs": (
+        "import layoutproof.layouts.sharding.mesh as m\nright = m.iota\n"
+        "m.iota = lambda d, r=(), p=(): right(d, r, tuple(sorted(p)) if len(set(r)) == 1 else p)",
+        "f32[4,2] sharded {mesh['a'=2,'b'=2], [{'b'}, {'a'}]}",
+        "result of the partitioned program",
+    ),
+    "collective_bytes": (
+        "import layoutproof.programs.reading as m\nright = m.moved\n"
+        "m.moved = lambda k, n, a, b: right(k, n, b if k == 'reduce-scatter' else a, b)",
+        "f32[8,2] sharded {mesh['a'=2,'b'=2], [{'b', 'a'}, {}]}",
+        "bytes that a device receives by reduce-scatter",
+    ),
     "jax_shards": (FAULTS["two devices exchanged"][0], FAULTS["two devices exchanged"][1], "element in the shard"),
     "pallas_interpret": (*FAULTS["a block one element further"][:2], "program that wrote it last"),
     "pallas_tpu_interpret": (*FAULTS["a block one element further"][:2], "program that wrote it last"),
@@ -148,6 +160,28 @@ def test_a_fault_is_found_on_devices_and_interpreters(source: str, tmp_path: Pat
     assert answer["findings"][0]["reason"].startswith(what)
     code, answer = command(tmp_path, text, "--source", source)
     assert (code, rows(answer)[source]["agree"]) == (0, 1), answer
+
+
+EXCHANGED = {
+    "an order of devices": (
+        "import layoutproof.values.devices as m\nright = m._groups\nm._groups = lambda *a: [g[::-1] for g in right(*a)]"
+    ),
+    "the maximum for the sum": (
+        "import layoutproof.values.devices as m\nright = m._reduced\n"
+        "m._reduced = lambda on, e, p, kind: right(on, e, p, 'max')"
+    ),
+    "parts that are not exchanged": "import layoutproof.values.devices as m\nright = m._cut\n"
+    "m._cut = lambda on, v, d, many, k, tiled: right(on, v, d, many, 0, tiled)",
+}
+
+
+@needs_jax
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_a_fault_of_a_collective_is_found(name: str, tmp_path: Path) -> None:
+    """By what JAX's devices hold."""
+    text = "f32[8,2] sharded {mesh['a'=2,'b'=2], [{'b', 'a'}, {}]}"
+    code, answer = command(tmp_path, text, "--source", "jax_programs", fault=EXCHANGED[name])
+    assert (code, rows(answer)["jax_programs"]["disagree"]) == (1, 1), answer
 
 
 def test_a_disagreement_is_shown_on_the_smallest_case(tmp_path: Path) -> None:
