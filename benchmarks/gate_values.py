@@ -33,6 +33,8 @@ VALUED = (
 )
 """Operators of `mutants` that change what is computed, and nothing else."""
 ALIKE = ("renamed", "reordered", "metadata")
+TOLD = ("same, exit 0", "other, not named")
+"""What is printed of edits, to be looked at."""
 SEEDS = range(40, 48)
 """Draws of float64 by which it is asked whether values differ."""
 
@@ -71,7 +73,7 @@ def _edited(given: argparse.Namespace) -> int:
                 for called, edited in ((name, new), (f"{name}, unnamed", mutants.unnamed(new))):
                     word, why = _judged(kind, text, edited, new)
                     table[called, word] += 1
-                    if word.startswith("WRONG"):
+                    if word in TOLD or word.startswith(("WRONG", "differs")):
                         print(f"{called}: {word} {of}: {why[:300]}\n    {_edit(text, new)}", flush=True)
     names = [f"{name}{more}" for name in (*changing, *same, *TIES) for more in ("", ", unnamed")]
     for name in names:
@@ -113,7 +115,10 @@ def _judged(kind: str, old: str, new: str, edited: str) -> tuple[str, str]:
         return "told apart" if other else "unknown" if unsure else "same: no data are compared", why
     other = questions.get("other_function")
     if other is not None:
-        return ("other, named" if named(old, edited, other.line) else "other, not named"), why
+        # tables above the instructions are gone with the metadata
+        gone = len(edited.splitlines()) - len(new.splitlines())
+        lines = [each.line + gone for each in (other, *other.follows)]
+        return ("other, named" if any(named(old, edited, line) for line in lines) else "other, not named"), why
     apart = _differs(old, new)
     if apart is None:
         return f"not evaluated, exit {code}", why

@@ -7,6 +7,7 @@ run; where that leaves several possible, the match says that it is a heuristic.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,7 @@ from layoutproof.registry.read import read_layout
 MOST_CONTRADICTIONS = 10
 """A dump that contradicts itself more often says nothing more by that."""
 _HARMLESS = ("respelled",)
+_GIVES = re.compile(r" gives (\w+)\[\S* now, (\w+)\[")
 RESHAPED = "reshaped_result"
 """The class of an instruction whose result has another shape: a matter of layouts, too."""
 FAST = 1
@@ -87,7 +89,18 @@ def compare(
     from layoutproof.programs.two_texts import computed
 
     values = computed(*(file.data.decode("utf-8", "replace") for file in (old, new)))
-    return [*placed(of_texts(values, flow.digests, flow.findings), relpath, new.path), *found]
+    below = list(flow.findings)
+    if values.state == "same":
+        # a step of another shape on the way to the same numbers is one that is written otherwise
+        below += [each for each in found if _is_reshaped(each)]
+        found = [each for each in found if not _is_reshaped(each)]
+    return [*placed(of_texts(values, flow.digests, below), relpath, new.path), *found]
+
+
+def _is_reshaped(finding: Finding) -> bool:
+    """Whether an instruction gives another shape of the same element type, and nothing comes of it."""
+    types = _GIVES.search(finding.reason)
+    return finding.question == RESHAPED and not finding.follows and types is not None and types[1] == types[2]
 
 
 @dataclass(frozen=True, slots=True)

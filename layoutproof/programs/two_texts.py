@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.programs import Compiled, compiled
@@ -20,13 +20,15 @@ from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
 from layoutproof.programs.functions import Computed
 from layoutproof.programs.same_source import LARGEST, difference, misfit
-from layoutproof.questions.reduced import MOST_WORK, work_of
+from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
 from layoutproof.values.compare import Comparison, Input, number
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import Step, parted
 from layoutproof.values.readings import both_ways, told
 from layoutproof.values.walk import Prepared
 
+_ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))
+"""Primitives whose results are rounded to the type that they have."""
 NAMES = ("the new text", "the old text")
 _DOES = frozenset(("outfeed", "infeed", "send", "send-done", "recv", "recv-done", "rng-get-and-update-state"))
 """Opcodes that do more than give a result."""
@@ -109,11 +111,19 @@ def _other_integers(ours: Compiled, before: Compiled) -> str:
 
 def _narrower(ours: Compiled, before: Compiled) -> str:
     """Where the new text rounds to fewer bits than the old one, in words; "" where it does not."""
-    now, then = (
-        Counter({pair: many for pair, many in each.converts.items() if _rounds(*pair)}) for each in (ours, before)
-    )
-    more = now - then
-    return ", ".join(f"{a} to {b}: {many} more" for (a, b), many in sorted(more.items()))
+    now, then = map(_rounding, (ours, before))
+    return ", ".join(f"{what}: {many} more" for what, many in sorted((now - then).items()))
+
+
+def _rounding(side: Compiled) -> Counter[str]:
+    """What rounds to fewer bits than float32 has, how often: conversions, and what is computed in such a type."""
+    found = Counter({f"{a} to {b}": many for (a, b), many in side.converts.items() if _rounds(a, b)})
+    for equation in equations_in(side.program):
+        for variable in equation.outvars:
+            kind = element_type(getattr(variable.aval, "dtype", ""))
+            if equation.primitive.name in _ROUNDED and _rounds("f32", kind):
+                found[f"{equation.primitive.name} in {kind}"] += 1
+    return found
 
 
 def _rounds(source: str, target: str) -> bool:

@@ -2,7 +2,8 @@
 
 Both programs are walked over once, and what is compared with what is noted. Where one has a comparison that the other
 has not, or has the other way round, its equal numbers are looked for: among whole numbers, of which many are equal,
-and among integers that are drawn. What never met equal numbers has not been compared there.
+and among integers that are drawn. What never met equal numbers has not been compared there. So it is with bounds of
+integers: that of two clamps one ends at 90 and one at 91 is seen by numbers from there on alone.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _TURNED = {"lt": False, "ge": False, "gt": True, "le": True}
 """Whether a comparison is `a < b`, or it not, or that of `b < a`."""
 
 
+_BOUNDED = ("max", "min", "clamp", "rem", "div", "and")
+"""Primitives that make integers others from some number on: as if they were compared with it."""
+
+
 class _Noting(Walk):
     """A walk that notes comparisons. keys: of each its equation, and whether all of it is known.
 
@@ -45,6 +50,9 @@ class _Noting(Walk):
         name = equation.primitive.name
         if name in _TURNED or name in ("eq", "ne"):
             self._note(equation, name, *operands)
+        elif name in _BOUNDED and all(isinstance(o, Known) for o in operands):
+            for other in operands[1:]:
+                self._note(equation, "lt", operands[0], other)
         elif name == "sign":
             zero = Known(np.zeros(()))
             self._note(equation, "lt", operands[0], zero)

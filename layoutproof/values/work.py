@@ -8,7 +8,7 @@ from layoutproof.ir.program import Equation, programs_in
 
 MOST_STEPS = 2**33
 """Of a walk over what nobody has checked, some 20 s of a processor at three points."""
-EACH = 2**16
+EACH = 2**18
 """Steps that any equation takes, whatever it makes: how often a loop runs is bounded, too."""
 COSTLY = 64
 """Products that take as long as one element of anything else."""

@@ -260,3 +260,53 @@ def test_a_loop_that_does_not_end_is_unknown() -> None:
     )
     assert found.state == "unknown"
     assert "steps" in found.reason
+
+
+@pytest.mark.parametrize(("opcode", "then"), [("minimum", 700), ("maximum", 700), ("remainder", 700)])
+def test_bounds_of_integers_that_no_drawn_one_meets(opcode: str, then: int) -> None:
+    """They are one function below the bound: unknown, where none of those that were tried is beyond it."""
+    entry = (
+        "HloModule m\n\nENTRY %e (i: s32[2], b: f32[2]) -> f32[2] {\n"
+        "  %i = s32[2]{0} parameter(0)\n  %b = f32[2]{0} parameter(1)\n"
+        f"  %k = s32[] constant({then})\n  %ks = s32[2]{{0}} broadcast(%k), dimensions={{}}\n"
+        f"  %j = s32[2]{{0}} {opcode}(%i, %ks)\n  %f = f32[2]{{0}} convert(%j)\n"
+        "  ROOT %o = f32[2]{0} multiply(%f, %b)\n}\n"
+    )
+    found = computed(entry, entry.replace(f"constant({then})", f"constant({then + 1})"))
+    assert found.state in ("unknown", "other"), found
+    turned = entry.replace(f"{opcode}(%i, %ks)", f"{opcode}(%i, %kk)").replace(
+        "  %j =", "  %kk = s32[2]{0} copy(%ks)\n  %j ="
+    )
+    assert computed(entry, turned).state == "same"
+
+
+def test_a_sum_in_a_narrower_type_is_a_warning() -> None:
+    """As many conversions, elsewhere: what is added up is rounded now."""
+    head = (
+        "HloModule m\n\n%up (x: TYPE[], y: TYPE[]) -> TYPE[] {\n"
+        "  %x = TYPE[] parameter(0)\n  %y = TYPE[] parameter(1)\n"
+        "  ROOT %z = TYPE[] add(%x, %y)\n}\n\nENTRY %e (a: f32[8,8]) -> bf16[8] {\n  %a = f32[8,8]{1,0} parameter(0)\n"
+    )
+    wide = head.replace("TYPE", "f32") + (
+        "  %n = f32[] constant(0)\n  %s = f32[8]{0} reduce(%a, %n), dimensions={1}, to_apply=%up\n"
+        "  ROOT %o = bf16[8]{0} convert(%s)\n}\n"
+    )
+    narrow = head.replace("TYPE", "bf16") + (
+        "  %n = bf16[] constant(0)\n  %c = bf16[8,8]{1,0} convert(%a)\n"
+        "  ROOT %s = bf16[8]{0} reduce(%c, %n), dimensions={1}, to_apply=%up\n}\n"
+    )
+    assert computed(wide, narrow).narrower == "reduce_sum in bf16: 1 more"
+    assert computed(narrow, wide).narrower == ""
+
+
+def test_a_step_of_another_shape_on_the_way_to_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is written otherwise. Of another type it is not let pass: it rounds."""
+    text = (
+        "HloModule m\n\nENTRY %e (a: f32[8]) -> f32[8] {\n  %a = f32[8]{0} parameter(0)\n"
+        '  %w = f32[8,4]{1,0} broadcast(%a), dimensions={0}, metadata={op_name="w"}\n'
+        "  %s = f32[8,1]{1,0} slice(%w), slice={[0:8], [0:1]}\n"
+        "  ROOT %o = f32[8]{0} reshape(%s)\n}\n"
+    )
+    code, found = gate(capsys, text, text.replace("f32[8,4]", "f32[8,5]"))
+    assert (code, set(found)) == (0, {"same_function"})
+    assert "reshaped_result" in {each["question"] for each in found["same_function"]["follows"]}
