@@ -185,6 +185,7 @@ class Interpreter:
         self._seen = 0
 
         self._left = INVARIANTS
+
     # what families make
 
     def named(self, prefix: str) -> str:

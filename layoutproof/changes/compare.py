@@ -183,9 +183,8 @@ def _compare_pair(pair: Pair) -> Compared:
         return Compared(with_heuristic(found, pair.match_heuristic))
     from layoutproof.changes import program_changes
 
-    return Compared(
-        with_heuristic(program_changes.compare(old, new, pair.relpath, by_cause=True), pair.match_heuristic)
-    )
+    found = program_changes.compare(old, new, pair.relpath, by_cause=True, by_values=True)
+    return Compared(with_heuristic(found, pair.match_heuristic))
 
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:

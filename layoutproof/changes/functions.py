@@ -1,7 +1,8 @@
 """Whether a program computes what it computed, as findings of the gate: same, other, or unknown.
 
 What was compared are values; other differences of what is computed (an operation, a constant, a kernel's text) say the
-same in other words: they are left out where no value differs, and stand below the first output that does.
+same in other words: they are left out where no value differs, and stand below the first output that does. Of two
+compiled texts they stand below in both cases, since they are all that is known of where the texts differ.
 """
 
 from __future__ import annotations
@@ -91,6 +92,36 @@ def as_locked(points: int) -> Function:
     why = f"rewritten, the same as the lock file says at {points} points; the old code is not traced"
     scope = "over the reals: rounding is not asked"
     return Function(Finding(SAME, _WORDS, why, decided_by="points", figures={"points": points}, scope=scope))
+
+
+def of_texts(computed: Computed, digests: tuple[str, str], below: Sequence[Finding]) -> list[Finding]:
+    """What came of comparing the values of two compiled texts, with what their labels say of it.
+
+    digests: of what the old and the new text compute, by which an approval knows them.  below: what is computed
+    otherwise by its labels; where values are the same it is how the new one is written. Where there is nothing below,
+    all that differs is said elsewhere (kernels, exchanges), or comes to the same.
+    """
+    if not below and computed.state != "other":
+        return []
+    more: dict[str, Any] = {"figures": _figures(computed), "scope": _scope(computed), "line": computed.line}
+    known = tuple(each for each in below if each.verdict is not Verdict.UNKNOWN)
+    if computed.state == "same":
+        how = f"the same at {computed.points} points" if computed.points else "proved to be the same"
+        # over the reals they are the same, and it is said that rounding is another one
+        rounds = f"; it rounds more now: {computed.narrower}" if computed.narrower else ""
+        severity = "warn" if computed.narrower else "allow"
+        follows = tuple(replace(each, severity=severity) for each in known)
+        why = f"written otherwise, {how}{rounds}"
+        return [Finding(SAME, _WORDS, why, decided_by=computed.decided_by, follows=follows, **more)]
+    if computed.state == "other":
+        parts = f"; they part at {computed.place}" if computed.place else ""
+        parts += f", before {computed.before}" if computed.before else ""
+        more |= {"before": f"computes {digests[0]}", "after": f"computes {digests[1]}"}
+        why = f"{computed.reason}{parts}"
+        return [Finding(OTHER, _WORDS, why, decided_by=computed.decided_by, follows=known, **more)]
+    found = unknown(f"values were not compared: {computed.reason}", asked=False).found
+    assert found is not None
+    return [found, *below]
 
 
 def unknown(why: str, asked: bool, fix: str = "") -> Function:

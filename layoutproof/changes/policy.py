@@ -161,8 +161,8 @@ def judge(
     """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
     policies: of single files, over the general one.  accept: whether approvals that the change adds count; the
-    policies then hold them. What is unknown and what is bad input stays denied. What is a warning by itself
-    is denied by a rule of the user alone.
+    policies then hold them. What is unknown and what is bad input stays denied. What is a warning by itself, or
+    allowed, is more by a rule of the user alone.
     """
     used: set[str] = set()
     idle: dict[str, str] = {}
@@ -181,8 +181,8 @@ def judge(
             judged.append(_added(finding, accept))
             continue
         severity, said = _severity(finding, policy)
-        if finding.severity == "warn" and severity == "deny" and finding.question not in policy.steps:
-            severity = "warn"
+        if finding.severity in SEVERITIES and finding.question not in policy.steps:
+            severity = min(severity, finding.severity, key=SEVERITIES.index)
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
         good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
         used.update(a.fingerprint for a in mine)

@@ -7,8 +7,9 @@ run; where that leaves several possible, the match says that it is a heuristic.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -54,6 +55,9 @@ from layoutproof.registry.read import read_layout
 MOST_CONTRADICTIONS = 10
 """A dump that contradicts itself more often says nothing more by that."""
 _HARMLESS = ("respelled",)
+_GIVES = re.compile(r" gives (\w+)\[\S* now, (\w+)\[")
+RESHAPED = "reshaped_result"
+"""The class of an instruction whose result has another shape: a matter of layouts, too."""
 FAST = 1
 """Memory space of the compiler's own fast memory (`Layout::kGenericFastMemorySpace`), VMEM on TPU; 0 is HBM."""
 
@@ -69,24 +73,73 @@ class Copy:
     parameter: int
 
 
-def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = False) -> list[Finding]:
-    """The findings of one dump; None where a state lacks the file. by_cause: each under the one that it comes from."""
+def compare(
+    old: File | None, new: File | None, relpath: str, by_cause: bool = False, by_values: bool = False
+) -> list[Finding]:
+    """The findings of one dump; None where a state lacks the file.
+
+    by_cause: each under the one that it comes from.  by_values: whether what is computed otherwise is evaluated, too.
+    """
     with gc_disabled():
-        if old is not None and new is not None and old.data == new.data:
-            # nothing changed, and what is cut short is no state to compare with
-            broken = [each for each in read_and_audited(new)[1] if each.bad_input]
-            return placed(broken, relpath, new.path)
-        before = Program() if old is None else read(old.data, old.path)
-        after, broken = (Program(), []) if new is None else read_and_audited(new, before)
-        path = (new or old).path  # type: ignore[union-attr]
-        if old is None or new is None:
-            return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path)
-        broken += [replace(_mistake(error), subject="old dump", file=old.path) for error in before.errors]
-        if not (before.name and after.name):
-            # nothing of one could be read, which says nothing about what is new or gone
-            return placed(broken, relpath, path)
-        found = changes(before, after)
-        return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path)
+        found, flow = _compared(old, new, relpath, by_cause, by_values)
+    if flow is None or old is None or new is None:
+        return found
+    # what they compute is another matter than what else they say, and takes another kind of memory
+    from layoutproof.changes.functions import of_texts
+    from layoutproof.programs.two_texts import computed
+
+    values = computed(*(file.data.decode("utf-8", "replace") for file in (old, new)))
+    below = list(flow.findings)
+    if values.state == "same":
+        # a step of another shape on the way to the same numbers is one that is written otherwise
+        below += [each for each in found if _is_reshaped(each)]
+        found = [each for each in found if not _is_reshaped(each)]
+    return [*placed(of_texts(values, flow.digests, below), relpath, new.path), *found]
+
+
+def _is_reshaped(finding: Finding) -> bool:
+    """Whether an instruction gives another shape of the same element type, and nothing comes of it."""
+    types = _GIVES.search(finding.reason)
+    return finding.question == RESHAPED and not finding.follows and types is not None and types[1] == types[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Of two programs that are labelled otherwise the labels, as text, and what they say of where the two part."""
+
+    digests: tuple[str, str]
+    findings: tuple[Finding, ...]
+
+
+def _compared(
+    old: File | None, new: File | None, relpath: str, by_cause: bool, by_values: bool
+) -> tuple[list[Finding], Flow | None]:
+    """The findings, without what the second is about: where values are to say more of it, else None."""
+    if old is not None and new is not None and old.data == new.data:
+        # nothing changed, and what is cut short is no state to compare with
+        broken = [each for each in read_and_audited(new)[1] if each.bad_input]
+        return placed(broken, relpath, new.path), None
+    before = Program() if old is None else read(old.data, old.path)
+    after, broken = (Program(), []) if new is None else read_and_audited(new, before)
+    path = (new or old).path  # type: ignore[union-attr]
+    if old is None or new is None:
+        return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path), None
+    broken += [replace(_mistake(error), subject="old dump", file=old.path) for error in before.errors]
+    if not (before.name and after.name):
+        # nothing of one could be read, which says nothing about what is new or gone
+        return placed(broken, relpath, path), None
+    before = aligned(before, after)
+    pair = Pair(before, after)
+    found = _changes(before, after, True, pair)
+    otherwise = _otherwise(found, pair)
+    flow = None
+    # a text that contradicts itself says no one thing
+    if by_values and not broken and not pair.alike:
+        one, other = ((side.result or b"").hex() for side in pair.kept)
+        flow = Flow((one, other), tuple(each for each in otherwise if each.question != RESHAPED))
+        otherwise = [each for each in otherwise if each.question == RESHAPED]
+    found += otherwise
+    return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path), flow
 
 
 def read_and_audited(file: File, before: Program | None = None) -> tuple[Program, list[Finding]]:
@@ -110,6 +163,13 @@ def read_and_audited(file: File, before: Program | None = None) -> tuple[Program
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
     """Everything that changed between two programs. whole: whether every instruction of both is known."""
     before = aligned(before, after)
+    flow = Pair(before, after)
+    found = _changes(before, after, whole, flow)
+    return [*found, *_otherwise(found, flow)] if whole else found
+
+
+def _changes(before: Program, after: Program, whole: bool, flow: Pair) -> list[Finding]:
+    """Likewise, without what is computed otherwise. before: as it is aligned with the other."""
     found = [
         *moved_parameters(before, after),
         *_entry(before, after),
@@ -123,12 +183,13 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
     else:
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)
-    if not whole:
-        return found
-    flow = Pair(before, after)
-    found += _layouts(before, after, flow)
+    return [*found, *_layouts(before, after, flow)] if whole else found
+
+
+def _otherwise(found: Sequence[Finding], flow: Pair) -> list[Finding]:
+    """What is computed otherwise, and is not said by what was found."""
     told = {(each.question, each.line) for each in found}
-    return [*found, *(each for each in dataflow(flow) if (each.question, each.line) not in told)]
+    return [each for each in dataflow(flow) if (each.question, each.line) not in told]
 
 
 def _mistake(error: LayoutError) -> Finding:

@@ -171,7 +171,8 @@ a gate would have stopped one of them, none is known to us.
 Fix: look at the line where the two part. Where the change is meant, approve it; where it is a refactoring, ask for
 it: `layoutproof gate --against main --same-function`, or the claim `same_function: step`.
 Limits: over the reals, at the sizes that are printed; rounding is not asked. Both sources have to be at hand: that of
-the base is traced with --same-function and with --compile-base only. docs/same.md says what is not modelled.""",
+the base is traced with --same-function and with --compile-base only. Of two dumps the texts are evaluated, where they
+differ in what they compute. docs/same.md says what is not modelled.""",
     ),
     (
         "lost refuted unknown error",

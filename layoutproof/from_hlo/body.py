@@ -25,10 +25,13 @@ NOTHING = Literal(None, Opaque())
 
 
 class Reading:
-    """What is known of a module while it is read. file: what places are named by."""
+    """What is known of a module while it is read.
 
-    def __init__(self, module: Module, rules: Mapping[str, Rule], file: str) -> None:
-        self.module, self.rules, self.file = module, rules, file
+    file: what places are named by.  of_text: whether all places are the text's.
+    """
+
+    def __init__(self, module: Module, rules: Mapping[str, Rule], file: str, of_text: bool = False) -> None:
+        self.module, self.rules, self.file, self.of_text = module, rules, file, of_text
         self.computations = {each.name: each for each in module.computations}
         self.programs: dict[str, Program] = {}
         self.converts: Counter[tuple[str, str]] = Counter()
@@ -74,7 +77,8 @@ class Reading:
 
     def place(self, instruction: Instruction) -> str:
         """`file:line` in the user's program, or where the text does not say it in the text."""
-        return self.module.header.source(instruction) or f"{self.file}:{instruction.line}"
+        source = "" if self.of_text else self.module.header.source(instruction)
+        return source or f"{self.file}:{instruction.line}"
 
 
 class Body:

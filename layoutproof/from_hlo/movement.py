@@ -6,7 +6,8 @@ import re
 from math import prod
 from typing import Any, NamedTuple
 
-from layoutproof.from_hlo.body import Body, Rule
+from layoutproof.core.errors import LayoutError
+from layoutproof.from_hlo.body import NOTHING, Body, Rule
 from layoutproof.from_hlo.constants import read_constant
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import read_shape
@@ -73,7 +74,15 @@ def _broadcast(body: Body, at: Instruction, operands: list[Any]) -> Any:
 
 
 def _slice(body: Body, at: Instruction, operands: list[Any]) -> Any:
-    out = read_shape(at.shape)
+    return _cut(body, at, operands, read_shape(at.shape))
+
+
+def _slice_start(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    """A slice that is made while something else runs: (operands, result, context)."""
+    return tuple(operands), _cut(body, at, operands, read_shape(at.shape)[1]), NOTHING
+
+
+def _cut(body: Body, at: Instruction, operands: list[Any], out: Array) -> Any:
     cut = [(int(a), int(b), int(c or 1)) for a, b, c in _SLICE.findall(at.attribute("slice"))]
     starts, limits, strides = zip(*cut, strict=True) if cut else ((), (), ())
     value = converted(body, operands[0], out, at)
@@ -107,6 +116,8 @@ def _pad(body: Body, at: Instruction, operands: list[Any]) -> Any:
 def _dynamic_slice(body: Body, at: Instruction, operands: list[Any]) -> Any:
     out = read_shape(at.shape)
     value, *starts = operands
+    if (sizes := at.attribute("dynamic_slice_sizes")) and numbers(at, "dynamic_slice_sizes") != out.shape:
+        raise LayoutError(f"{at.name} cuts out {sizes}, and its result is {list(out.shape)}", line=at.line)
     return body.one("dynamic_slice", [converted(body, value, out, at), *starts], out, at, slice_sizes=out.shape)
 
 
@@ -204,6 +215,8 @@ RULES: dict[str, Rule] = {
     "transpose": _transpose,
     "broadcast": _broadcast,
     "slice": _slice,
+    "slice-start": _slice_start,
+    "slice-done": lambda body, at, operands: operands[0][1],
     "reverse": _reverse,
     "iota": _iota,
     "concatenate": _concatenate,

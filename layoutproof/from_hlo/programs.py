@@ -42,16 +42,17 @@ class Compiled:
     devices: int = 1
 
 
-def compiled(module: Module, file: str = "") -> Compiled:
+def compiled(module: Module, file: str = "", of_text: bool = False) -> Compiled:
     """A module as a program. LayoutError for a text that is broken, cut short, or too large.
 
-    file: what places are named by where the text does not say where its user's program stands.
+    file: what places are named by where the text does not say where its user's program stands.  of_text: whether all
+    places are lines of the text.
     """
     for error in module.errors:
         raise error
     if module.entry is None:
         raise LayoutError("the text has no ENTRY computation: was it cut short?")
-    reading = Reading(module, RULES, file or "the compiled text")
+    reading = Reading(module, RULES, file or "the compiled text", of_text)
     program = reading.program(module.entry)
     return Compiled(program, dict(reading.converts), dict(reading.expansions))
 

@@ -33,7 +33,8 @@ class Computed:
     `file:line` of the new and of the old code, "" where it is not known.  reduced: arguments that were compared at
     smaller sizes.  notes: what was drawn, and what changes nothing over the reals.
     second: what JAX says of a difference.  alike: whether both are one program, too.  digest, digest_before: of the two
-    as they are traced, without lines.  error: a mistake in either.
+    as they are traced, without lines.  error: a mistake in either.  line: of two texts, that of the new one where they
+    part.  narrower: where the new one of two texts rounds to fewer bits, in words.
     """
 
     state: str
@@ -51,6 +52,8 @@ class Computed:
     digest_before: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
     error: LayoutError | None = None
+    line: int = 0
+    narrower: str = ""
 
 
 @dataclass(frozen=True, slots=True)

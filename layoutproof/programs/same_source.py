@@ -26,6 +26,7 @@ from layoutproof.ir.program import Array, Program
 from layoutproof.values.compare import Comparison, Input, compare, elements_of
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.readings import readings, told
+from layoutproof.values.ties import untied
 from layoutproof.values.walk import Prepared
 from layoutproof.values.walked import beyond, numbers_in, unentered
 
@@ -35,6 +36,8 @@ LARGEST = 2**25
 """Characters of a compiled text whose values are compared."""
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
+MOST_TIED = 8
+"""How often integers are drawn where equal ones are looked for."""
 MOST_DRAWS = 24
 """How many numbers, or pairs of them, are tried for single integers that decide something."""
 HIGH = 1024
@@ -61,7 +64,7 @@ def compared(
         return _unknown(f"the compiled text is not read as a program: {error.problem}")
     avals = [v.aval for v in source.invars]
     positions = list(range(len(avals))) if kept is None else list(kept)
-    if odd := _misfit(made, source, positions):
+    if odd := misfit(made.program, source, positions):
         return _unknown(odd)
     inputs = [Input(f"argument {k}", tuple(a.shape), a.dtype) for k, a in enumerate(avals)]
     # what the source does not use is no parameter of the compiled program, and both are run on the same list
@@ -76,17 +79,26 @@ def replace_with(variable: Any) -> Any:
     return type(variable)(variable.aval)
 
 
-def _misfit(made: Compiled, source: Program, positions: Sequence[int]) -> str:
-    """Why parameters or results of both are not alike; "" where they are."""
-    for what, ours, theirs in (
-        ("parameters", [v.aval for v in made.program.invars], [source.invars[k].aval for k in positions]),
-        ("results", list(made.program.out_avals), list(source.out_avals)),
+def misfit(
+    ours: Program,
+    source: Program,
+    positions: Sequence[int],
+    names: tuple[str, str] = ("the compiled program", "its source"),
+) -> str:
+    """Why parameters or results of both are not alike; "" where they are.
+
+    positions: the inputs of the second that are parameters of the first, in order.  names: what the two are called.
+    """
+    one, other = names
+    for what, mine, theirs in (
+        ("parameters", [v.aval for v in ours.invars], [source.invars[k].aval for k in positions]),
+        ("results", list(ours.out_avals), list(source.out_avals)),
     ):
-        if len(ours) != len(theirs):
-            return f"the compiled program has {len(ours)} {what}, and its source {len(theirs)}"
-        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if len(mine) != len(theirs):
+            return f"{one} has {len(mine)} {what}, and {other} {len(theirs)}"
+        for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             if not isinstance(a, Array) or tuple(a.shape) != tuple(b.shape) or kind_of(a.dtype) != kind_of(b.dtype):
-                return f"{what[:-1]} {k} of the compiled program is {_said(a)}, and of its source {_said(b)}"
+                return f"{what[:-1]} {k} of {one} is {_said(a)}, and of {other} {_said(b)}"
     return ""
 
 
@@ -104,8 +116,20 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         figures["written_out"] = f"{said}; as the function itself, which float64 confirms at {TRIED:,} numbers"
     if read:
         figures["folded"] = told(read)
-    missing = {k: ("the compiled program", e) for k, e in beyond(ours).items()}
-    missing |= {k: ("the source", e) for k, e in beyond(source).items() if k not in missing}
+    found, results = difference((ours, source), inputs, Prepared(readings=read), ("the compiled program", "the source"))
+    return _data(found, figures | ({"results": results} if results else {}))
+
+
+def difference(
+    sides: tuple[Program, Program], inputs: Sequence[Input], prepared: Prepared, names: tuple[str, str]
+) -> tuple[Comparison, str]:
+    """(What comes of comparing two programs, how many of their results were compared; "" where none were).
+
+    prepared: the programs of all walks, new.  names: what each of the two is called in words.
+    """
+    ours, source = sides
+    missing = {k: (names[0], e) for k, e in beyond(ours).items()}
+    missing |= {k: (names[1], e) for k, e in beyond(source).items() if k not in missing}
     outputs = [k for k in range(len(ours.outvars)) if k not in missing]
     where = ""
     if missing:
@@ -113,26 +137,29 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         rests = f"{len(missing)} of {len(ours.outvars)} results rest on {equation.primitive.name}"
         where = f"{rests}, of {side}, which is not modelled"
         if not outputs:
-            return _unknown(where, str(equation.source), figures)
+            return Comparison(Verdict.UNKNOWN, where, str(equation.source)), ""
     if not ours.outvars or not any(prod(source.out_avals[k].shape) for k in outputs):
-        return _unknown("no result has an element, so there is nothing to compare", "", figures)
+        return Comparison(Verdict.UNKNOWN, "no result has an element, so there is nothing to compare"), ""
     elements = elements_of((ours, source), inputs)
     if elements > MOST_ELEMENTS:
-        return _unknown(
-            f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}: give smaller ones, which "
-            "is another compilation", "", figures,
-        )  # fmt: skip
-    prepared = Prepared(readings=read)
+        why = f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
+        return Comparison(Verdict.UNKNOWN, f"{why}: give smaller ones, which is another compilation"), ""
     chosen = None if len(outputs) == len(ours.outvars) else outputs
-    found = compare((ours, source), inputs, outputs=chosen, prepared=prepared)
+    # relations believe the shapes that are said
+    found = compare((ours, source), inputs, outputs=chosen, relations=not prepared.foreign, prepared=prepared)
     if found.drawn and found.verdict is Verdict.SAMPLED:
         for given in _tried(ours, source, inputs):
             again = compare((ours, source), given, 1, chosen, relations=False, prepared=prepared)
             if again.verdict is not Verdict.SAMPLED:
                 found = again
                 break
+    if found.verdict is Verdict.SAMPLED:
+        draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
+        why, place = untied(sides, inputs, draws, prepared, chosen)
+        if why:
+            found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
     if found.verdict in (Verdict.SAMPLED, Verdict.PROVED):
-        for side, program in (("the compiled program", ours), ("the source", source)):
+        for side, program in zip(names, sides, strict=True):
             never = unentered(program, prepared)
             if never is not None and found.verdict is Verdict.SAMPLED:
                 what = "a loop that never ran" if never.primitive.name == "while" else "a branch that was never taken"
@@ -144,7 +171,7 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         if not found.reason:
             words += f"; the other {len(outputs)} show no difference"
         found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=found.place or str(equation.source))
-    return _data(found, figures | {"results": f"{len(outputs)} of {len(ours.outvars)} compared"})
+    return found, f"{len(outputs)} of {len(ours.outvars)} compared"
 
 
 def _tried(ours: Program, source: Program, inputs: Sequence[Input]) -> Iterator[list[Input]]:

@@ -16,6 +16,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import Equation, Literal, Program, programs_in
 from layoutproof.values.points import MASKED
+from layoutproof.values.work import MOST_STEPS, steps_of
 
 LEAST = 3
 """First, middle, last."""
@@ -197,33 +198,20 @@ def halved(
 
 PAIR = 4
 """Extents are not halved below it: of fewer elements sums, means and maxima are special."""
-MOST_WORK = 2**33
-"""Steps of a walk, as `work_of` counts them, some 20 s of a processor at three points."""
-_COSTLY = 64
-"""Products that take as long as one element of anything else."""
+MOST_WORK = MOST_STEPS
+"""Steps of a walk, as `work_of` counts them."""
 
 
 def work_of(program: Program) -> int:
-    """Steps that a walk over a program takes, about: products, and each other element for 64 of them."""
+    """Steps that a walk over a program takes, about, as `steps_of` counts them."""
     total = 0
     for equation in program.eqns:
         inner = sum(map(work_of, programs_in(equation)))
-        made = sum(prod(getattr(v.aval, "shape", ())) for v in equation.outvars)
-        p = equation.params
-        match equation.primitive.name:
-            case "dot_general":
-                contracted = p["dimension_numbers"][0][0]
-                made *= prod(equation.invars[0].aval.shape[k] for k in contracted)
-            case "conv_general_dilated":
-                made *= prod(equation.invars[1].aval.shape)
-            case "scan":
-                inner, made = inner * int(p["length"]), 0
-            case "pallas_call":
-                inner *= prod(n for n in p["grid_mapping"].extents if isinstance(n, int))
-                made = 0
-            case _:
-                made = 0 if inner else made * _COSTLY
-        total += inner + made
+        if equation.primitive.name == "scan":
+            inner *= int(equation.params["length"])
+        elif equation.primitive.name == "pallas_call":
+            inner *= prod(n for n in equation.params["grid_mapping"].extents if isinstance(n, int))
+        total += inner + steps_of(equation)
     return total
 
 

@@ -375,21 +375,21 @@ def _compare(
         if shown.clear is not None:
             return Comparison(
                 Verdict.UNKNOWN,
-                f"no difference at {said.points} points of a field, and float64 shows one: {_told(shown.clear)}",
+                f"no difference at {said.points} points of a field, and float64 shows one: {told(shown.clear)}",
                 witness=shown.clear, points=said.points, axioms=axioms,
             )  # fmt: skip
         other = _where_others_are_largest(sides, inputs, prepared, outputs) if said.told else None
         if other is not None:
-            why = f"{_told(other)} (by float64 alone: points took other elements as maxima)"
+            why = f"{told(other)} (by float64 alone: points took other elements as maxima)"
             return Comparison(
                 Verdict.REFUTED, why, witness=other, axioms=axioms,
                 begins=_begins(sides, inputs, prepared, outputs, other, retrace),
             )  # fmt: skip
-        if EQUAL in said.axioms and (tied := _where_equal(sides, inputs, prepared, outputs)) is not None:
+        if EQUAL in said.axioms and (tied := where_equal(sides, inputs, prepared, outputs)) is not None:
             return Comparison(
                 Verdict.UNKNOWN,
                 f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
-                f"shows one on whole numbers: {_told(tied)}",
+                f"shows one on whole numbers: {told(tied)}",
                 witness=tied, points=said.points, axioms=axioms,
             )  # fmt: skip
         notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
@@ -403,7 +403,7 @@ def _compare(
         if shown.first is not None:
             tick("what reaches the element")
             return Comparison(
-                Verdict.REFUTED, _told(shown.first), witness=shown.first, axioms=axioms,
+                Verdict.REFUTED, told(shown.first), witness=shown.first, axioms=axioms,
                 hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
                 begins=_begins(sides, inputs, prepared, outputs, shown.first, retrace),
             )  # fmt: skip
@@ -415,13 +415,14 @@ def _compare(
         return Comparison(Verdict.UNKNOWN, f"the field differs and float64 does not show it: {why}", axioms=axioms)
     if shown.clear is not None:
         return Comparison(
-            Verdict.REFUTED, f"{_told(shown.clear)} (by float64 alone: {said.reason})", said.place, witness=shown.clear,
+            Verdict.REFUTED, f"{told(shown.clear)} (by float64 alone: {said.reason})", said.place, witness=shown.clear,
             begins=_begins(sides, inputs, prepared, outputs, shown.clear, retrace),
         )  # fmt: skip
     return Comparison(Verdict.UNKNOWN, said.reason, said.place)
 
 
-def _told(witness: Witness) -> str:
+def told(witness: Witness) -> str:
+    """A difference in words."""
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
     ours, theirs = (number(x) for x in (witness.ours, witness.theirs))
     rows = "1 row" if witness.rows == 1 else f"{witness.rows:,} rows"
@@ -762,11 +763,11 @@ def _where_others_are_largest(
     return None
 
 
-def _where_equal(
-    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None
+def where_equal(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, seed: int = 1
 ) -> Witness | None:  # fmt: skip
     """A difference on whole numbers, of which many are equal."""
-    numbers = Floats(1, whole=True, numbers=prepared.numbers)
+    numbers = Floats(seed, whole=True, numbers=prepared.numbers)
     with suppress(NotModelled, OutOfBounds):
         values = drawn(numbers, inputs)
         ours, theirs = (_run(numbers, side, values, prepared, outputs) for side in sides)

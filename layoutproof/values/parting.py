@@ -8,16 +8,18 @@ where the two part. What is computed otherwise on the way, and is equal again af
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 
 from layoutproof.ir.program import Program, programs_in
 from layoutproof.values.compare import Input, drawn, with_integers
 from layoutproof.values.fields import LONGEST
-from layoutproof.values.known import Held
+from layoutproof.values.known import Held, Known
+from layoutproof.values.literals import Reading
 from layoutproof.values.points import KIND, Field, Points
 from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
@@ -41,11 +43,15 @@ class Step:
 
 
 class _Noted(Walk):
-    """A walk that notes what every value is made of. made: of each value the step that made it first, in order."""
+    """A walk that notes what every value is made of. made: of each value the step that made it first, in order.
 
-    def __init__(self, numbers: Any, prepared: Prepared) -> None:
+    digest: gives a value its name, "" where it has none.
+    """
+
+    def __init__(self, numbers: Any, prepared: Prepared, digest: Callable[[Any], str]) -> None:
         super().__init__(numbers, prepared)
         self.made: dict[str, Step] = {}
+        self.digest = digest
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         before = len(self.made)
@@ -53,9 +59,9 @@ class _Noted(Walk):
         # what runs a program gives what its steps made, or rests on all of it, as the rows that a loop stacks
         inside = list(self.made)[before:] if [*programs_in(equation)] else []
         within = tuple(each for each in self.around if each is not None)
-        step = Step(equation, within, (*inside, *filter(None, map(_digest, operands))))
+        step = Step(equation, within, (*inside, *filter(None, map(self.digest, operands))))
         for value in found:
-            if name := _digest(value):
+            if name := self.digest(value):
                 self.made.setdefault(name, step)
         return found
 
@@ -74,45 +80,88 @@ def _digest(value: Any) -> str:
     return found.hexdigest()
 
 
+def named(value: Any) -> str:
+    """A name of a value, the same of equal ones; of numbers of the code by their entries, in any shape and type."""
+    if not isinstance(value, Known):
+        return _digest(value)
+    array = np.asarray(value.array)
+    return hashlib.sha256(f"known {array.size} ".encode() + array.astype(np.float64).tobytes()).hexdigest()
+
+
 def parting(sides: tuple[Program, Program], inputs: Sequence[Input], output: int) -> tuple[str, str]:
     """(`file:line` of the first program, of the second), "" of each where it is not known.
 
     output: the position of the one that differs.
     """
-    return next(filter(any, (_parting(sides, given, output) for given in (inputs, with_integers(inputs)))), ("", ""))
+    one, other = parted(sides, inputs, output)
+    return one.place if one is not None else "", other.place if other is not None else ""
 
 
-def _parting(sides: tuple[Program, Program], inputs: Sequence[Input], output: int) -> tuple[str, str]:
-    levels, seed = 1, 0
-    while seed < TRIED:
-        seed += 1
-        numbers = Points(seed, levels, False)
-        walks = [_Noted(numbers, Prepared()) for _ in sides]
-        try:
-            with np.errstate(all="ignore"):
-                values = drawn(numbers, inputs)
-                given = set(map(_digest, values))
-                results = [w.run(side, values)[output] for w, side in zip(walks, sides, strict=True)]
-        except Levels:
-            if levels == LONGEST:
-                return "", ""
-            levels, seed = levels + 1, seed - 1
-            continue
-        except Collision:
-            continue
-        except (NotModelled, OutOfBounds):
-            return "", ""
+def parted(
+    sides: tuple[Program, Program],
+    inputs: Sequence[Input],
+    output: int,
+    readings: Mapping[float, Reading] = MappingProxyType({}),
+    numbers_too: bool = False,
+) -> tuple[Step | None, Step | None]:
+    """(The step of the first program, that of the second), None of each where it is not known.
+
+    readings: as of `points.Points`.  numbers_too: whether numbers of the code are compared like data.
+    """
+    draws = (inputs, with_integers(inputs))
+    given = Prepared(readings=readings)
+    digest = named if numbers_too else _digest
+    return next(filter(any, (_parting(sides, draw, output, given, digest) for draw in draws)), (None, None))
+
+
+def _parting(
+    sides: tuple[Program, Program], inputs: Sequence[Input], output: int, prepared: Prepared,
+    digest: Callable[[Any], str],
+) -> tuple[Step | None, Step | None]:  # fmt: skip
+    def of(numbers: Points) -> tuple[Step | None, Step | None]:
+        walks = [_Noted(numbers, prepared, digest) for _ in sides]
+        values = drawn(numbers, inputs)
+        given = set(map(digest, values))
+        results = [w.run(side, values)[output] for w, side in zip(walks, sides, strict=True)]
+        if digest(results[0]) == digest(results[1]):
+            # at this point it does not show
+            raise Collision
         mine, other = walks
         return (
             _first(mine, {*other.made, *given}, results[0]),
             _first(other, {*mine.made, *given}, results[1]),
         )
-    return "", ""
+
+    return at_a_point(of, prepared.readings) or (None, None)
 
 
-def _first(walk: _Noted, known: set[str], result: Any) -> str:
-    """The place of the first step that a result rests on and whose value nobody else has, all its operands known."""
-    reached, left = set(), [_digest(result)]
+Found = TypeVar("Found")
+
+
+def at_a_point(of: Callable[[Points], Found], readings: Mapping[float, Reading] = MappingProxyType({})) -> Found | None:
+    """What comes of walks at the first point at which nothing collides; None where it is not modelled."""
+    levels, seed, oracles = 1, 0, False
+    while seed < TRIED:
+        seed += 1
+        try:
+            with np.errstate(all="ignore"):
+                return of(Points(seed, levels, False, oracles=oracles, readings=readings))
+        except Levels:
+            if oracles:
+                return None
+            # nested deeper than the chain is long: functions of which no law is known
+            oracles, levels = (True, 1) if levels == LONGEST else (False, levels + 1)
+            seed -= 1
+        except Collision:
+            continue
+        except (NotModelled, OutOfBounds):
+            return None
+    return None
+
+
+def _first(walk: _Noted, known: set[str], result: Any) -> Step | None:
+    """The first step that a result rests on and whose value nobody else has, all its operands known."""
+    reached, left = set(), [walk.digest(result)]
     while left:
         name = left.pop()
         if name in known or name in reached or name not in walk.made:
@@ -121,5 +170,5 @@ def _first(walk: _Noted, known: set[str], result: Any) -> str:
         left += walk.made[name].operands
     for name, step in walk.made.items():
         if name in reached and not reached.intersection(step.operands) and step.place:
-            return step.place
-    return ""
+            return step
+    return None

@@ -54,6 +54,17 @@ def readings(compiled: Program, source: Program) -> Mapping[float, Reading]:
     return found
 
 
+def both_ways(one: Program, other: Program) -> Mapping[float, Reading]:
+    """Of numbers that only one of two compiled programs has, the product of the other's as which each is read."""
+    found = dict(readings(one, other))
+    made_of = {abs(n) for reading in found.values() for n, _ in reading}
+    for x, reading in readings(other, one).items():
+        # what something is read as stands for itself
+        if abs(x) not in made_of and x not in found and not any(abs(n) in found for n, _ in reading):
+            found[x] = reading
+    return found
+
+
 def _rounded(x: float, theirs: Sequence[float]) -> Reading | None:
     """The one number of the source that a bfloat16 is rounded from."""
     import ml_dtypes

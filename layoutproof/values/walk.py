@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from layoutproof.core.errors import failure
+from layoutproof.core.errors import failure, shorten
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
 from layoutproof.values import contractions, control, devices, elementwise, kernels, movement, references
 from layoutproof.values.known import Held, Known, data_of, known_of
 from layoutproof.values.literals import value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
+from layoutproof.values.work import EACH, MOST_STEPS, steps_of
 
 MOST_EQUATIONS = 20_000_000
 """Equations that one walk computes."""
@@ -60,20 +61,25 @@ class Prepared:
     """Programs made ready, each once, for all walks over them.
 
     starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
-    each program that is walked, (the grid, its ids).  readings: as of `points.Points`.
+    each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether nobody has
+    checked the programs: one walk takes `MOST_STEPS` at most, and results have to have the shapes that are said.
+    exhausted: whether a walk took more; then there are no others.
     """
 
     def __init__(
         self,
         tick: Callable[[Any, Any], None] = lambda grid, ids: None,
         readings: Mapping[float, Any] = MappingProxyType({}),
+        foreign: bool = False,
     ) -> None:
-        self.tick, self.readings = tick, readings
+        self.tick, self.readings, self.foreign = tick, readings, foreign
         # the same as numbers of float64
         self.numbers = {x: value_of(reading) for x, reading in readings.items()}
         self._plans: dict[Program, tuple[list[Any], tuple[Step, ...]]] = {}
         self._used: dict[Program, frozenset[Equation]] = {}
+        self._steps: dict[Program, int] = {}
         self.starts: dict[Any, Any] = {}
+        self.exhausted = False
 
     def walked(self, program: Program) -> bool:
         """Whether some walk ran it."""
@@ -84,6 +90,12 @@ class Prepared:
         if program not in self._used:
             self._used[program] = frozenset(e for e, _ in self.plan(program)[1])
         return equation in self._used[program]
+
+    def steps(self, program: Program) -> int:
+        """Steps of a program, without those of the programs inside of it."""
+        if program not in self._steps:
+            self._steps[program] = sum(EACH + steps_of(equation) for equation, _ in self.plan(program)[1])
+        return self._steps[program]
 
     def plan(self, program: Program) -> tuple[list[Any], tuple[Step, ...]]:
         """(its constants, the equations whose results somebody looks at, or that touch memory)."""
@@ -131,6 +143,7 @@ class Walk:
         self.program: Program | None = None
         self.equation: Equation | None = None
         self.seen = 0
+        self.steps = 0
         self.inside = True
         self.flying: list[references.Copy] = []
         self.ordered = True
@@ -162,6 +175,12 @@ class Walk:
     def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
         """The results of a program for some values."""
         consts, steps = self.prepared.plan(inner)
+        foreign = self.prepared.foreign
+        if foreign:
+            self.steps += self.prepared.steps(inner)
+            if self.steps > MOST_STEPS or self.prepared.exhausted:
+                self.prepared.exhausted = True
+                raise self.refuse(f"more than {MOST_STEPS:,} steps")
         if len(arguments) == len(inner.invars):
             known, given = consts, list(arguments)
         else:
@@ -175,6 +194,9 @@ class Walk:
             self.equation = equation
             operands = [values[variable] if literal is None else literal for variable, literal in atoms]
             for variable, result in zip(equation.outvars, self._results(equation, operands), strict=True):
+                if foreign and tuple(result.shape) != tuple(variable.aval.shape):
+                    what = f"{equation.primitive.name} gives {list(result.shape)}"
+                    raise self.refuse(f"{what}, where {list(variable.aval.shape)} is said")
                 values[variable] = result
         if self.audit is not None:
             self.audit.body(inner)
@@ -205,6 +227,8 @@ class Walk:
             raise
         except Exception as error:
             # a form of an operation that nobody has read: it is unknown, with our own words for it
+            if self.prepared.foreign:
+                raise self.refuse(f"{name} is not computed as it is written: {shorten(str(error), 120)}") from error
             raise self.refuse(f"{name}: {failure(error)}") from error
         raise self.refuse(REFUSED.get(name, name if " " in name else f"the primitive {name}"))
 

@@ -188,8 +188,9 @@ def test_the_command_says_where_they_part(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "layoutproof", "gate", "old.txt"]
     done = subprocess.run([*command, "new.txt"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout
-    assert "deny     operation" in done.stdout
-    assert "add now, subtract before, of the same operands (line " in done.stdout
+    assert "deny     other_function  what it computes" in done.stdout
+    assert "they part at add(" in done.stdout
+    assert "1 more comes from it: 1 operation" in done.stdout
     done = subprocess.run([*command, "same.txt"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "no change" in done.stdout

@@ -1,0 +1,176 @@
+"""Whether a compiled program computes what another one computed: two texts of HLO, evaluated at the same points.
+
+Nothing of them runs: a text is data, and what its instructions compute is known here (`from_hlo`). Parameters are
+matched by their number, as callers give them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.core.errors import LayoutError, failure
+from layoutproof.core.result import Verdict
+from layoutproof.from_hlo.programs import Compiled, compiled
+from layoutproof.hlotext.lines import read_hlo
+from layoutproof.hlotext.module import Instruction, Module
+from layoutproof.ir.program import Program
+from layoutproof.programs.functions import Computed
+from layoutproof.programs.same_source import LARGEST, difference, misfit
+from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
+from layoutproof.values.compare import Comparison, Input, number
+from layoutproof.values.elementwise import kind_of
+from layoutproof.values.parting import Step, parted
+from layoutproof.values.readings import both_ways, told
+from layoutproof.values.walk import Prepared
+
+_ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))
+"""Primitives whose results are rounded to the type that they have."""
+NAMES = ("the new text", "the old text")
+_DOES = frozenset(("outfeed", "infeed", "send", "send-done", "recv", "recv-done", "rng-get-and-update-state"))
+"""Opcodes that do more than give a result."""
+
+
+def computed(old: str, new: str) -> Computed:
+    """What came of comparing the values of two texts. It never raises: what cannot be compared is unknown."""
+    try:
+        return _computed(old, new)
+    except LayoutError as error:
+        return Computed("unknown", error.problem)
+    except ImportError as error:
+        return Computed("unknown", f"values are not compared without {error.name}: install layoutproof[jax]")
+    except (MemoryError, RecursionError) as error:
+        return Computed("unknown", f"it is too large to be computed with: {type(error).__name__}")
+    except Exception as error:
+        # a text may say anything, and what else is known of it stands
+        return Computed("unknown", f"it is not computed with: {failure(error)}")
+
+
+def _computed(old: str, new: str) -> Computed:
+    for name, text in zip(NAMES, (new, old), strict=True):
+        if len(text) > LARGEST:
+            return Computed("unknown", f"{name} has {len(text):,} characters, more than the {LARGEST:,} that are read")
+    (mine, ours), (theirs, before) = (_read(text, name) for name, text in zip(NAMES, (new, old), strict=True))
+    program, was = ours.program, before.program
+    positions = range(len(was.invars))
+    if odd := misfit(program, was, positions, NAMES) or _other_integers(ours, before):
+        return Computed("unknown", odd)
+    work = max(map(work_of, (program, was)))
+    if work > MOST_WORK:
+        return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_WORK:,}")
+    inputs = inputs_of(program)
+    read = both_ways(program, was)
+    found, results = difference((program, was), inputs, Prepared(readings=read, foreign=True), NAMES)
+    notes = (*found.drawn, *((f"folded: {told(read)}",) if read else ()))
+    state = {Verdict.SAMPLED: "same", Verdict.PROVED: "same", Verdict.REFUTED: "other"}.get(found.verdict, "unknown")
+    said = Computed(state, found.reason, found.points, found.decided_by or "points", notes=notes, place=found.place)
+    if state == "same":
+        return replace(said, narrower=_narrower(ours, before), figures={"results": results} if results else {})
+    if state == "unknown" or found.witness is None:
+        return replace(said, state="unknown", points=0)
+    return _other(said, found, (mine, theirs), (ours, before), inputs, read)
+
+
+def program_of(text: str, name: str) -> Program:
+    """The program of a text; LayoutError where there is none. name: what the text is called in words."""
+    return _read(text, name)[1].program
+
+
+def inputs_of(program: Program) -> list[Input]:
+    """What is drawn for its parameters."""
+    return [Input(f"parameter {k}", tuple(v.aval.shape), v.aval.dtype) for k, v in enumerate(program.invars)]
+
+
+def _read(text: str, name: str) -> tuple[Module, Compiled]:
+    """A text and its program. LayoutError where it is none, or one whose values are not compared."""
+    (module,) = read_hlo(text.splitlines(keepends=True))
+    devices = module.header.partitions * module.header.replicas
+    if devices > 1:
+        raise LayoutError(f"{name} is a program of {devices} devices, whose exchanges are not walked over")
+    for computation in module.computations:
+        for each in computation.instructions:
+            if each.opcode in _DOES or (each.opcode == "custom-call" and "has_side_effect=true" in each.attributes):
+                raise LayoutError(f"{name} does more than give results: {each.name} is {each.opcode}")
+    try:
+        return module, compiled(module, name, of_text=True)
+    except LayoutError as error:
+        at = f", line {error.line}" if error.line else ""
+        raise LayoutError(f"{name} is not read as a program{at}: {error.problem}") from None
+
+
+def _other_integers(ours: Compiled, before: Compiled) -> str:
+    """Why integers of both are not drawn alike; "" where they are."""
+    for k, (a, b) in enumerate(zip(ours.program.invars, before.program.invars, strict=True)):
+        if kind_of(a.aval.dtype) == "i" and a.aval.dtype != b.aval.dtype:
+            return f"parameter {k} is {a.aval.dtype} now, and was {b.aval.dtype}"
+    return ""
+
+
+def _narrower(ours: Compiled, before: Compiled) -> str:
+    """Where the new text rounds to fewer bits than the old one, in words; "" where it does not."""
+    now, then = map(_rounding, (ours, before))
+    return ", ".join(f"{what}: {many} more" for what, many in sorted((now - then).items()))
+
+
+def _rounding(side: Compiled) -> Counter[str]:
+    """What rounds to fewer bits than float32 has, how often: conversions, and what is computed in such a type."""
+    found = Counter({f"{a} to {b}": many for (a, b), many in side.converts.items() if _rounds(a, b)})
+    for equation in equations_in(side.program):
+        for variable in equation.outvars:
+            kind = element_type(getattr(variable.aval, "dtype", ""))
+            if equation.primitive.name in _ROUNDED and _rounds("f32", kind):
+                found[f"{equation.primitive.name} in {kind}"] += 1
+    return found
+
+
+def _rounds(source: str, target: str) -> bool:
+    floats = all("f" in name and name != "pred" for name in (source, target))
+    return floats and ELEMENT_BITS.get(target, 0) < ELEMENT_BITS.get(source, 0)
+
+
+def _other(
+    said: Computed, found: Comparison, modules: tuple[Module, Module], sides: tuple[Compiled, Compiled],
+    inputs: Sequence[Input], read: Mapping[float, Any],
+) -> Computed:  # fmt: skip
+    """The first output that differs, and the first instructions at which the two part."""
+    witness = found.witness
+    assert witness is not None
+    programs = sides[0].program, sides[1].program
+    # integers are those on which it shows
+    given = [
+        replace(i, value=array.astype(i.dtype)) if kind_of(i.dtype) in "ib" and i.dtype.kind in "iub" else i
+        for i, array in zip(inputs, witness.inputs, strict=True)
+    ] if witness.inputs else list(inputs)  # fmt: skip
+    steps = parted(programs, given, witness.output, read, numbers_too=True)
+    words = [_step(step, module) for step, module in zip(steps, modules, strict=True)]
+    lines = [_line(step) for step in steps]
+    many = len(programs[0].outvars)
+    name = f"result {witness.output}" if many > 1 else "the result"
+    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
+    return replace(
+        said, output=name, place=words[0], before=words[1], line=lines[0],
+        reason=f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
+        f"{witness.different:,} of {witness.of:,} elements differ",
+        figures={"different": witness.different, "elements": witness.of},
+    )  # fmt: skip
+
+
+def _line(step: Step | None) -> int:
+    return int(step.place.rpartition(":")[2]) if step is not None else 0
+
+
+def _step(step: Step | None, module: Module) -> str:
+    """An instruction as people find it: its text, where the user's program asked for it, and its line."""
+    line = _line(step)
+    found = next(filter(None, (_at(c.instructions, line) for c in module.computations)), None)
+    if found is None:
+        return ""
+    where = ", ".join(filter(None, (found.op_name, module.header.source(found), f"line {line}")))
+    return f"{found.opcode}({', '.join(found.operands) or found.inside[:40]}) ({where})"
+
+
+def _at(instructions: Sequence[Instruction], line: int) -> Instruction | None:
+    return next((each for each in instructions if each.line == line), None)

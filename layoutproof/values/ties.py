@@ -1,0 +1,139 @@
+"""Comparisons at equal numbers, which random points never meet: `x >= y` and `x > y` are one function at every point.
+
+Both programs are walked over once, and what is compared with what is noted. Where one has a comparison that the other
+has not, or has the other way round, its equal numbers are looked for: among whole numbers, of which many are equal,
+and among integers that are drawn. What never met equal numbers has not been compared there. So it is with bounds of
+integers: that of two clamps one ends at 90 and one at 91 is seen by numbers from there on alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from layoutproof.ir.program import Equation
+from layoutproof.values.compare import Input, Sides, drawn, told, where_equal, with_integers
+from layoutproof.values.floats import Floats
+from layoutproof.values.known import Known
+from layoutproof.values.parting import at_a_point, named
+from layoutproof.values.points import Points
+from layoutproof.values.refusals import NotModelled, OutOfBounds
+from layoutproof.values.walk import Prepared, Walk
+
+SEEDS = 8
+"""Draws of whole numbers."""
+Key = tuple[str, str, str]
+"""What is compared: "<" or "=", and the names of both sides; of `a >= b` those of `a < b`, which it is not."""
+_TURNED = {"lt": False, "ge": False, "gt": True, "le": True}
+"""Whether a comparison is `a < b`, or it not, or that of `b < a`."""
+
+
+_BOUNDED = ("max", "min", "clamp", "rem", "div", "and")
+"""Primitives that make integers others from some number on: as if they were compared with it."""
+
+
+class _Noting(Walk):
+    """A walk that notes comparisons. keys: of each its equation, and whether all of it is known.
+
+    met: of each equation which of "<", "=" and ">" it met among numbers.
+    """
+
+    def __init__(self, numbers: Any, prepared: Prepared) -> None:
+        super().__init__(numbers, prepared)
+        self.keys: dict[Key, tuple[Equation, bool]] = {}
+        self.met: dict[Equation, set[str]] = {}
+
+    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        name = equation.primitive.name
+        if name in _TURNED or name in ("eq", "ne"):
+            self._note(equation, name, *operands)
+        elif name in _BOUNDED and all(isinstance(o, Known) for o in operands):
+            for other in operands[1:]:
+                self._note(equation, "lt", operands[0], other)
+        elif name == "sign":
+            zero = Known(np.zeros(()))
+            self._note(equation, "lt", operands[0], zero)
+            self._note(equation, "gt", operands[0], zero)
+        return super()._results(equation, operands)
+
+    def _note(self, equation: Equation, name: str, a: Any, b: Any) -> None:
+        one, other = (x.array if isinstance(x, Known) or not self.numbers.exact else None for x in (a, b))
+        if one is not None and other is not None:
+            met = self.met.setdefault(equation, set())
+            # where many numbers may be equal, 0 is a special one
+            equal = np.equal(one, other) & ((np.asarray(one) != 0) | (not np.any(one)) | (not np.any(other)))
+            for word, holds in (("<", np.less(one, other)), ("=", equal), (">", np.greater(one, other))):
+                if word not in met and holds.any():
+                    met.add(word)
+        if not self.numbers.exact:
+            return
+        names = named(a), named(b)
+        known = one is not None and other is not None
+        first, second = names[::-1] if _TURNED.get(name) else names if name in _TURNED else sorted(names)
+        self.keys.setdefault(("<" if name in _TURNED else "=", first, second), (equation, known))
+
+
+def untied(
+    sides: Sides, inputs: Sequence[Input], draws: Sequence[Sequence[Input]], prepared: Prepared,
+    outputs: Sequence[int] | None,
+) -> tuple[str, str]:  # fmt: skip
+    """(Why equal numbers may tell two programs apart that no point does, where), "" where nothing says so.
+
+    draws: the inputs with integers, several times; what is given for those that nobody gave.
+    """
+    draws = [with_integers(inputs), *draws]
+    odd: dict[Equation, bool] = {}
+    texts: dict[Equation, set[Key]] = {}
+    met: dict[Equation, set[str]] = {}
+    for given in draws:
+        walks = _points(sides, given, prepared)
+        if walks is None:
+            return "what is compared in it cannot be looked through", ""
+        mine, theirs = (walk.keys for walk in walks)
+        for one, other in ((mine, theirs), (theirs, mine)):
+            for key, (equation, known) in one.items():
+                if known:
+                    texts.setdefault(equation, set()).add(key)
+                if key not in other and (known or key[0] == "=" or (key[0], key[2], key[1]) in other):
+                    odd[equation] = odd.get(equation, False) or known
+        for walk in walks:
+            for equation, words in walk.met.items():
+                met.setdefault(equation, set()).update(words)
+    # numbers that are the same for all integers do not rest on them
+    odd = {e: known for e, known in odd.items() if not known or len(texts[e]) > 1}
+    if not odd:
+        return "", ""
+    for seed, given in (*((seed, draws[0]) for seed in range(1, SEEDS + 1)), *((1, each) for each in draws[1:])):
+        found = where_equal(sides, given, prepared, outputs, seed)
+        if found is not None:
+            return f"no point tells them apart, and float64 does on whole numbers: {told(found)}", ""
+        with suppress(NotModelled, OutOfBounds):
+            for side in sides:
+                walk = _Noting(Floats(seed, whole=True, numbers=prepared.numbers), prepared)
+                with np.errstate(all="ignore"):
+                    walk.run(side, drawn(walk.numbers, given))
+                for equation, words in walk.met.items():
+                    met.setdefault(equation, set()).update(words)
+    for equation, known in odd.items():
+        lacks = (set("<=>") if known else {"="}) - met.get(equation, set())
+        if lacks:
+            what = "equal numbers" if "=" in lacks else "numbers of which the first is the less, and the greater"
+            why = f"one of the two compares what the other does not compare so, and what was tried has no {what} there"
+            return why, str(equation.source)
+    return "", ""
+
+
+def _points(sides: Sides, given: Sequence[Input], prepared: Prepared) -> list[_Noting] | None:
+    """Both programs walked over at one point; None where that is not modelled."""
+
+    def of(numbers: Points) -> list[_Noting]:
+        walks = [_Noting(numbers, prepared) for _ in sides]
+        values = drawn(numbers, given)
+        for walk, side in zip(walks, sides, strict=True):
+            walk.run(side, values)
+        return walks
+
+    return at_a_point(of, prepared.readings)
