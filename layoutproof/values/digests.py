@@ -155,11 +155,12 @@ def _put(value: Field, found: Any) -> Array:
 def _on_floats(program: Program, inputs: Sequence[Input]) -> Iterator[tuple[float | None, float | None]]:
     """What float64 gives of each output, in few digits: with the weights it is seen where elements change places."""
     prepared = Prepared()
-    for seed, sign, scale in DRAWS:
-        if scale != 1.0:
+    for draw in DRAWS:
+        if draw.scale != 1.0:
             continue
         try:
-            outputs = _run(program, Floats(seed, scale, sign, numbers=prepared.numbers), inputs, prepared)
+            numbers = Floats(draw.seed, draw.scale, draw.sign, numbers=prepared.numbers)
+            outputs = _run(program, numbers, inputs, prepared)
         except NotModelled:
             # as in a comparison, which then says so and rests on the fields
             return
