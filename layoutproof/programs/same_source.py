@@ -21,12 +21,13 @@ from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
 from layoutproof.from_hlo.programs import Compiled, compiled
 from layoutproof.hlotext.lines import read_hlo
-from layoutproof.ir.program import Array, Program
+from layoutproof.ir.program import Array, Program, Variable
 from layoutproof.values.compare import Comparison, Input, compare, elements_of
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.partly import partly
 from layoutproof.values.readings import readings, told
 from layoutproof.values.walk import Prepared
-from layoutproof.values.walked import beyond, numbers_in, unentered
+from layoutproof.values.walked import numbers_in, unentered
 
 QUESTION = "same"
 LARGEST = 2**25
@@ -60,15 +61,10 @@ def compared(text: str, source: Program, kept: Sequence[int] | None = None) -> d
         return _unknown(odd)
     inputs = [Input(f"argument {k}", tuple(a.shape), a.dtype) for k, a in enumerate(avals)]
     # what the source does not use is no parameter of the compiled program, and both are run on the same list
-    every = tuple(v if k in positions else replace_with(v) for k, v in enumerate(source.invars))
+    every = tuple(v if k in positions else Variable(v.aval) for k, v in enumerate(source.invars))
     placed = dict(zip(positions, made.program.invars, strict=True))
     ours = replace(made.program, invars=tuple(placed.get(k, v) for k, v in enumerate(every)))
     return _answer(ours, source, inputs, made)
-
-
-def replace_with(variable: Any) -> Any:
-    """Another variable of the same kind."""
-    return type(variable)(variable.aval)
 
 
 def _misfit(made: Compiled, source: Program, positions: Sequence[int]) -> str:
@@ -99,17 +95,7 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         figures["written_out"] = f"{said}; as the function itself, which float64 confirms at {TRIED:,} numbers"
     if read:
         figures["folded"] = told(read)
-    missing = {k: ("the compiled program", e) for k, e in beyond(ours).items()}
-    missing |= {k: ("the source", e) for k, e in beyond(source).items() if k not in missing}
-    outputs = [k for k in range(len(ours.outvars)) if k not in missing]
-    where = ""
-    if missing:
-        side, equation = missing[min(missing)]
-        rests = f"{len(missing)} of {len(ours.outvars)} results rest on {equation.primitive.name}"
-        where = f"{rests}, of {side}, which is not modelled"
-        if not outputs:
-            return _unknown(where, str(equation.source), figures)
-    if not ours.outvars or not any(prod(source.out_avals[k].shape) for k in outputs):
+    if not any(prod(aval.shape) for aval in source.out_avals):
         return _unknown("no result has an element, so there is nothing to compare", "", figures)
     elements = elements_of((ours, source), inputs)
     if elements > MOST_ELEMENTS:
@@ -118,27 +104,24 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
             "is another compilation", "", figures,
         )  # fmt: skip
     prepared = Prepared(readings=read)
-    chosen = None if len(outputs) == len(ours.outvars) else outputs
-    found = compare((ours, source), inputs, outputs=chosen, prepared=prepared)
-    if found.drawn and found.verdict is Verdict.SAMPLED:
-        for given in _tried(ours, source, inputs):
-            again = compare((ours, source), given, 1, chosen, relations=False, prepared=prepared)
-            if again.verdict is not Verdict.SAMPLED:
-                found = again
-                break
-    if found.verdict in (Verdict.SAMPLED, Verdict.PROVED):
+
+    def ask(outputs: Sequence[int] | None) -> Comparison:
+        found = compare((ours, source), inputs, outputs=outputs, prepared=prepared)
+        if found.drawn and found.verdict is Verdict.SAMPLED:
+            for given in _tried(ours, source, inputs):
+                again = compare((ours, source), given, 1, outputs, relations=False, prepared=prepared)
+                if again.verdict is not Verdict.SAMPLED:
+                    found = again
+                    break
         for side, program in (("the compiled program", ours), ("the source", source)):
-            never = unentered(program, prepared)
-            if never is not None and found.verdict is Verdict.SAMPLED:
+            never = unentered(program, prepared) if found.verdict is Verdict.SAMPLED else None
+            if never is not None:
                 what = "a loop that never ran" if never.primitive.name == "while" else "a branch that was never taken"
                 words = f"{side} has {what}, and an input decides it: it was not compared"
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
-                break
-    if missing and found.verdict is not Verdict.REFUTED:
-        words = where if found.reason == "" else f"{where}; of the others: {found.reason}"
-        if not found.reason:
-            words += f"; the other {len(outputs)} show no difference"
-        found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=found.place or str(equation.source))
+        return found
+
+    found, outputs = partly((ours, source), None, ask)
     return _data(found, figures | {"results": f"{len(outputs)} of {len(ours.outvars)} compared"})
 
 
