@@ -37,7 +37,7 @@ def specs() -> Iterator[Question]:
     """Each spec file of the suite."""
     from click.testing import CliRunner
 
-    from layoutproof.cli.main import main as command
+    from layoutproof.cli.main import cli as command
 
     def ask(path: Path) -> Any:
         done = CliRunner().invoke(command, ["check", str(path), "--json"])
@@ -127,7 +127,7 @@ def record(options: argparse.Namespace) -> int:
                     try:
                         said = ask()
                     except Exception as error:
-                        said = f"{type(error).__name__}: {error}"
+                        said = {"raised": f"{type(error).__name__}: {error}"}
                     text = json.dumps([f"{section}/{name}", said], default=str)
                     out.write(text.replace(f"{options.tree.resolve()}/", "").replace(f"{ROOT}/", "") + "\n")
                     out.flush()
@@ -142,15 +142,17 @@ def answers(path: Path) -> dict[str, Any]:
 def compare(options: argparse.Namespace) -> int:
     """Print each answer that differs, and how many of each section do."""
     before, after = answers(options.before), answers(options.after)
-    count, differ = Counter[str](), Counter[str]()
+    count, differ, raised = Counter[str](), Counter[str](), Counter[str]()
     for name in [*before, *(name for name in after if name not in before)]:
         section = name.partition("/")[0]
         count[section] += 1
+        said = after.get(name)
+        raised[section] += isinstance(said, dict) and "raised" in said
         for place, one, other in differences(before.get(name, "not asked"), after.get(name, "not asked"), name):
             differ[section] += 1
             print(f"{place}\n  before: {one}\n  after:  {other}")
     for section, number in count.items():
-        print(f"{section}: {number} questions, {differ[section]} differences")
+        print(f"{section}: {number} questions, {differ[section]} differences, {raised[section]} of them raise an error")
     return 1 if differ.total() else 0
 
 

@@ -265,6 +265,11 @@ def waiting(what: str) -> None:
         say(what, err=True)
 
 
+def told_of(title: str, what: str) -> None:
+    """The same about one of several."""
+    waiting(f"{title}: {what}")
+
+
 def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = VERDICTS) -> None:
     """A report in one of the forms of `formats`; those that are not for people are harmless by their own rules."""
     if form == "text":

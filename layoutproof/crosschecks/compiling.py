@@ -291,10 +291,11 @@ def _spec(made: Kernel, operand: Operand, spaces: Mapping[str, Any]) -> Any:
         return pl.BlockSpec(**extra)
     if operand.buffers is not None:
         extra["pipeline_mode"] = pl.Buffered(operand.buffers)
-    return pl.BlockSpec(tuple(map(_dimension, operand.block)), index, **extra)
+    return pl.BlockSpec(tuple(map(block_dimension, operand.block)), index, **extra)
 
 
-def _dimension(block: Block) -> Any:
+def block_dimension(block: Block) -> Any:
+    """One dimension of a block as Pallas takes it."""
     from jax.experimental import pallas as pl
 
     if block.kind == "squeezed":

@@ -17,9 +17,10 @@ from layoutproof.core.index_map import row_major
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import reads
 from layoutproof.crosschecks.case import Case
+from layoutproof.crosschecks.compiling import block_dimension
 from layoutproof.crosschecks.places import same_array
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped, both
-from layoutproof.kernel.kernel import Block, Kernel, Operand
+from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import outside, window
 from layoutproof.solvers.arrays import ArrayNumbers
 
@@ -222,12 +223,4 @@ def _spec(kernel: Kernel, operand: Operand) -> Any:
         names: Mapping[str, Any] = dict(zip(kernel.grid_names, at, strict=True))
         return tuple(jnp.asarray(term.evaluate(names, ArrayNumbers(jnp)), jnp.int32) for term in operand.index)
 
-    return pl.BlockSpec(tuple(map(_dimension, operand.block)), index)
-
-
-def _dimension(block: Block) -> Any:
-    from jax.experimental import pallas as pl
-
-    if block.kind == "squeezed":
-        return None
-    return pl.Element(block.size, (block.low, block.high)) if block.kind == "element" else block.size
+    return pl.BlockSpec(tuple(map(block_dimension, operand.block)), index)

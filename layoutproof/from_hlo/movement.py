@@ -10,7 +10,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.from_hlo.body import NOTHING, Body, Rule
 from layoutproof.from_hlo.constants import read_constant
 from layoutproof.from_hlo.elementwise import converted
-from layoutproof.from_hlo.shapes import read_shape
+from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.from_hlo.sums import combiner
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import element_of, element_text, without_space
@@ -40,11 +40,6 @@ class ScatterNumbers(NamedTuple):
     scatter_dims_to_operand_dims: tuple[int, ...]
     operand_batching_dims: tuple[int, ...] = ()
     scatter_indices_batching_dims: tuple[int, ...] = ()
-
-
-def numbers(at: Instruction, name: str) -> tuple[int, ...]:
-    """The numbers of an attribute in braces; () without it."""
-    return tuple(int(n) for n in at.attribute(name).strip("{}").split(",") if n.strip())
 
 
 def _constant(body: Body, at: Instruction, operands: list[Any]) -> Any:
@@ -116,7 +111,7 @@ def _pad(body: Body, at: Instruction, operands: list[Any]) -> Any:
 def _dynamic_slice(body: Body, at: Instruction, operands: list[Any]) -> Any:
     out = read_shape(at.shape)
     value, *starts = operands
-    if (sizes := at.attribute("dynamic_slice_sizes")) and numbers(at, "dynamic_slice_sizes") != out.shape:
+    if (sizes := at.attribute("dynamic_slice_sizes")) and numbers_of(at, "dynamic_slice_sizes") != out.shape:
         raise LayoutError(f"{at.name} cuts out {sizes}, and its result is {list(out.shape)}", line=at.line)
     return body.one("dynamic_slice", [converted(body, value, out, at), *starts], out, at, slice_sizes=out.shape)
 
@@ -181,12 +176,12 @@ def _gather(body: Body, at: Instruction, operands: list[Any]) -> Any:
     value, indices = operands
     out = read_shape(at.shape)
     of = GatherNumbers(
-        numbers(at, "offset_dims"), numbers(at, "collapsed_slice_dims"), numbers(at, "start_index_map"),
-        numbers(at, "operand_batching_dims"), numbers(at, "start_indices_batching_dims"),
+        numbers_of(at, "offset_dims"), numbers_of(at, "collapsed_slice_dims"), numbers_of(at, "start_index_map"),
+        numbers_of(at, "operand_batching_dims"), numbers_of(at, "start_indices_batching_dims"),
     )  # fmt: skip
     given = [converted(body, value, out, at), _vectors_last(body, at, indices)]
     return body.one(
-        "gather", given, out, at, dimension_numbers=of, slice_sizes=numbers(at, "slice_sizes"), mode="clip",
+        "gather", given, out, at, dimension_numbers=of, slice_sizes=numbers_of(at, "slice_sizes"), mode="clip",
         indices_are_sorted=False, unique_indices=False, fill_value=None,
     )  # fmt: skip
 
@@ -201,9 +196,9 @@ def _scatter(body: Body, at: Instruction, operands: list[Any]) -> Any:
         return None
     value, indices, updates = operands
     of = ScatterNumbers(
-        numbers(at, "update_window_dims"), numbers(at, "inserted_window_dims"),
-        numbers(at, "scatter_dims_to_operand_dims"), numbers(at, "input_batching_dims"),
-        numbers(at, "scatter_indices_batching_dims"),
+        numbers_of(at, "update_window_dims"), numbers_of(at, "inserted_window_dims"),
+        numbers_of(at, "scatter_dims_to_operand_dims"), numbers_of(at, "input_batching_dims"),
+        numbers_of(at, "scatter_indices_batching_dims"),
     )  # fmt: skip
     given = [converted(body, value, out, at), _vectors_last(body, at, indices), converted(body, updates, out, at)]
     return body.one(names[kind], given, out, at, dimension_numbers=of, mode=None)

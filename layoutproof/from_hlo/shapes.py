@@ -9,6 +9,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS, dtype_name
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Opaque
 
@@ -46,6 +47,11 @@ def dtype_of(name: str) -> Any:
 
     long = dtype_name(name)
     return np.dtype(getattr(ml_dtypes, long, None) or long)
+
+
+def numbers_of(at: Instruction, name: str) -> tuple[int, ...]:
+    """The numbers of an attribute in braces; () without it."""
+    return tuple(int(n) for n in at.attribute(name).strip("{}").split(",") if n.strip())
 
 
 def like(shape: Any, flat: Sequence[Any]) -> Any:

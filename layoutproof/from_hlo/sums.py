@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import Body, Rule
 from layoutproof.from_hlo.elementwise import converted
-from layoutproof.from_hlo.shapes import read_shape
+from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.hlotext.module import Computation, Instruction
 from layoutproof.ir.program import Array, Literal, Variable
 
@@ -151,14 +151,10 @@ def _reduce_window(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _from(body, kind, made, init, at)
 
 
-def _dimensions(at: Instruction, name: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in at.attribute(name).strip("{}").split(",") if n.strip())
-
-
 def _dot(body: Body, at: Instruction, operands: list[Any]) -> Any:
     numbers = (
-        (_dimensions(at, "lhs_contracting_dims"), _dimensions(at, "rhs_contracting_dims")),
-        (_dimensions(at, "lhs_batch_dims"), _dimensions(at, "rhs_batch_dims")),
+        (numbers_of(at, "lhs_contracting_dims"), numbers_of(at, "rhs_contracting_dims")),
+        (numbers_of(at, "lhs_batch_dims"), numbers_of(at, "rhs_batch_dims")),
     )
     return _product(body, at, operands, read_shape(at.shape), numbers)
 

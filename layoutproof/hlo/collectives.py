@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo import groups
+from layoutproof.hlo.shapes import Shape
 from layoutproof.hlotext.module import Header, Instruction
 
 REDUCTIONS = ("all-reduce", "reduce-scatter")
@@ -58,6 +59,12 @@ def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> Co
 
 
 _ALONG = ("dimensions", "split_dimension", "slice_sizes", "is_host_transfer")
+
+
+def given_by(of: Instruction, shape: Shape) -> Shape:
+    """What a collective gives: of its start that is the second part of its shape, but for an all-reduce."""
+    started = of.opcode.endswith("-start") and of.opcode != "all-reduce-start"
+    return shape.elements[1] if started and shape.elements and len(shape.elements) > 1 else shape
 
 
 def groups_of(of: Instruction, kind: str, header: Header) -> groups.Groups:

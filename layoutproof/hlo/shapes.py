@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -40,6 +41,11 @@ class Array:
     def waste(self) -> int:
         """Bytes that hold no element."""
         return self.padded - self.unpadded
+
+
+def bytes_of(arrays: Sequence[Array]) -> int | None:
+    """What is allotted to all of them; None where nobody knows it of one."""
+    return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
 
 @dataclass(frozen=True, slots=True)

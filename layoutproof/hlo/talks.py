@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hlo import memory
-from layoutproof.hlo.collectives import collective, groups_of, moved
+from layoutproof.hlo.collectives import collective, given_by, groups_of, moved
 from layoutproof.hlo.executions import Executions
 from layoutproof.hlo.followed import Followed
 from layoutproof.hlo.found import Audit, Location, Resharded, Talks
-from layoutproof.hlo.shapes import Array, Shape, Shapes
+from layoutproof.hlo.shapes import Shape, Shapes, bytes_of
 from layoutproof.hlotext.module import Header, Instruction
 
 _FOLLOWED = 8
@@ -81,11 +81,10 @@ class Reading:
     ) -> None:
         """One of `collectives.OPCODES`. operands: as far as they are known."""
         kind = of.opcode.removesuffix("-start")
-        started = of.opcode.endswith("-start") and kind != "all-reduce"
-        result = shape.elements[1] if started and shape.elements and len(shape.elements) > 1 else shape
+        result = given_by(of, shape)
         known = [operand for operand in operands if operand is not None]
-        given = _bytes([array for operand in known for array in operand.arrays])
-        made = _bytes(result.arrays)
+        given = bytes_of([array for operand in known for array in operand.arrays])
+        made = bytes_of(result.arrays)
         larger = received = None
         if given is not None and made is not None and len(known) == len(operands):
             larger = max(given, made)
@@ -137,7 +136,3 @@ class Reading:
                 of = reshard.first
                 place = Location(of.name, of.line, of.op_name, self.followed.header.source(of))
                 found.reshards.append(Resharded(reshard, runs, place))
-
-
-def _bytes(arrays: Sequence[Array]) -> int | None:
-    return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)

@@ -54,18 +54,24 @@ _NONE = object()
 
 def written(program: Program, place: Callable[[str], str] = str) -> dict[str, Any]:
     """A program as JSON has it. place: what is written of the place of an equation."""
-    writer = _Writer(place)
-    writer.number(program)
-    return {"types": list(writer.types), "avals": list(writer.avals), "jaxprs": writer.jaxprs}
+    return _Writer(place).document(program)
 
 
 def digest(program: Program) -> str:
     """A digest of all that is read of a program, whatever its variables are called and its lines are.
 
-    Programs that are built alike have one digest: two traces of one function, and what was written and is read again.
-    What is no data, functions and meshes, and what an array holds, is not in it.
+    Programs that are built alike, and hold the same constants, have one digest: two traces of one function. What is no
+    data, functions and meshes, is not in it.
     """
-    return digest_of(written(program))
+    import numpy as np
+
+    writer = _Writer(str)
+    found = hashlib.sha256(digest_of(writer.document(program)).encode())
+    for value in (value for each in writer.known for value in each.consts if _value(value) is None):
+        # keys of random numbers are no arrays of NumPy, and print their numbers
+        plain = isinstance(getattr(value, "dtype", None), np.dtype)
+        found.update(np.asarray(value).tobytes() if plain else str(value).encode())
+    return found.hexdigest()
 
 
 def digest_of(data: Any) -> str:
@@ -92,6 +98,11 @@ class _Writer:
         self.avals: dict[tuple[tuple[int, ...], int, str], int] = {}
         self.jaxprs: list[dict[str, Any]] = []
         self.known: dict[Program, int] = {}
+
+    def document(self, program: Program) -> dict[str, Any]:
+        """The program with all that it is written with."""
+        self.number(program)
+        return {"types": list(self.types), "avals": list(self.avals), "jaxprs": self.jaxprs}
 
     def type(self, dtype: Any) -> int:
         """The number of an element type."""

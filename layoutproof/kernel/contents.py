@@ -13,8 +13,8 @@ from itertools import pairwise
 from math import prod
 
 from layoutproof.core.folding import linear
-from layoutproof.core.term import Term, rebuilt
-from layoutproof.kernel.kernel import Kernel, Operand, Table
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Table
 
 MOST_ENTRIES = 1 << 14
 """Entries of a table that is read as it is."""
@@ -105,12 +105,7 @@ def with_entries_written_out(kernel: Kernel) -> Kernel:
         held = None if table is None else entry(table, made.args[1:])
         return made if held is None else held
 
-    def told(operand: Operand) -> Operand:
-        index = tuple(rebuilt(term, change) for term in operand.index)
-        sizes = tuple(None if size is None else rebuilt(size, change) for size in operand.sizes)
-        return replace(operand, index=index, sizes=sizes)
-
-    return replace(kernel, operands=tuple(map(told, kernel.operands)))
+    return replace(kernel, operands=tuple(operand.rewritten(change) for operand in kernel.operands))
 
 
 def _count(table: Table) -> int:

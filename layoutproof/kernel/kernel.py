@@ -33,14 +33,14 @@ Parameters (block sizes that are still to be chosen)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size, evaluate
-from layoutproof.core.term import Amount, Term, bind, parameters, value_of
+from layoutproof.core.term import Amount, Term, bind, parameters, rebuilt, value_of
 from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
@@ -199,6 +199,12 @@ class Operand:
     def terms(self) -> tuple[Term, ...]:
         """All that its index map computes: the coordinates, and the valid sizes of bounded dimensions."""
         return (*self.index, *(size for size in self.sizes if size is not None))
+
+    def rewritten(self, change: Callable[[Term, Term], Term]) -> Operand:
+        """With its index map changed: `change` is told each part, and what was made of it (`core.term.rebuilt`)."""
+        index = tuple(rebuilt(term, change) for term in self.index)
+        sizes = tuple(None if size is None else rebuilt(size, change) for size in self.sizes)
+        return replace(self, index=index, sizes=sizes)
 
     def __str__(self) -> str:
         dims = ",".join(map(str, self.dims))

@@ -65,6 +65,13 @@ def shown(value: object) -> str:
     return shorten(repr(value), 60)
 
 
+def list_of(value: object, what: str) -> Sequence[Any]:
+    """The list itself; LayoutError for anything else."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    raise LayoutError(f"{what} is a list, not {shown(value)}")
+
+
 @contextmanager
 def within(where: str) -> Iterator[None]:
     """A LayoutError raised inside says that it happened in `where`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from layoutproof.core.term import Amount
@@ -25,15 +26,15 @@ def kernel_lines(kernel: Kernel) -> list[str]:
         f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in _assumed(kernel, t))
         for t in (*kernel.tables, *kernel.scalars)
     ]
-    lines += [f"  scratch {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
-    return lines + [f"  scoped {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scoped]
+    lines += [f"  scratch {array_text(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
+    return lines + [f"  scoped {array_text(s.dtype, s.dims)} {s.memory}" for s in kernel.scoped]
 
 
 def operand_text(kernel: Kernel, operand: Operand) -> str:
     """An operand with its index map over the kernel's grid, and what of it is not the default."""
     block = f"({', '.join(map(str, operand.block))})"
     index = index_text(kernel.grid_names, operand.index, operand.sizes)
-    text = f"{operand.name} {_array(operand.dtype, operand.dims)} block {block} index {index}"
+    text = f"{operand.name} {array_text(operand.dtype, operand.dims)} block {block} index {index}"
     for key, value in _extras(operand).items():
         text += f" {key} {value}" if type(value) is not bool else f" {key}" if value else f" not {key}"
     return text
@@ -55,9 +56,9 @@ def mapping_of(kernel: Kernel) -> dict[str, Any]:
     if kernel.tables:
         found["tables"] = {t.name: {"array": _table(t), "assume": _assumed(kernel, t)} for t in kernel.tables}
     if kernel.scratch:
-        found["scratch"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scratch]
+        found["scratch"] = [{"array": array_text(s.dtype, s.dims), "memory": s.memory} for s in kernel.scratch]
     if kernel.scoped:
-        found["scoped"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scoped]
+        found["scoped"] = [{"array": array_text(s.dtype, s.dims), "memory": s.memory} for s in kernel.scoped]
     if kernel.vmem_limit is not None:
         found["vmem_limit"] = kernel.vmem_limit
     return {**found, "pipeline": kernel.pipeline, "platform": kernel.platform}
@@ -72,7 +73,7 @@ def _assumed(kernel: Kernel, table: Table) -> list[str]:
 def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:
     return {
         "name": operand.name,
-        "array": _array(operand.dtype, operand.dims),
+        "array": array_text(operand.dtype, operand.dims),
         "block": [_block(block) for block in operand.block],
         "index": index_text(kernel.grid_names, operand.index, operand.sizes),
         **_extras(operand),
@@ -93,10 +94,15 @@ def _plain(extent: Amount) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def _array(dtype: str, dims: tuple[Amount, ...]) -> str:
+def array_text(dtype: str, dims: Sequence[Any]) -> str:
+    """An array as people write it.
+
+    >>> array_text("bf16", (8, "M"))
+    'bf16[8,M]'
+    """
     return f"{dtype}[{','.join(map(str, dims))}]"
 
 
 def _table(table: Table) -> str:
     bits = f"{'s' if table.signed else 'u'}{table.bits}"
-    return _array(table.dtype if table.dtype[:1] in ("s", "u") else bits, table.dims)
+    return array_text(table.dtype if table.dtype[:1] in ("s", "u") else bits, table.dims)

@@ -31,6 +31,7 @@ from layoutproof.kernel.kernel_index import Scope, read_index
 from layoutproof.kernel.kernel_parts import (
     Parser,
     check_keys,
+    list_of,
     name_of,
     parse_amount,
     read_array,
@@ -217,13 +218,6 @@ def _operand(row: _Row, scope: Scope) -> Operand:
             pipelined=_truth(row.given, "pipelined", False),
             same_as=row.given.get("same_as", ""),
         )
-
-
-def list_of(value: object, what: str) -> Sequence[Any]:
-    """The list itself; LayoutError for anything else."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return value
-    raise LayoutError(f"{what} is a list, not {shown(value)}")
 
 
 def _truth(given: Mapping[str, Any], key: str, default: bool) -> bool:

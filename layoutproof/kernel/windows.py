@@ -8,7 +8,6 @@ values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -20,7 +19,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads, rebuilt, substitute, together
+from layoutproof.core.term import Term, fixed, reads, substitute, together
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, restricted
 from layoutproof.kernel.relations import range_at
@@ -264,6 +263,4 @@ def _without_known_reads(kernel: Kernel, operand: Operand) -> Operand:
         low, high = _range(kernel, made)
         return Term("int", low) if type(low) is type(high) is int and high - low == 1 else made
 
-    index = tuple(rebuilt(term, change) for term in operand.index)
-    sizes = tuple(None if size is None else rebuilt(size, change) for size in operand.sizes)
-    return replace(operand, index=index, sizes=sizes)
+    return operand.rewritten(change)

@@ -61,3 +61,12 @@ def explained(
 def _any(patterns: tuple[re.Pattern[str], ...]) -> re.Pattern[str]:
     """Any of them: most lines of a log are none, and are read once."""
     return re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z]+>', '(', pattern.pattern)})" for pattern in patterns))
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """The numbers that a shape prints.
+
+    >>> sizes_in("(8, 128)")
+    (8, 128)
+    """
+    return tuple(int(n) for n in re.findall(r"\d+", text))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from layoutproof.messages.explanation import Explanation
-from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.kinds import Kind, Told, explained, sizes_in
 from layoutproof.messages.pasted import Line
 
 _SHAPE = r"\(([\d, ]{0,200})\)"
@@ -20,23 +20,19 @@ _INDEXED = re.compile(
 _ALL = re.compile(r"Transforms: \(\)")
 
 
-def _dims(text: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", text))
-
-
 def _region(block: str, ref: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape of what a store replaces, by the indices that the message shows; None where they do not tell."""
     if _ALL.search(block):
         return ref
     found = _INDEXED.search(block)
-    if found is None or block.count("NDIndexer(") != 1 or _dims(found[2]) != ref:
+    if found is None or block.count("NDIndexer(") != 1 or sizes_in(found[2]) != ref:
         return None
     return tuple(int(size) for size in re.findall(r"Slice\(start=[^,]{1,80}, size=(\d+)", found[1]))
 
 
 def _shape(match: re.Match[str], block: str) -> Told:
-    ref, value = _dims(match["ref"]), _dims(match["value"])
-    said = None if match["expected"] is None else _dims(match["expected"])
+    ref, value = sizes_in(match["ref"]), sizes_in(match["value"])
+    said = None if match["expected"] is None else sizes_in(match["expected"])
     told = _region(block.replace("\n", " "), ref)
     region = said if said is not None else told
     if region is None:
@@ -79,7 +75,7 @@ def _dtype(match: re.Match[str], block: str) -> Told:
 
 
 def _too_many(match: re.Match[str], block: str) -> Told:
-    shape = _dims(match[2])
+    shape = sizes_in(match[2])
     return Told(
         f"a reference of shape {shape} is indexed by more than {len(shape)} indices: ({match[1]})",
         (

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.kinds import Kind, Told, explained, sizes_in
 from layoutproof.messages.pasted import Line
 
 _SHAPE = r"\(([\d, ]{0,200})\)"
@@ -19,12 +19,8 @@ _TYPE = r"(\w{1,20}\[[^\[\]\n]{0,200}\]\S{0,40})"
 _CONTRADICTS = "the sizes in the message agree, so they do not explain it"
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", text))
-
-
 def _product(match: re.Match[str], block: str) -> Told:
-    one, two = _sizes(match[2]), _sizes(match[3])
+    one, two = sizes_in(match[2]), sizes_in(match[3])
     if one == two:
         return Told("", reason=_CONTRADICTS)
     which = "are summed over" if match[1].startswith("contracting") else "are batch dimensions"
@@ -48,11 +44,11 @@ def _label(match: re.Match[str], block: str) -> Told:
 
 
 def _broadcast(match: re.Match[str], block: str) -> Told:
-    return _fits(match[1], [_sizes(shape) for shape in re.findall(_SHAPE, match[2])])
+    return _fits(match[1], [sizes_in(shape) for shape in re.findall(_SHAPE, match[2])])
 
 
 def _requested(match: re.Match[str], block: str) -> Told:
-    given, wanted = (_sizes(match[k].partition("[")[2]) for k in (1, 2))
+    given, wanted = (sizes_in(match[k].partition("[")[2]) for k in (1, 2))
     pairs = zip(reversed(given), reversed(wanted), strict=False)
     if len(given) <= len(wanted) and all(a in (1, b) for a, b in pairs):
         return Told("", reason=_CONTRADICTS)
@@ -76,7 +72,7 @@ def _fits(what: str, shapes: Sequence[tuple[int, ...]]) -> Told:
 
 
 def _reshape(match: re.Match[str], block: str) -> Told:
-    shape, size, wanted = _sizes(match[1]), int(match[2]), tuple(int(n) for n in re.findall(r"-?\d+", match[3]))
+    shape, size, wanted = sizes_in(match[1]), int(match[2]), tuple(int(n) for n in re.findall(r"-?\d+", match[3]))
     known = prod(n for n in wanted if n >= 0)
     open_ = [n for n in wanted if n < 0]
     fits = size == known if not open_ else known > 0 and size % known == 0
@@ -96,7 +92,7 @@ def _reshape(match: re.Match[str], block: str) -> Told:
 
 
 def _concatenated(match: re.Match[str], block: str) -> Told:
-    axis, shapes = int(match[1]), [_sizes(shape) for shape in re.findall(_SHAPE, match[2])]
+    axis, shapes = int(match[1]), [sizes_in(shape) for shape in re.findall(_SHAPE, match[2])]
     if len({len(shape) for shape in shapes}) != 1:
         return Told(
             f"arrays that are put together have as many dimensions; these are {joined([str(s) for s in shapes])}"
@@ -115,7 +111,7 @@ def _concatenated(match: re.Match[str], block: str) -> Told:
 
 
 def _stacked(match: re.Match[str], block: str) -> Told:
-    shapes = [_sizes(shape) for shape in re.findall(_SHAPE, match[1])]
+    shapes = [sizes_in(shape) for shape in re.findall(_SHAPE, match[1])]
     if len(set(shapes)) < 2:
         return Told("", reason=_CONTRADICTS)
     return Told(
@@ -126,7 +122,7 @@ def _stacked(match: re.Match[str], block: str) -> Told:
 
 def _changed(what: str, one: str, two: str, after: str) -> Told:
     """Two types that are to be one."""
-    kinds, sizes = ((t.partition("[")[0] for t in (one, two)), [_sizes(t.partition("[")[2]) for t in (one, two)])
+    kinds, sizes = ((t.partition("[")[0] for t in (one, two)), [sizes_in(t.partition("[")[2]) for t in (one, two)])
     kind, other = kinds
     if one == two:
         return Told("", reason=_CONTRADICTS)
@@ -154,7 +150,7 @@ def _branches(match: re.Match[str], block: str) -> Told:
 
 
 def _lengths(match: re.Match[str], block: str) -> Told:
-    sizes = _sizes(match[1])
+    sizes = sizes_in(match[1])
     if len(set(sizes)) < 2:
         return Told("", reason=_CONTRADICTS)
     return Told(
@@ -202,7 +198,7 @@ def _mask(match: re.Match[str], block: str) -> Told:
 
 
 def _within(match: re.Match[str], block: str) -> Told:
-    part, whole = _sizes(match[2]), _sizes(match[3])
+    part, whole = sizes_in(match[2]), sizes_in(match[3])
     wrong = [d for d, (a, b) in enumerate(zip(part, whole, strict=False)) if a > b]
     if len(part) != len(whole) or not wrong:
         return Told("", reason=_CONTRADICTS)
@@ -213,7 +209,7 @@ def _within(match: re.Match[str], block: str) -> Told:
 
 
 def _squeezed(match: re.Match[str], block: str) -> Told:
-    shape, dimensions = _sizes(match[1]), _sizes(match[2])
+    shape, dimensions = sizes_in(match[1]), sizes_in(match[2])
     wrong = [d for d in dimensions if d < len(shape) and shape[d] != 1]
     if not wrong:
         return Told("", reason=_CONTRADICTS)

@@ -44,12 +44,7 @@ def seen_by_maps(kernel: Kernel) -> Kernel:
             return made
         return Term("read", Term("name", changed[part.args[0].args[0]].name), *ids, *made.args[1:])
 
-    def told(operand: Operand) -> Operand:
-        index = tuple(rebuilt(term, change) for term in operand.index)
-        sizes = tuple(None if size is None else rebuilt(size, change) for size in operand.sizes)
-        return replace(operand, index=index, sizes=sizes)
-
-    operands = tuple(map(told, kernel.operands))
+    operands = tuple(operand.rewritten(change) for operand in kernel.operands)
     return replace(kernel, operands=operands, tables=(*kernel.tables, *changed.values()))
 
 

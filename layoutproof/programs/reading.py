@@ -13,11 +13,11 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.core.size import product
 from layoutproof.hlo import copies, memory
-from layoutproof.hlo.collectives import OPCODES, collective, groups_of, moved
+from layoutproof.hlo.collectives import OPCODES, collective, given_by, groups_of, moved
 from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.followed import Followed
 from layoutproof.hlo.replication import tiles_of
-from layoutproof.hlo.shapes import Array, Shape, Shapes
+from layoutproof.hlo.shapes import Array, Shape, Shapes, bytes_of
 from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
@@ -344,10 +344,8 @@ class Reader:
         for found, often in self._running(runs):
             for of, operands, shape in found.collectives:
                 kind = of.opcode.removesuffix("-start")
-                started = of.opcode.endswith("-start") and kind != "all-reduce"
-                result = shape.elements[1] if started and shape.elements and len(shape.elements) > 1 else shape
-                sides = [[a for each in operands for a in each.arrays], list(result.arrays)]
-                given, made = map(_bytes, sides)
+                sides = [[a for each in operands for a in each.arrays], list(given_by(of, shape).arrays)]
+                given, made = map(bytes_of, sides)
                 try:
                     groups = groups_of(of, kind, self.header)
                     size = max(map(len, groups), default=0)
@@ -512,10 +510,6 @@ def axes_of(groups: Sequence[Sequence[int]], mesh: Mapping[str, int], pairs: boo
             if {frozenset(group) for group in made.values()} == wanted:
                 return tuple(name for k, name in enumerate(mesh) if k in chosen)
     return None
-
-
-def _bytes(arrays: Sequence[Array]) -> int | None:
-    return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
 
 def _sizes(arrays: Sequence[Array]) -> tuple[int | None, int | None]:

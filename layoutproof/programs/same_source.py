@@ -22,13 +22,14 @@ from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
 from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
-from layoutproof.ir.program import Array, Program
+from layoutproof.ir.program import Array, Program, Variable
 from layoutproof.values.compare import Comparison, Input, compare, elements_of
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.partly import partly
 from layoutproof.values.readings import readings, told
 from layoutproof.values.ties import untied
 from layoutproof.values.walk import Prepared
-from layoutproof.values.walked import beyond, numbers_in, unentered
+from layoutproof.values.walked import numbers_in, unentered
 
 QUESTION = "same"
 NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -68,15 +69,10 @@ def compared(
         return _unknown(odd)
     inputs = [Input(f"argument {k}", tuple(a.shape), a.dtype) for k, a in enumerate(avals)]
     # what the source does not use is no parameter of the compiled program, and both are run on the same list
-    every = tuple(v if k in positions else replace_with(v) for k, v in enumerate(source.invars))
+    every = tuple(v if k in positions else Variable(v.aval) for k, v in enumerate(source.invars))
     placed = dict(zip(positions, made.program.invars, strict=True))
     ours = replace(made.program, invars=tuple(placed.get(k, v) for k, v in enumerate(every)))
     return _answer(ours, source, inputs, made)
-
-
-def replace_with(variable: Any) -> Any:
-    """Another variable of the same kind."""
-    return type(variable)(variable.aval)
 
 
 def misfit(
@@ -128,50 +124,37 @@ def difference(
     prepared: the programs of all walks, new.  names: what each of the two is called in words.
     """
     ours, source = sides
-    missing = {k: (names[0], e) for k, e in beyond(ours).items()}
-    missing |= {k: (names[1], e) for k, e in beyond(source).items() if k not in missing}
-    outputs = [k for k in range(len(ours.outvars)) if k not in missing]
-    where = ""
-    if missing:
-        side, equation = missing[min(missing)]
-        rests = f"{len(missing)} of {len(ours.outvars)} results rest on {equation.primitive.name}"
-        where = f"{rests}, of {side}, which is not modelled"
-        if not outputs:
-            return Comparison(Verdict.UNKNOWN, where, str(equation.source)), ""
-    if not ours.outvars or not any(prod(source.out_avals[k].shape) for k in outputs):
+    if not any(prod(aval.shape) for aval in source.out_avals):
         return Comparison(Verdict.UNKNOWN, "no result has an element, so there is nothing to compare"), ""
     elements = elements_of((ours, source), inputs)
     if elements > MOST_ELEMENTS:
         why = f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
         return Comparison(Verdict.UNKNOWN, f"{why}: give smaller ones, which is another compilation"), ""
-    chosen = None if len(outputs) == len(ours.outvars) else outputs
-    # relations believe the shapes that are said
-    found = compare((ours, source), inputs, outputs=chosen, relations=not prepared.foreign, prepared=prepared)
-    if found.drawn and found.verdict is Verdict.SAMPLED:
-        for given in _tried(ours, source, inputs):
-            again = compare((ours, source), given, 1, chosen, relations=False, prepared=prepared)
-            if again.verdict is not Verdict.SAMPLED:
-                found = again
-                break
-    if found.verdict is Verdict.SAMPLED:
-        draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
-        why, place = untied(sides, inputs, draws, prepared, chosen)
-        if why:
-            found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
-    if found.verdict in (Verdict.SAMPLED, Verdict.PROVED):
+
+    def ask(outputs: Sequence[int] | None) -> Comparison:
+        # relations believe the shapes that are said
+        found = compare((ours, source), inputs, outputs=outputs, relations=not prepared.foreign, prepared=prepared)
+        if found.drawn and found.verdict is Verdict.SAMPLED:
+            for given in _tried(ours, source, inputs):
+                again = compare((ours, source), given, 1, outputs, relations=False, prepared=prepared)
+                if again.verdict is not Verdict.SAMPLED:
+                    found = again
+                    break
+        if found.verdict is Verdict.SAMPLED:
+            draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
+            why, place = untied(sides, inputs, draws, prepared, outputs)
+            if why:
+                found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
         for side, program in zip(names, sides, strict=True):
-            never = unentered(program, prepared)
-            if never is not None and found.verdict is Verdict.SAMPLED:
+            never = unentered(program, prepared) if found.verdict is Verdict.SAMPLED else None
+            if never is not None:
                 what = "a loop that never ran" if never.primitive.name == "while" else "a branch that was never taken"
                 words = f"{side} has {what}, and an input decides it: it was not compared"
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
-                break
-    if missing and found.verdict is not Verdict.REFUTED:
-        words = where if found.reason == "" else f"{where}; of the others: {found.reason}"
-        if not found.reason:
-            words += f"; the other {len(outputs)} show no difference"
-        found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=found.place or str(equation.source))
-    return found, f"{len(outputs)} of {len(ours.outvars)} compared"
+        return found
+
+    found, outputs = partly(sides, None, ask)
+    return found, f"{len(outputs)} of {len(ours.outvars)} compared" if outputs else ""
 
 
 def _tried(ours: Program, source: Program, inputs: Sequence[Input]) -> Iterator[list[Input]]:

@@ -8,7 +8,6 @@ needed: a mesh is one of devices of the processor.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import os
 import sys
@@ -17,22 +16,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import layoutproof
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
 from layoutproof.ir.codec import digest
-from layoutproof.ir.program import Program, programs_in
+from layoutproof.ir.program import Program
 from layoutproof.pallas.from_jax.adapter import need_jax
 from layoutproof.programs import compiling
 from layoutproof.programs.pairing import Pairing, paired
 from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
 from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
-from layoutproof.questions.same_plan import Plan
+from layoutproof.questions.same_plan import Pair, Plan
 from layoutproof.questions.same_plan import traced as traced_plan
 from layoutproof.values.compare import Input, elements_of, number
 from layoutproof.values.digests import evaluator, values_of
@@ -138,7 +135,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         pair = traced_plan(plan)
         if max(map(work_of, pair.programs)) > MOST_WORK or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS:
             plan = replace(plan, reduced=True, halved=True)
-        return _told(answered(plan, tell), plan, pairing, new, old)
+        return _told(answered(plan, tell, pair), plan, pair, pairing, new, old)
 
 
 def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
         # traced twice: what looks at more than its arguments is no function of which values could be kept
         pair = traced_plan(Plan(("it", "it"), (side.call, side.call), side.arrays, points=points, target=target))
     program, again = pair.programs
-    why = "traced twice, it is two programs" if _digest(program) != _digest(again) else _too_much(program, pair.arrays)
+    why = "traced twice, it is two programs" if digest(program) != digest(again) else _too_much(program, pair.arrays)
     if why:
         return {"reason": why}
     tell("values")
@@ -247,7 +244,7 @@ def _plan(new: Side, old: Side, pairing: Pairing, target: str, points: int) -> P
     return Plan(("it", "it before"), (of_new, of_old), new.arrays, points=points, target=target)
 
 
-def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
+def _told(same: Same, plan: Plan, pair: Pair, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
     """The answer as plain data, with the names of outputs and places of both checkouts."""
     found, (finding,) = same.comparison, same.findings
     said: dict[str, Any] = {
@@ -258,9 +255,7 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
         "place": new.tree.without(finding.place) if finding.file else "", "before": "", "output": "",
         "gone": list(pairing.gone), "fresh": list(pairing.fresh), "guessed": pairing.guessed,
     }  # fmt: skip
-    smaller = {n: shape for n, _, shape in same.reduced}
-    pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
-    digests = [_digest(each) for each in pair.programs]
+    digests = [digest(each)[:16] for each in pair.programs]
     said |= {"digest": digests[0], "digest_before": digests[1]}
     if same.verdict in (Verdict.PROVED, Verdict.SAMPLED):
         return said | {"state": "same", "alike": len(set(digests)) == 1}
@@ -269,6 +264,9 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
     witness = found.witness
     name = new.outputs[pairing.outputs[witness.output][0]][0]
     at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
+    if same.reduced:
+        smaller = {n: shape for n, _, shape in same.reduced}
+        pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
     here, there = parting(pair.programs, pair.arrays, witness.output)
     begins = found.begins.place if found.begins is not None else ""
     return said | {
@@ -277,17 +275,6 @@ def _told(same: Same, plan: Plan, pairing: Pairing, new: Side, old: Side) -> dic
         "reason": f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
         f"{witness.different:,} of {witness.of:,} elements differ",
     }  # fmt: skip
-
-
-def _digest(program: Program) -> str:
-    """A digest of what a program says, its constants too, without the lines that it comes from."""
-    found = hashlib.sha256(digest(program).encode())
-    for each in (program, *(inner for equation in equations_in(program) for inner in programs_in(equation))):
-        for value in each.consts:
-            # keys of random numbers are no arrays of NumPy, and print their numbers
-            plain = isinstance(getattr(value, "dtype", None), np.dtype)
-            found.update(np.asarray(value).tobytes() if plain else str(value).encode())
-    return found.hexdigest()[:16]
 
 
 if __name__ == "__main__":

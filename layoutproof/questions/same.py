@@ -19,8 +19,8 @@ from layoutproof.questions.same_plan import Pair, Plan, again, planned, traced
 from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
+from layoutproof.values.partly import partly
 from layoutproof.values.refusals import OFFER
-from layoutproof.values.walked import beyond, share
 
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
@@ -85,9 +85,12 @@ def same(
         return answered(plan, tick)
 
 
-def answered(plan: Plan, tick: Tick) -> Same:
-    """What comes of a plan; of a function that is another program when it is traced again, the worse of both."""
-    pair = traced(plan)
+def answered(plan: Plan, tick: Tick, pair: Pair | None = None) -> Same:
+    """What comes of a plan; of a function that is another program when it is traced again, the worse of both.
+
+    pair: the plan traced, where the caller did.
+    """
+    pair = pair or traced(plan)
     answer = _answer_of(plan, pair, tick)
     other = again(plan, pair)
     if other is None:
@@ -227,27 +230,10 @@ def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
         )  # fmt: skip
 
     try:
-        found = ask(pair.outputs)
-        return found if too_large.why else _partly(pair, found, ask)
+        return ask(pair.outputs) if too_large.why else partly(pair.programs, pair.outputs, ask)[0]
     except MemoryError:
         why = f"memory ran out: the largest array has {most:,} elements; {OFFER}"
         return Comparison(Verdict.UNKNOWN, why, place, again=True)
-
-
-def _partly(pair: Pair, found: Comparison, ask: Callable[[Sequence[int]], Comparison]) -> Comparison:
-    """What is unknown, with what is known of the outputs that do not rest on what is not modelled."""
-    every = range(len(pair.programs[0].outvars)) if pair.outputs is None else pair.outputs
-    missing = beyond(pair.programs[1]) | beyond(pair.programs[0])
-    others = [k for k in every if k not in missing]
-    if found.verdict is not Verdict.UNKNOWN or found.differs is not None or not others or len(others) == len(every):
-        return found
-    rest = share(missing, every)
-    of_others = ask(others)
-    if of_others.verdict is Verdict.REFUTED:
-        return replace(of_others, notes=(*of_others.notes, f"{rest}, which is not modelled: not compared"))
-    said = of_others.reason if of_others.verdict is Verdict.UNKNOWN else "no difference"
-    why = f"{found.reason}: {rest}; of the other {len(others)}: {said}"
-    return replace(found, reason=why, points=of_others.points)
 
 
 def _largest(program: Program) -> tuple[int, str]:

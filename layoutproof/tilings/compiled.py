@@ -15,7 +15,7 @@ from typing import Any
 from layoutproof.compiler.tracing import Tracing, permit, running
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.kernel.kernel import CompilerAnswer, Unmodelled
-from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.kernel.kernel_print import array_text, mapping_of
 from layoutproof.mosaic.ask import Asked
 from layoutproof.mosaic.ask import asked as question
 from layoutproof.pallas.compiled import Compiled
@@ -134,7 +134,6 @@ def _arguments(
     problem: Problem, shape: Shape, values: Mapping[str, int], rule: Tracing | None
 ) -> tuple[list[str], dict[str, Any]]:
     """What CALL takes for one candidate of one shape."""
-    from layoutproof.tilings.declared_call import array_text
 
     kernel = problem.bind(shape, values)
     args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]

@@ -10,6 +10,7 @@ from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.term import Term, reads, substitute
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
+from layoutproof.kernel.kernel_print import array_text
 from layoutproof.layouts.kernel import read
 from layoutproof.pallas.from_jax import user
 from layoutproof.solvers.arrays import ArrayNumbers
@@ -51,15 +52,6 @@ def call(
         name=kernel.name if kernel.name.isidentifier() else "kernel",
     )
     return made(*arrays)
-
-
-def array_text(dtype: str, dims: Sequence[Any]) -> str:
-    """An array as `user.argument` reads it.
-
-    >>> array_text("bf16", (8, 128))
-    'bf16[8,128]'
-    """
-    return f"{dtype}[{','.join(map(str, dims))}]"
 
 
 def _body(place: str, named: Mapping[str, int], rule: Tracing | None, counts: Sequence[int]) -> Callable[..., None]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.values.known import Span, any_integers, hull, product_span
 from layoutproof.values.refusals import NotModelled
 
 Array = np.ndarray[Any, Any]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,7 @@ class Floats:
 
     def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
         """Integers that nobody wrote: any."""
-        if dtype.kind == "b":
-            return self._draw.integers(0, 2, tuple(shape)).astype(dtype)
-        info = np.iinfo(dtype)
-        return self._draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+        return any_integers(self._draw, shape, dtype)
 
     def undefined(self, shape: Sequence[int]) -> Real:
         """Memory that nobody wrote."""
@@ -101,11 +98,7 @@ class Floats:
 
     def combine(self, parts: Sequence[Real], move: Callable[[Sequence[Array]], Array]) -> Real:
         """What makes one array of several and computes nothing."""
-        spans = [p.span for p in parts]
-        span = None
-        if all(s is not None for s in spans):
-            span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
-        return Real(move([p.array for p in parts]), span)
+        return Real(move([p.array for p in parts]), hull([p.span for p in parts]))
 
     def seen(self, a: Real) -> Span | None:
         """Between which numbers the integers of this draw lie; None where one is undefined, or not exact."""
@@ -133,7 +126,7 @@ class Floats:
 
     def mul(self, a: Real, b: Real) -> Real:
         """a b."""
-        return self._of(a.array * b.array, a, b, _product_span)
+        return self._of(a.array * b.array, a, b, product_span)
 
     def div(self, a: Real, b: Real) -> Real:
         """a / b."""
@@ -217,7 +210,7 @@ class Floats:
         n = a.shape[-1]
 
         def span(x: Span, y: Span) -> Span:
-            low, high = _product_span(x, y)
+            low, high = product_span(x, y)
             return n * low, n * high
 
         found = self._of(a.array @ b.array, a, b, span)
@@ -233,11 +226,6 @@ class Floats:
         chosen = places.reshape(-1) >= 0
         np.add.at(out, places.reshape(-1)[chosen], values.array.reshape(-1)[chosen])
         return Real(out.reshape(base.shape))
-
-
-def _product_span(x: Span, y: Span) -> Span:
-    ends = [p * q for p in x for q in y]
-    return min(ends), max(ends)
 
 
 def _converted(name: str, array: Array) -> Array:

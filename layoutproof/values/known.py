@@ -13,6 +13,30 @@ from layoutproof.values.refusals import NotModelled
 Array = np.ndarray[Any, Any]
 
 
+Span = tuple[int, int]
+"""The least and the greatest of some numbers."""
+
+
+def product_span(x: Span, y: Span) -> Span:
+    """Of products."""
+    ends = [p * q for p in x for q in y]
+    return min(ends), max(ends)
+
+
+def hull(spans: Sequence[Span | None]) -> Span | None:
+    """Of all together; None where nobody knows that of one."""
+    known = [span for span in spans if span is not None]
+    return (min(s[0] for s in known), max(s[1] for s in known)) if len(known) == len(spans) else None
+
+
+def any_integers(draw: np.random.Generator, shape: Sequence[int], dtype: Any) -> Array:
+    """Integers that nobody wrote: any of the type."""
+    if dtype.kind == "b":
+        return draw.integers(0, 2, tuple(shape)).astype(dtype)
+    info = np.iinfo(dtype)
+    return draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+
+
 @dataclass(frozen=True)
 class Known:
     """An array that is known.

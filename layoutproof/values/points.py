@@ -17,12 +17,12 @@ from zlib import crc32
 import numpy as np
 
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
+from layoutproof.values.known import Span, any_integers, hull, product_span
 from layoutproof.values.literals import Reading, literals
 from layoutproof.values.refusals import Levels, NotModelled
 from layoutproof.values.sets import Sets
 
 Array = np.ndarray[Any, Any]
-Span = tuple[int, int]
 
 NUMBER, UNDEFINED, NEGATIVE, POSITIVE, MASK, OPPOSITE, NAN, LOST = range(8)
 """Kinds of a value: a number, memory that nobody wrote, -inf, inf, a mask value (below everything), its opposite, NaN,
@@ -143,10 +143,7 @@ class Points:
 
     def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
         """Integers that nobody wrote: any."""
-        if dtype.kind == "b":
-            return self._draw.integers(0, 2, tuple(shape)).astype(dtype)
-        info = np.iinfo(dtype)
-        return self._draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+        return any_integers(self._draw, shape, dtype)
 
     def undefined(self, shape: Sequence[int]) -> Field:
         """Memory that nobody wrote."""
@@ -225,10 +222,7 @@ class Points:
         if all(r is None for r in residues):
             raise Levels
         plain = all(part.flags is None for part in parts)
-        spans = [part.span for part in parts]
-        span = None
-        if all(s is not None for s in spans):
-            span = min(s[0] for s in spans if s), max(s[1] for s in spans if s)
+        span = hull([part.span for part in parts])
         turned = None
         if any(part.turned is not None for part in parts):
             turned = move([part.signs for part in parts])
@@ -310,7 +304,7 @@ class Points:
     def mul(self, a: Field, b: Field) -> Field:
         """a b."""
         residues = self._each([a, b], lambda f, x, y: f.mul(x, y))
-        span = _both(a, b, _product_span)
+        span = _both(a, b, product_span)
         sign = self._of_square(a, b)
         if a.flags is None and b.flags is None and not sign:
             return Field(residues, None, span)
@@ -665,7 +659,7 @@ class Points:
         """[.., M, K] times [.., K, N]."""
         residues = self._each([a, b], lambda f, x, y: f.matmul(x, y))
         n = a.shape[-1]
-        span = _both(a, b, lambda x, y: tuple(n * e for e in _product_span(x, y)))  # type: ignore[arg-type,return-value]
+        span = _both(a, b, lambda x, y: tuple(n * e for e in product_span(x, y)))  # type: ignore[arg-type,return-value]
         if a.flags is None and b.flags is None:
             return Field(residues, None, span)
         x, y = a.marks, b.marks
@@ -736,11 +730,6 @@ def _shape(parts: Sequence[Field]) -> tuple[int, ...]:
 
 def _both(a: Field, b: Field, of: Callable[[Span, Span], Span]) -> Span | None:
     return None if a.span is None or b.span is None else of(a.span, b.span)
-
-
-def _product_span(x: Span, y: Span) -> Span:
-    ends = [p * q for p in x for q in y]
-    return min(ends), max(ends)
 
 
 def _where_number(residues: tuple[Array | None, ...], x: Array, y: Array) -> tuple[Array | None, ...]:

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from layoutproof.core.result import Verdict
@@ -171,6 +172,15 @@ def test_lines_and_names_are_not_what_a_program_is() -> None:
         program(one, jnp.bfloat16),
     ):
         assert digest(changed) != digest(program(one))
+
+
+def test_what_an_array_of_the_code_holds_is_what_a_program_is() -> None:
+    """Two tables of one shape are two programs; the same one, made anew, is one."""
+    tables = [np.arange(8.0) * scale for scale in (1, 1, 2)]
+    one, again, other = (
+        digest(program_of(jax.make_jaxpr(lambda x, t=t: x * jnp.asarray(t))(jnp.zeros(8)))) for t in tables
+    )
+    assert one == again != other
 
 
 def scattered(x: Any, o: Any, rows: Any) -> None:

@@ -115,6 +115,10 @@ def with_best(x):
     return x * 2, lax.top_k(x, 4)[0]
 
 
+def with_best_wrong(x):
+    return x * 3, lax.top_k(x, 4)[0]
+
+
 def unused(a, b, c):
     return a - c
 
@@ -199,16 +203,16 @@ def test_what_is_not_modelled_is_unknown_by_name(made: dict[str, lp.Programs]) -
     """An order of data; beside it the results that do not rest on it are compared."""
     (same,) = made["best"].same
     assert same.verdict is Verdict.UNKNOWN
-    assert same.reason == "2 of 2 results rest on sort, of the compiled program, which is not modelled"
+    assert same.reason == "an order of data: 2 of 2 outputs rest on sort"
     assert made["best"].exit_code == 3
     (same,) = made["with_best"].same
-    assert same.reason.startswith("1 of 2 results rest on sort")
-    assert same.reason.endswith("the other 1 show no difference")
+    assert same.reason == "an order of data: 1 of 2 outputs rests on sort; of the other 1: no difference"
     assert same.figures["results"] == "1 of 2 compared"
     assert Path(same.file).name == "functions_of_same.py"
     (text,) = made["with_best"].texts
-    other = source("with_best", ["f32[16,64]"])
-    assert compared(text, other)["verdict"] == "unknown"
+    # the twin: what rests on no order of data is refuted beside it
+    for name, verdict in (("with_best", "unknown"), ("with_best_wrong", "refuted")):
+        assert compared(text, source(name, ["f32[16,64]"]))["verdict"] == verdict
 
 
 def text_of(entry: str, before: str = "") -> str:

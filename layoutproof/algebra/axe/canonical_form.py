@@ -138,7 +138,7 @@ def _plain_ints(layout: AxeLayout) -> bool:
 def same_replicas(left: AxeLayout, right: AxeLayout) -> bool:
     """Whether O + the sums of R are the same set. Requires constants."""
     if not left.R and not right.R:
-        return _nonzero(left.O) == _nonzero(right.O)
+        return nonzero(left.O) == nonzero(right.O)
     for axis in dict.fromkeys([axis for _, _, axis in (*left.R, *right.R)] + [*left.O, *right.O]):
         mine: list[Any] = [(e, s) for e, s, a in left.R if a == axis]
         other: list[Any] = [(e, s) for e, s, a in right.R if a == axis]
@@ -148,7 +148,8 @@ def same_replicas(left: AxeLayout, right: AxeLayout) -> bool:
     return True
 
 
-def _nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
+def nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
+    """What an offset adds, of those axes where it adds something."""
     return {axis: value for axis, value in offset.items() if value != 0}
 
 

@@ -8,10 +8,10 @@ treats replicas as a set when it recognises; here they are a multiset, and every
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical_form import canonical, normal, same_replicas
+from layoutproof.algebra.axe.canonical_form import canonical, nonzero, normal, same_replicas
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.tiling import halves_of
 from layoutproof.core.errors import InternalError, LayoutError, Reason, Undecided
@@ -146,12 +146,8 @@ def _other(
         left, right = (part, other) if known == 0 else (other, part)
         problem = adds_up(total, left, shapes[0], right, shapes[1]) or _unswizzlable(left, right)
         if not problem:
-            return AxeLayout(normal(other.D) or other.D[:1], other.R, _nonzero(other.O), shape, None, swizzle)
+            return AxeLayout(normal(other.D) or other.D[:1], other.R, nonzero(other.O), shape, None, swizzle)
     return Reason(problem or "no replicas were found that add up to the sum's")
-
-
-def _nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
-    return {axis: value for axis, value in offset.items() if value != 0}
 
 
 def _remaining(total: AxeLayout, part: AxeLayout) -> list[tuple[tuple[Iter, ...], dict[str, Any]]]:

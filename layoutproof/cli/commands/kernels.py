@@ -5,7 +5,6 @@ In the list: kernels and programs: Prove what every Pallas call of a function re
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -19,6 +18,7 @@ from layoutproof.cli.arguments import (
     print_json,
     say,
     svg_option,
+    told_of,
     waiting,
     with_written,
     write_whole,
@@ -162,7 +162,7 @@ def command(
         return 0
     answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)
     if compile_:
-        answer = asked_compiler(answer, place, given, named, targets, compiler, _progress)
+        answer = asked_compiler(answer, place, given, named, targets, compiler, told_of)
     if replay:
         waiting(f"{place}: run in JAX's interpreter")
         answer = replayed(answer, place, given, named, target)
@@ -176,11 +176,6 @@ def command(
         return print_json(with_written(answer.as_dict(), svg))
     say(answer.text(everything))
     return answer.exit_code
-
-
-def _progress(title: str, what: str) -> None:
-    if sys.stderr.isatty():
-        say(f"{title}: {what}", err=True)
 
 
 def _named(text: str) -> tuple[str, object]:

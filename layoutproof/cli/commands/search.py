@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import click
@@ -20,6 +19,7 @@ from layoutproof.cli.arguments import (
     no_trace_flag,
     print_json,
     say,
+    told_of,
     waiting,
     write_whole,
 )
@@ -156,17 +156,12 @@ def command(
         tune=_pairs(tune, "--tune"),
         keep=keep,
         within=within,
-        progress=_progress,
+        progress=told_of,
     )
     if as_json:
         return print_json(answer.as_dict())
     say(answer.why() if why else str(answer))
     return answer.exit_code
-
-
-def _progress(title: str, what: str) -> None:
-    if sys.stderr.isatty():
-        say(f"{title}: {what}", err=True)
 
 
 def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.kernel.kernel_parts import check_keys, shown
+from layoutproof.kernel.kernel_parts import check_keys, list_of, shown
 
 _NUMBERS = {"tail_alignment": "L", "element_bits": "E", "memory_space": "S", "metadata_bytes": "M"}
 """Key -> the letter of its property, in the order in which XLA prints them."""
@@ -35,21 +35,15 @@ def text_of(value: Mapping[Any, Any]) -> str:
     if not isinstance(shape, str) or "{" in shape:
         raise LayoutError(f"shape is a text without a layout, such as f32[3,5], not {shown(shape)}")
     order = given.get("minor_to_major")
-    tiles = [_sizes(tile, f"tiles[{k}]") for k, tile in enumerate(_list(given.get("tiles", ()), "tiles"))]
+    tiles = [_sizes(tile, f"tiles[{k}]") for k, tile in enumerate(list_of(given.get("tiles", ()), "tiles"))]
     numbers = [f"{letter}({_number(given[key], key)})" for key, letter in _NUMBERS.items() if key in given]
     properties = (f"T{''.join(tiles)}" if tiles else "") + "".join(numbers)
     if not order and not properties:
         return shape
     if order is None:
         raise LayoutError("minor_to_major is needed where tiles or other properties are given: a list such as [1, 0]")
-    numbered = ",".join(str(_number(d, "minor_to_major")) for d in _list(order, "minor_to_major"))
+    numbered = ",".join(str(_number(d, "minor_to_major")) for d in list_of(order, "minor_to_major"))
     return f"{shape}{{{numbered}{':' if properties else ''}{properties}}}"
-
-
-def _list(value: Any, key: str) -> Sequence[Any]:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return value
-    raise LayoutError(f"{key} is a list, not {shown(value)}")
 
 
 def _number(value: Any, key: str) -> int:
@@ -59,7 +53,7 @@ def _number(value: Any, key: str) -> int:
 
 
 def _sizes(tile: Any, key: str) -> str:
-    sizes = _list(tile, key)
+    sizes = list_of(tile, key)
     for size in sizes:
         if type(size) is not int and not (isinstance(size, str) and _SIZE.fullmatch(size)):
             raise LayoutError(f'{key}: a tile has numbers, "*" or size expressions, not {shown(size)}')

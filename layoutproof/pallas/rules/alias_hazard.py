@@ -31,7 +31,7 @@ Limits: The pipeline's own copies; what a body does with memory in HBM is `dma_o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.kernel.windows import consistency_constraints, terms_map
-from layoutproof.pallas.rules.revisits import leading_claim, returned
+from layoutproof.pallas.rules.revisits import leading_claim
 
 TARGET = False
 
@@ -91,7 +91,7 @@ class _Pair:
     def seen(self, operand: Operand) -> IndexMap:
         """Program -> itself, then what the index map returns: indices, then sizes of bounded slices."""
         own = [Term("name", name) for name in self.kernel.grid_names]
-        return terms_map(self.kernel, operand, [*own, *returned(operand)])
+        return terms_map(self.kernel, operand, [*own, *operand.terms()])
 
     def block(self, place: Index) -> Index:
         return place[len(self.kernel.grid) :]
@@ -103,7 +103,7 @@ class _Pair:
 def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
     kernel, output = pair.kernel, pair.output
     if kernel.platform == "tpu":
-        steps = _by_tables(pair) if reads((*returned(pair.operand), *returned(output))) else _by_steps(pair)
+        steps = _by_tables(pair) if reads((*pair.operand.terms(), *output.terms())) else _by_steps(pair)
         yield Obligation(subject, steps, source=output.source)
     if any(kernel.grid[k] != 1 for k in kernel.parallel()):
         stored = "what each program stores of its block is in the kernel's body"
@@ -151,9 +151,7 @@ def _by_tables(pair: _Pair) -> Claim:
     operand, output = pair.operand, pair.output
     fetched, written = pair.seen(operand), pair.seen(output)
     maps = {"writer": written, "reader": fetched, "next": written, "previous": fetched}
-    points = {name: m.domain for name, m in maps.items()}
-    replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
-    points |= {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}
+    points, replicas = _points(maps)
 
     def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
         leaving, entering, after, before = (pair.step(place, on) for place in places)
@@ -169,13 +167,18 @@ def _by_tables(pair: _Pair) -> Claim:
     return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair), hint=_hint)
 
 
+def _points(maps: Mapping[str, IndexMap]) -> tuple[dict[str, Space], dict[str, str]]:
+    """(The points at which maps are asked, what they read among them, the name of that point of each or "")."""
+    replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
+    points = {name: m.domain for name, m in maps.items()}
+    return points | {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}, replicas
+
+
 def _at_once(pair: _Pair) -> Claim:
     """Programs that differ in a parallel dimension."""
     kernel, operand, output = pair.kernel, pair.operand, pair.output
     maps = {"writer": pair.seen(output), "reader": pair.seen(operand)}
-    points = {name: m.domain for name, m in maps.items()}
-    replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
-    points |= {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}
+    points, replicas = _points(maps)
 
     def shared(places: tuple[Index, ...], on: Numbers) -> Any:
         writer, reader = places

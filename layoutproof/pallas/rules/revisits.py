@@ -34,7 +34,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads
+from layoutproof.core.term import fixed, reads
 from layoutproof.kernel.fixes import Fix, innermost
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
@@ -61,7 +61,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
-    if not moving and not reads(returned(operand)):
+    if not moving and not reads(operand.terms()):
         return
     m = _visits(kernel, operand)
     names = ("first", "between", "last")
@@ -103,17 +103,12 @@ def _visits(kernel: Kernel, operand: Operand) -> IndexMap:
         return m
     names = (*m.range.names, *(f"size{k}" for k in bounded))
     extents = (*m.range.extents, *fixed(operand.block[k].size + 1 for k in bounded))
-    return replace(terms_map(kernel, operand, returned(operand)), range=Space(names, extents))
-
-
-def returned(operand: Operand) -> tuple[Term, ...]:
-    """What an operand's index map returns: indices, then the sizes of bounded slices."""
-    return (*operand.index, *(size for size in operand.sizes if size is not None))
+    return replace(terms_map(kernel, operand, operand.terms()), range=Space(names, extents))
 
 
 def moving_dims(kernel: Kernel, operand: Operand) -> list[int]:
     """The grid dimensions that an operand's index map speaks of."""
-    used = {name for term in returned(operand) for name in term.names()}
+    used = {name for term in operand.terms() for name in term.names()}
     return [k for k, name in enumerate(kernel.grid_names) if name in used]
 
 
@@ -121,7 +116,7 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
     """The claim that the block tells the indices of the leading grid dimensions; None where it may not."""
     moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
     leading = [k for k in range(max(moving, default=-1) + 1) if kernel.grid[k] != 1]
-    if leading != moving or reads(returned(operand)):
+    if leading != moving or reads(operand.terms()):
         return None
     whole = program_map(kernel, operand)
     box = Space(tuple(kernel.grid_names[k] for k in leading), fixed(kernel.grid[k] for k in leading))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -27,10 +27,10 @@ from layoutproof.core.claim import (
 )
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
-from layoutproof.core.size import Extent
 from layoutproof.core.space import Space
 from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
+from layoutproof.solvers.isl.relation import inside
 from layoutproof.solvers.isl.steps import Steps, steps
 
 BUDGET = 300_000
@@ -83,7 +83,7 @@ def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
     start = len(largest) + len(sizes)
     for name, space in claim.points.items():
         points[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
-        assumed += _inside(points[name], space.extents, on)
+        assumed += inside(points[name], space.extents, on)
         start += len(space.extents)
     if claim.where is not None:
         assumed.append(claim.where.evaluate({}, on))
@@ -140,7 +140,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
             return any_of(on.logical_not(on.equal(a, b)) for a, b in zip(at(left), at(right), strict=True))
         case Outside(place, extents):
             box = place.map.range.extents if extents is None else extents
-            return any_of(on.logical_not(condition) for condition in _inside(at(place), box, on))
+            return any_of(on.logical_not(condition) for condition in inside(at(place), box, on))
         case Uncovered(index_map, point):
             return on.frame.run(within.subtract, _reached(index_map, None, points[point], on))
         case NotAmong(place, index_map, point):
@@ -176,7 +176,7 @@ def _exists(
         assumed.append(frame.run(within.add_dims, SET, len(entries)))
     for name, space in more.items():
         known[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
-        assumed += _inside(known[name], space.extents, wide)
+        assumed += inside(known[name], space.extents, wide)
         start += len(space.extents)
     found = _violations(formula, known, wide, reduce(wide.logical_and, assumed, frame.everything))
     return frame.run(found.project_out, SET, count, len(entries))
@@ -193,12 +193,7 @@ def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine)
     chosen = added[:rank] if index is None else tuple(frame.widen(entry) for entry in index)
     places = zip(index_map.place(chosen, added[rank:], wide), place, strict=True)
     conditions = [
-        *_inside(added, box, wide),
+        *inside(added, box, wide),
         *(wide.equal(coordinate, frame.widen(entry)) for coordinate, entry in places),
     ]
     return frame.run(reduce(wide.logical_and, conditions, frame.everything).project_out, SET, count, more)
-
-
-def _inside(point: Index, extents: Sequence[Extent], on: Affine) -> list[Any]:
-    pairs = list(zip(point, extents, strict=True))
-    return [on.less(-1, entry) for entry, _ in pairs] + [on.less(entry, on.size(extent)) for entry, extent in pairs]

@@ -52,7 +52,7 @@ def _relation(m: IndexMap, run: Steps) -> str:
     entries = [frame.variable(first + k) for k in range(rank + copies)]
     places = [frame.variable(first + rank + copies + k) for k in range(len(axes))]
     box = [on.less(0, size) for size in on.sizes.values()]
-    box += _inside(entries, (*m.domain.extents, *m.replicas.extents), on)
+    box += inside(entries, (*m.domain.extents, *m.replicas.extents), on)
     on.box = reduce(on.logical_and, box, frame.everything)
     coordinates = m.place(tuple(entries[:rank]), tuple(entries[rank:]), on)
     equal = [on.equal(place, entry) for place, entry in zip(places, coordinates, strict=True)]
@@ -83,7 +83,8 @@ def _readable(name: str, needed: bool) -> str | None:
     return None
 
 
-def _inside(entries: Sequence[Any], extents: Iterable[Extent], on: Affine) -> list[Any]:
+def inside(entries: Sequence[Any], extents: Iterable[Extent], on: Affine) -> list[Any]:
+    """The conditions that entries are those of a box."""
     pairs = list(zip(entries, extents, strict=True))
     return [on.less(-1, entry) for entry, _ in pairs] + [on.less(entry, on.size(extent)) for entry, extent in pairs]
 

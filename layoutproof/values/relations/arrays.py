@@ -112,3 +112,13 @@ def _cases(term: Term, when: tuple[Term, ...]) -> Iterator[tuple[tuple[Term, ...
 def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:
     """Names with their extents."""
     return tuple(zip(names, extents, strict=True))
+
+
+def opaque(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
+    """What something gives that is known by its name alone: of each element itself."""
+
+    def element(index: Index) -> Sum:
+        one = (Monomial(factors=(Factor(source, index),)),)
+        return Sum(one, one)
+
+    return Array(dims, dtype, element)

@@ -20,7 +20,7 @@ from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.relations.arrays import Array, bounded
+from layoutproof.values.relations.arrays import Array, bounded, opaque
 from layoutproof.values.relations.loops import LOOPS
 from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
 
@@ -157,7 +157,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         if alias is not None:
             output = replace(output, **_in_place(on, blocks[alias - tables], given[alias], at, ids, spans))
         outputs[output.source] = output
-        results.append(_result(output.source, dims, block.aval.dtype))
+        results.append(opaque(output.source, dims, block.aval.dtype))
     on.calls.append(Call(programs, states, outputs))
     return results
 
@@ -186,14 +186,6 @@ def _in_place(
     windowed = block.memory not in ("any", "hbm")
     sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if windowed else ()
     return {"otherwise": array.sum(at), "sees": sees}
-
-
-def _result(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
-    def element(index: Index) -> Sum:
-        held = (Monomial(factors=(Factor(source, index),)),)
-        return Sum(held, held)
-
-    return Array(dims, dtype, element)
 
 
 def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:

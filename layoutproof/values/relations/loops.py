@@ -22,7 +22,7 @@ from layoutproof.core.folding import FALSE, TRUE, all_of, constant, fold, linear
 from layoutproof.core.products import Factor, Monomial, Named, Sum, added
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import scan_parts
-from layoutproof.values.relations.arrays import Array, renamed, times
+from layoutproof.values.relations.arrays import Array, opaque, renamed, times
 from layoutproof.values.relations.reading import Reading, bounds, is_float, shape_terms
 
 MOST_STEPS = 64
@@ -119,14 +119,6 @@ class _Loop:
         return replace(m, unless=(*m.unless, (bound, condition)))
 
 
-def _handed(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
-    def element(index: Index) -> Sum:
-        held = (Monomial(factors=(Factor(source, index),)),)
-        return Sum(held, held)
-
-    return Array(dims, dtype, element)
-
-
 def looped(
     on: Reading, steps: Term, inits: Sequence[Any], adds: Sequence[int | None], most: int,
     body: Callable[[list[Any], Term], list[Any]],
@@ -143,10 +135,10 @@ def looped(
     slots: list[Any] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
         if isinstance(init, Array):
-            slots.append(_handed(f"{counter}.{k}", init.dims, init.dtype))
+            slots.append(opaque(f"{counter}.{k}", init.dims, init.dtype))
         else:
             slots.append(_counted(init, add, t, most - 1))
-    memory = {name: _handed(f"{counter}.{name}", held.dims, held.dtype) for name, held in before.items()}
+    memory = {name: opaque(f"{counter}.{name}", held.dims, held.dtype) for name, held in before.items()}
     on.memory = dict(memory)
     on.looped += 1
     results = body(slots, t)
