@@ -570,8 +570,8 @@ class Points:
             return self._kept(found.residues, flags, found.span)
         if shape and shape[-1] > 1 and _repeated(a) and _repeated(b):
             # a running maximum is often kept once for each lane
-            one = self.maximum(*(self.map(x, lambda r: r[..., :1]) for x in (a, b)))
-            return self.map(one, lambda r: np.broadcast_to(r, shape))
+            x, y = (self.map(part, lambda r: r[..., :1]) for part in (a, b))
+            return self.map(self.maximum(x, y), lambda r: np.broadcast_to(r, shape))
         residues = self._each([a, b], lambda f, x, y: f.add(x, y))
         if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
             # max(x, -x) = |x|
