@@ -2,7 +2,8 @@
 
 An edit is one change of the syntax tree of a function, bodies and index maps within it included: an operator, a
 comparison, a constant, a name, an index, a mask, a condition, a call, a statement that is dropped, doubled or exchanged
-with the next one, an element type.
+with the next one, an element type; a store that adds or adds no more, a conversion or the type of a sum left out, an
+axis, an extent of a grid or of a block, what a function is taken of, a transposition.
 """
 
 from __future__ import annotations
@@ -123,10 +124,28 @@ def _of_statements(node: ast.AST) -> Iterator[Place]:
             body[k], body[k + 1] = body[k + 1], body[k]
             return ast.Module([body[k], body[k + 1]], [])
 
+        if isinstance(statement, ast.AugAssign | ast.Assign):
+            yield from _of_store(statement, body, k)
         yield "statement dropped", statement, drop
         yield "statement doubled", statement, double
         if k + 1 < len(body) and not isinstance(body[k + 1], ast.Return):
             yield "statements exchanged", statement, exchange
+
+
+def _of_store(statement: ast.AugAssign | ast.Assign, body: list[ast.stmt], k: int) -> Iterator[Place]:
+    """A store that adds stores alone, or takes away; one that stores adds."""
+
+    def put(new: ast.stmt) -> ast.AST:
+        body[k] = new
+        return new
+
+    if isinstance(statement, ast.AugAssign):
+        target, value = statement.target, statement.value
+        yield "store", statement, lambda: put(ast.Assign([target], value))
+        opposite = ast.Sub() if isinstance(statement.op, ast.Add) else ast.Add()
+        yield "store", statement, lambda: put(ast.AugAssign(target, opposite, value))
+    elif len(statement.targets) == 1 and isinstance(target := statement.targets[0], ast.Subscript):
+        yield "store", statement, lambda: put(ast.AugAssign(target, ast.Add(), statement.value))
 
 
 def _of_expression(
@@ -142,6 +161,9 @@ def _of_expression(
             if isinstance(op, ast.Sub | ast.Div | ast.Pow | ast.MatMult):
                 yield other("operator", lambda: ast.BinOp(right, op, left))
             yield other("operator", lambda: left)
+            yield other("operator", lambda: right)
+            if isinstance(op, ast.Mult | ast.Div):
+                yield from _of_factor(left, op, right, other)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             for compared in COMPARED.get(type(op), ()):
                 yield other("comparison", lambda new=compared: ast.Compare(left, [new()], [right]))
@@ -162,6 +184,8 @@ def _of_expression(
             for instead in own if isinstance(node.ctx, ast.Load) else ():
                 if instead != name:
                     yield other("name", lambda new=instead: ast.Name(new, ast.Load()))
+        case ast.Attribute(value=whole, attr="T"):
+            yield other("transposed", lambda: whole)
         case ast.Attribute(value=ast.Name(id="jnp") as module, attr=name):
             for width in WIDTHS.get(name, ()):
                 yield other("element type", lambda new=width: ast.Attribute(module, new, ast.Load()))
@@ -176,8 +200,53 @@ def _of_expression(
             yield from _of_call(node, other)
 
 
+def _of_factor(
+    left: ast.expr, op: ast.operator, right: ast.expr, other: Callable[[str, Callable[[], ast.AST]], Place]
+) -> Iterator[Place]:
+    """A factor of what a function gives, as one of what it is taken of."""
+    match left:
+        case ast.Call(func=function, args=[inner, *rest], keywords=words) if not _is_cast(function):
+            taken = ast.Call(function, [ast.BinOp(inner, op, right), *rest], words)
+            yield other("taken of", lambda: taken)
+
+
+def _is_cast(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr in ("astype", "cdiv", "program_id")
+
+
+def _of_words(node: ast.Call, other: Callable[[str, Callable[[], ast.AST]], Place]) -> Iterator[Place]:
+    """What is said by a keyword, or left out with it: an axis, the type of a sum, extents of a grid."""
+    for k, word in enumerate(node.keywords):
+
+        def given(value: ast.expr | None, k: int = k) -> ast.Call:
+            own = [] if value is None else [ast.keyword(node.keywords[k].arg, value)]
+            return ast.Call(node.func, node.args, [*node.keywords[:k], *own, *node.keywords[k + 1 :]])
+
+        if word.arg == "preferred_element_type":
+            yield other("conversion", lambda given=given: given(None))
+        elif word.arg == "axis":
+            yield other("axis", lambda given=given, word=word: given(_other_axis(word.value)))
+        elif word.arg == "grid" and isinstance(word.value, ast.Tuple):
+            yield from (other("extent", lambda given=given, new=new: given(new)) for new in _extents(word.value.elts))
+
+
+def _other_axis(axis: ast.expr) -> ast.Constant:
+    """The first one, or in its place the last."""
+    return ast.Constant(-1 if isinstance(axis, ast.Constant) and axis.value == 0 else 0)
+
+
+def _extents(elements: list[ast.expr]) -> Iterator[ast.Tuple]:
+    """Each extent one less, one more, half and double."""
+    changes = ((ast.Sub(), 1), (ast.Add(), 1), (ast.FloorDiv(), 2), (ast.Mult(), 2))
+    for k, element in enumerate(elements):
+        for op, by in changes:
+            new = ast.BinOp(element, op, ast.Constant(by))
+            yield ast.Tuple([*elements[:k], new, *elements[k + 1 :]], ast.Load())
+
+
 def _of_call(node: ast.Call, other: Callable[[str, Callable[[], ast.AST]], Place]) -> Iterator[Place]:
     function, arguments = node.func, node.args
+    yield from _of_words(node, other)
     if not isinstance(function, ast.Attribute):
         return
     name, whole = function.attr, function.value
@@ -194,9 +263,20 @@ def _of_call(node: ast.Call, other: Callable[[str, Callable[[], ast.AST]], Place
         negated = ast.Call(ast.Attribute(ast.Name("jnp", ast.Load()), "logical_not", ast.Load()), [condition], [])
         yield other("condition", lambda: call(name, [negated]))
         yield other("condition", lambda: call(name, [ast.Compare(condition, [ast.Eq()], [condition])]))
+    elif name == "astype":
+        yield other("conversion", lambda: whole)
+    elif name == "BlockSpec" and arguments and isinstance(arguments[0], ast.Tuple):
+        for new in _extents(arguments[0].elts):
+            yield other("extent", lambda new=new: call(name, [new, *arguments[1:]]))
+    elif name in ("max", "min", "sum", "mean") and len(arguments) == 1 and not isinstance(whole, ast.Name):
+        yield other("axis", lambda: call(name, [_other_axis(arguments[0])]))
     elif isinstance(whole, ast.Name) and whole.id in ("jnp", "lax") and len(arguments) == 1:
         yield other("call", lambda: arguments[0])
     if len(arguments) == 2 and name not in ("BlockSpec", "where"):
         yield other("call", lambda: call(name, arguments[::-1]))
+    match arguments:
+        # where what keeps it from 0 is added
+        case [ast.BinOp(left=inner, op=ast.Add() as op, right=small)] if name in ("sqrt", "rsqrt", "log"):
+            yield other("taken of", lambda: ast.BinOp(call(name, [inner]), op, small))
     for attr in CALLED.get(name, ()):
         yield other("call", lambda attr=attr: call(attr, arguments))

@@ -25,10 +25,17 @@ SECONDS = 1800
 FIRST, LAST = "<!-- public calls -->", "<!-- end of public calls -->"
 LENGTHS = "it reads the lengths of sequences at the number of them"
 PAST = "where a group ends with its tile it loads the sublanes behind the block, and then does not use them"
+ONE = "one semaphore is for both buffers, so a wait may take the bytes of the copy that is for the next step"
+SCALES = "scales become integers of 32 bits before they are multiplied with, most of them 0"
 KNOWN = {
-    ("AI-Hypercomputer/JetStream", name): LENGTHS
-    for name in ("paged attention", "paged attention, programs for sequences")
-} | {(repository, "gmm v2"): PAST for repository in ("AI-Hypercomputer/maxtext", "sgl-project/sglang-jax")}
+    **{
+        ("AI-Hypercomputer/JetStream", name): LENGTHS
+        for name in ("paged attention", "paged attention, programs for sequences")
+    },
+    **{(repository, "gmm v2"): PAST for repository in ("AI-Hypercomputer/maxtext", "sgl-project/sglang-jax")},
+    ("AI-Hypercomputer/JetStream", "chunked prefill"): ONE,
+    ("sgl-project/sglang-jax", "blockwise quantised"): SCALES,
+}
 """What is wrong in a call, by repository and name."""
 
 

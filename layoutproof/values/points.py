@@ -581,6 +581,10 @@ class Points:
             at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
             flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
             return self._kept(found.residues, flags, found.span)
+        if shape and shape[-1] > 1 and _repeated(a) and _repeated(b):
+            # a running maximum is often kept once for each lane
+            x, y = (self.map(part, lambda r: r[..., :1]) for part in (a, b))
+            return self.map(self.maximum(x, y), lambda r: np.broadcast_to(r, shape))
         residues = self._each([a, b], lambda f, x, y: f.add(x, y))
         if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
             # max(x, -x) = |x|
@@ -722,6 +726,12 @@ def _powers_of(p: int, base: int, exponents: Array) -> Array:
     """base to each exponent."""
     distinct, where = np.unique(exponents, return_inverse=True)
     return np.array([pow(base, int(e), p) for e in distinct], np.int64)[where.reshape(exponents.shape)]
+
+
+def _repeated(a: Field) -> bool:
+    """Whether all along the last axis are the same."""
+    parts = [part for part in (*a.residues, a.flags, a.turned) if part is not None]
+    return all(bool((part[..., 1:] == part[..., :1]).all()) for part in parts)
 
 
 def _shape(parts: Sequence[Field]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from layoutproof.values.fields import Prime, chain
+from layoutproof.values.points import Field, Points
 
 FIELD = Prime(chain(3)[3], chain(3)[2])
 
@@ -41,3 +42,17 @@ def test_products_of_matrices(summed: int) -> None:
             [sum(int(x) * int(y) for x, y in zip(row, column, strict=True)) % FIELD.p for column in b.T] for row in a
         ]
         assert FIELD.matmul(a, b).tolist() == exact
+
+
+def test_a_maximum_that_is_kept_once_for_each_lane() -> None:
+    """The same as that of one lane; where lanes differ each has its own."""
+    draw = np.random.default_rng(3)
+    numbers = Points(1)
+    rows = [Field(tuple(draw.integers(0, f.p, (40, 1)) for f in numbers.fields)) for _ in range(3)]
+    wide = [numbers.map(r, lambda x: np.repeat(x, 8, 1)) for r in rows]
+    one = numbers.maximum(numbers.maximum(*rows[:2]), rows[2])
+    many = numbers.maximum(wide[0], numbers.maximum(*wide[1:]))
+    assert not numbers.differs(many, numbers.map(one, lambda x: np.repeat(x, 8, 1)))[0].any()
+    mixed = numbers.combine([wide[2], wide[1]], lambda parts: np.where(np.arange(8) == 5, parts[0], parts[1]))
+    different = numbers.differs(numbers.maximum(wide[0], mixed), numbers.maximum(*wide[:2]))[0]
+    assert np.array_equal(different, np.broadcast_to(np.arange(8) == 5, (40, 8)))
