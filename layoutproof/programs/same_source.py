@@ -148,11 +148,6 @@ def difference(
             if again.verdict is not Verdict.SAMPLED:
                 found = again
                 break
-    if found.verdict is Verdict.SAMPLED:
-        draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
-        why, place = untied(sides, inputs, draws, prepared, chosen)
-        if why:
-            found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
     if found.verdict in (Verdict.SAMPLED, Verdict.PROVED):
         for side, program in zip(names, sides, strict=True):
             never = unentered(program, prepared)
@@ -161,6 +156,12 @@ def difference(
                 words = f"{side} has {what}, and an input decides it: it was not compared"
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
                 break
+    if found.verdict is Verdict.SAMPLED and prepared.foreign:
+        # of a source and what was made of it the compiler writes comparisons as it likes
+        draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
+        why, place = untied(sides, inputs, draws, prepared, chosen)
+        if why:
+            found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
     if missing and found.verdict is not Verdict.REFUTED:
         words = where if found.reason == "" else f"{where}; of the others: {found.reason}"
         if not found.reason:
