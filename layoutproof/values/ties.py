@@ -86,7 +86,7 @@ def untied(
     """
     draws = [with_integers(inputs), *draws]
     odd: dict[Equation, bool] = {}
-    texts: dict[Equation, set[Key]] = {}
+    texts: dict[Equation, list[set[Key]]] = {}
     met: dict[Equation, set[str]] = {}
     for given in draws:
         walks = _points(sides, given, prepared)
@@ -95,15 +95,14 @@ def untied(
         mine, theirs = (walk.keys for walk in walks)
         for one, other in ((mine, theirs), (theirs, mine)):
             for key, (equation, known) in one.items():
-                if known:
-                    texts.setdefault(equation, set()).add(key)
                 if key not in other and (known or key[0] == "=" or (key[0], key[2], key[1]) in other):
                     odd[equation] = odd.get(equation, False) or known
         for walk in walks:
             for equation, words in walk.met.items():
                 met.setdefault(equation, set()).update(words)
+                texts.setdefault(equation, []).append({k for k, (of, _) in walk.keys.items() if of is equation})
     # numbers that are the same for all integers do not rest on them
-    odd = {e: known for e, known in odd.items() if not known or len(texts[e]) > 1}
+    odd = {e: known for e, known in odd.items() if not known or any(keys != texts[e][0] for keys in texts[e])}
     if not odd:
         return "", ""
     for seed, given in (*((seed, draws[0]) for seed in range(1, SEEDS + 1)), *((1, each) for each in draws[1:])):
