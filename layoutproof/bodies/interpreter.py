@@ -172,6 +172,7 @@ class Interpreter:
         self.doubts: dict[str, Value] = {}
         self.kept: dict[str, Kept] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
+        self.checks: list[tuple[Term, Spot]] = []
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -184,8 +185,8 @@ class Interpreter:
         self._data: dict[object, Term] = {}
         self._made = 0
         self._seen = 0
-
         self._left = INVARIANTS
+
     # what families make
 
     def named(self, prefix: str) -> str:
@@ -202,7 +203,6 @@ class Interpreter:
         inward = (*self._around, self.equation)
         return next((place for e in reversed(inward) if e is not None and (place := str(e.source))), "")
 
-    def witness(self, extent: int) -> Term:
     def searched(self, look: Callable[[], dict[str, Found]]) -> dict[str, Found]:
         """What is found of the numbers that a loop hands on, by name; nothing where the steps for it are spent."""
         if not self.induction or self._left <= 0:
@@ -214,6 +214,7 @@ class Interpreter:
                 self._left = mine.left
         return {}
 
+    def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
 
         def made() -> Term:
@@ -508,6 +509,7 @@ def _read(
         on.doubts,
         handed=tuple(on.handed),
         masks=tuple(on.masks),
+        checks=tuple(on.checks),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
