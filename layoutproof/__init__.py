@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from layoutproof.core.term import select as select
     from layoutproof.layouts.map import index_map as index_map
     from layoutproof.pallas.from_jax.assume import assume as assume
+    from layoutproof.pallas.sampled_tables import assume_from as assume_from
     from layoutproof.pictures.formula import as_sympy as as_sympy
     from layoutproof.questions.ask import ask as ask
     from layoutproof.questions.convert import convert as convert
@@ -91,6 +92,7 @@ _WHERE = {
     "questions.programs": ("program_ids",),
     "registry.read": ("read_layout",),
     "pallas.from_jax.assume": ("assume",),
+    "pallas.sampled_tables": ("assume_from",),
     "layouts.map": ("index_map",),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -251,6 +251,7 @@ class Body:
     carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
+    checks: of `pl.debug_check` and `checkify`, (the condition that one fails, where).
     goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
     doubts: values of which unknowns are the number, by name, where they may be undefined.
     masks: of elements that are chosen, loaded or stored, in program order.
@@ -271,6 +272,7 @@ class Body:
     kept: Mapping[str, Kept] = field(default_factory=dict)
     handed: tuple[Handed, ...] = ()
     masks: tuple[Mask, ...] = ()
+    checks: tuple[tuple[Term, Spot], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -171,6 +171,7 @@ class Interpreter:
         self.doubts: dict[str, Value] = {}
         self.kept: dict[str, Kept] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
+        self.checks: list[tuple[Term, Spot]] = []
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -183,7 +184,6 @@ class Interpreter:
         self._data: dict[object, Term] = {}
         self._made = 0
         self._seen = 0
-
         self._left = INVARIANTS
 
     # what families make
@@ -508,6 +508,7 @@ def _read(
         on.doubts,
         handed=tuple(on.handed),
         masks=tuple(on.masks),
+        checks=tuple(on.checks),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

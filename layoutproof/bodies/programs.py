@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.values import Span, Value, dims_of, number
 from layoutproof.core.dimensions import dimension
+from layoutproof.core.folding import folded
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.kernel.scalar_memory import axis_table
@@ -68,6 +70,14 @@ def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value((), operand.dtype, lambda index: operand.number(), undefined, span=operand.span)]
 
 
+def _check(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """`checkify.check`: its first operand says that it fails."""
+    failing = operands[0] if operands else None
+    if isinstance(failing, Value) and not failing.dims and failing.dtype.kind == "b":
+        on.checks.append((folded(condition_of(on.scalar(failing))), on.spot()))
+    return _nothing(on, equation, operands)
+
+
 def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     why = f"the result of {equation.primitive.name}"
     return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
@@ -90,11 +100,11 @@ NUMBERS = {
 PRIMITIVES = {
     **NUMBERS,
     "unmodelled": _unmodelled,
+    "check": _check,
     **dict.fromkeys(
         (
             "add_dependency", "debug_callback",
-            "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed",
-            "prng_random_bits",
+            "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "prng_seed", "prng_random_bits",
         ),
         _nothing,
     ),
