@@ -57,7 +57,7 @@ def ring_matmul(fault: str) -> Function:
             compiler_params=pltpu.CompilerParams(collective_id=0),
         )(x, w)
 
-    mesh = jax.sharding.AbstractMesh((N,), ("x",))
+    mesh = device_pairs.abstract((N,), ("x",))
     return jax.shard_map(on_one, mesh=mesh, in_specs=(P("x"), P(None, "x")), out_specs=P(None, "x"), check_vma=False)
 
 
@@ -82,7 +82,7 @@ def test_ring_matmul(fault: str, values: Verdict, verdict: Verdict) -> None:
 def test_all_reduce() -> None:
     """Two buffers in turn, semaphores that say that one is free, over the steps of a grid."""
     kernel = device_pairs.function_of(device_pairs.CASES["all_reduce"], False)
-    mesh = jax.sharding.AbstractMesh((N,), ("x",))
+    mesh = device_pairs.abstract((N,), ("x",))
 
     def summed(x: jax.Array, scale: float = 1.0) -> jax.Array:
         return jax.shard_map(
@@ -97,7 +97,7 @@ def test_all_reduce() -> None:
 @pytest.mark.parametrize("axes", [(("x", 2), ("y", 2))])
 def test_two_axes(axes: tuple[tuple[str, int], ...]) -> None:
     """Along one axis of two, by places and by logical numbers."""
-    mesh = jax.sharding.AbstractMesh((2, 2), ("x", "y"))
+    mesh = device_pairs.abstract((2, 2), ("x", "y"))
 
     def permuted(x: jax.Array) -> jax.Array:
         return jax.shard_map(
