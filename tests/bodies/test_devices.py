@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
 import jax
 import jax.numpy as jnp
-import pytest
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
@@ -25,6 +28,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies import device_pairs
 from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
+
+pytestmark = pytest.mark.slow
 
 QUESTIONS = ("device_waits", "semaphores_drained", "device_races", "device_barrier")
 

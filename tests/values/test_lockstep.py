@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
 import jax
 import jax.numpy as jnp
-import pytest
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
@@ -15,6 +18,8 @@ from jax.sharding import PartitionSpec as P
 import layoutproof as lp
 from layoutproof.core.result import Verdict
 from tests.bodies import device_pairs
+
+pytestmark = pytest.mark.slow
 
 N, F = device_pairs.DEVICES, jnp.float32
 VMEM, DMA = device_pairs.VMEM, device_pairs.DMA
