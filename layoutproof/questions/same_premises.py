@@ -17,7 +17,7 @@ from layoutproof.values.relations.reading import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
-    "table_reads", "alias_hazard", "initialised",
+    "table_reads", "alias_hazard", "initialised", "device_waits", "device_races", "device_barrier",
 )  # fmt: skip
 """What the walk takes to hold: it runs programs in one order, copies land when they are waited for, and integers that
 nobody wrote, which it draws, are not read."""

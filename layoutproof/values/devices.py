@@ -16,6 +16,7 @@ import numpy as np
 
 from layoutproof.values.elementwise import within
 from layoutproof.values.known import Held, Known, combined, first_place, moved
+from layoutproof.values.lockstep import Lockstep
 from layoutproof.values.refusals import Apart
 
 Array = np.ndarray[Any, Any]
@@ -51,6 +52,22 @@ def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[
             rows.append(compute([parts[device] for parts in held]))
     finally:
         on.device = None
+    return [Held(tuple(column)) for column in zip(*rows, strict=True)]
+
+
+def together(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
+    """What a kernel gives on each device that reaches others. compute: its operands on one -> its results."""
+    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, Held)):
+        raise on.refuse("memory outside of a kernel, which each device has for itself")
+    if on.watch is not None:
+        raise on.refuse("a kernel that reaches other devices, program by program")
+    held = [parts_of(on, o) for o in operands]
+    many = count(on.mesh)
+    on.lockstep = Lockstep(on.mesh, many)
+    try:
+        rows = on.lockstep.run(on, compute, [[parts[device] for parts in held] for device in range(many)])
+    finally:
+        on.lockstep = None
     return [Held(tuple(column)) for column in zip(*rows, strict=True)]
 
 

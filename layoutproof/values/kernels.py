@@ -243,6 +243,8 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 window.at = starts
             refs.append(window.memory)
         arguments = [*tables, *refs, *scratch]
+        if on.lockstep is not None:
+            on.lockstep.begins(on, arguments)
         if on.watch is not None:
             on.watch.program(on, params["jaxpr"], arguments)
         on.run(params["jaxpr"], arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -73,10 +73,11 @@ class Memory:
 
 @dataclass(eq=False)
 class Semaphore:
-    """Counters. waiting: the copies that signal each, in order."""
+    """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""
 
     shape: tuple[int, ...]
     waiting: dict[int, list[Copy]] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,17 @@ class View:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start."""
+    """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start.
+
+    done: whether what it moves is there; one to another device lands at once, and is waited for all the same.
+    """
 
     source: View
     target: View
     slot: tuple[Semaphore, int]
     add: bool = False
     at: str = ""
+    done: bool = False
 
 
 def fresh(on: Any, aval: Any, name: str = "") -> Any:
@@ -452,9 +457,8 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     parts = planted(equation.params["tree"], operands)
     source, target, semaphore, _, device = parts
     if device is not None:
-        raise on.refuse("a copy to another device")
-    counter = view_of(on, semaphore)
-    slot = counter.memory, int(_places(counter).reshape(-1)[0])
+        return _sent(on, equation, parts)
+    slot = _slot(on, semaphore)
     copy = Copy(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")), on.place())
     touched(on, copy.source, False)
     touched(on, copy.target, True)
@@ -467,17 +471,51 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
+def _slot(on: Any, semaphore: Any) -> tuple[Semaphore, int]:
+    """A semaphore, with the place in it that is meant."""
+    counter = view_of(on, semaphore)
+    return counter.memory, int(_places(counter).reshape(-1)[0])
+
+
+def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
+    """A copy to another device: it lands at once, as nobody touches what it moves until it is waited for.
+
+    That is a premise of the answer (`dma_order`, `device_races`).
+    """
+    source, target, semaphore, sent, device = parts
+    lockstep = _lockstep(on)
+    to = lockstep.number(on, equation, device)
+    there = view_of(on, target)
+    there = View(lockstep.peer(on, to, there.memory), there.places, there.shape)
+    come, place = _slot(on, semaphore)
+    copy = Copy(view_of(on, source), there, (lockstep.peer(on, to, come), place), bool(equation.params.get("add")))
+    touched(on, copy.source, False)
+    land(on, copy)
+    for slot in (copy.slot, _slot(on, sent)):
+        slot[0].waiting.setdefault(slot[1], []).append(replace(copy, slot=slot, done=True))
+    return []
+
+
+def _lockstep(on: Any) -> Any:
+    """The devices that run the kernel, one at a time."""
+    if on.lockstep is None:
+        raise on.refuse("a copy to another device, or a signal")
+    on.ordered = False
+    return on.lockstep
+
+
 def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     source, target, semaphore, _, device = planted(equation.params["tree"], operands)
     if device is not None:
-        raise on.refuse("a copy to another device")
-    counter = view_of(on, semaphore)
-    slot = counter.memory, int(_places(counter).reshape(-1)[0])
-    waiting = slot[0].waiting.get(slot[1], [])
+        _lockstep(on)
+    slot = _slot(on, semaphore)
+    waiting = slot[0].waiting.setdefault(slot[1], [])
     moving = view_of(on, source if target is None else target)
     size = prod(moving.shape)
     landed = 0
     while landed < size:
+        if not waiting and on.lockstep is not None:
+            on.lockstep.wait(on, lambda: bool(waiting))
         if not waiting:
             raise on.refuse("a wait for a copy that nobody started")
         copy = waiting.pop(0)
@@ -493,6 +531,8 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def land(on: Any, copy: Copy) -> None:
     """The copy is done."""
+    if copy.done:
+        return
     value = load(on, copy.source)
     if tuple(value.shape) != copy.target.shape:
         value = moved(on.numbers, value, lambda r: r.reshape(copy.target.shape))
@@ -504,6 +544,8 @@ def land(on: Any, copy: Copy) -> None:
 def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
     made = [fresh(on, v.aval) for v in jaxpr.invars]
+    if on.lockstep is not None:
+        on.lockstep.allocated(on, made)
     found = list(on.run(jaxpr, [*operands, *made]))
     if any(part in made for c in on.flying for part in (c.source.memory, c.target.memory, c.slot[0])):
         on.ordered = False
@@ -517,9 +559,32 @@ def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """What semaphores count beside copies is not followed."""
+    """What semaphores count beside copies is followed where devices wait for one another."""
     on.ordered = False
-    return _nothing(on, equation, operands)
+    if on.lockstep is None:
+        return _nothing(on, equation, operands)
+    reference, transforms, amount, device = planted(equation.params["args_tree"], operands)[:4]
+    view = through(on, view_of(on, reference), transforms)
+    counter, place, many = view.memory, int(_places(view).reshape(-1)[0]), _single(on, amount)
+    if equation.primitive.name == "semaphore_wait":
+        on.lockstep.wait(on, lambda: counter.counts.get(place, 0) >= many)
+        counter.counts[place] -= many
+        return []
+    if device is not None:
+        counter = on.lockstep.peer(on, on.lockstep.number(on, equation, device), counter)
+    counter.counts[place] = counter.counts.get(place, 0) + many
+    return []
+
+
+def _single(on: Any, amount: Any) -> int:
+    if not isinstance(amount, Known):
+        raise on.refuse("a signal of an amount that rests on data")
+    on.inside = on.inside and not amount.sampled
+    return int(amount.array)
+
+
+def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return [_lockstep(on).barrier(on)]
 
 
 def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -545,6 +610,7 @@ PRIMITIVES = {
     "ref": _new,
     "semaphore_signal": _signal,
     "semaphore_wait": _signal,
+    "get_barrier_semaphore": _barrier,
     **dict.fromkeys(
         ("delay", "debug_print", "debug_callback", "trace_start", "trace_stop",
          "trace_value", "check"),

@@ -8,12 +8,13 @@ would take, Pallas kernels included: their programs one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.errors import failure, shorten
-from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable
-from layoutproof.values import contractions, control, devices, elementwise, kernels, movement, references
+from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable, programs_in
+from layoutproof.values import contractions, control, devices, elementwise, kernels, lockstep, movement, references
 from layoutproof.values.known import Held, Known, data_of, known_of
 from layoutproof.values.literals import value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
@@ -48,7 +49,6 @@ REFUSED: Mapping[str, str] = {
     "triangular_solve": "a triangular system",
     "cholesky": "a factorisation of data",
     "device_id": "several devices",
-    "get_barrier_semaphore": "several devices",
 }
 """Primitives that are known and not modelled, and why."""
 
@@ -131,8 +131,8 @@ class Walk:
     integer was read that nobody wrote, and is in no result: of floats it is seen what rests on them.  complete:
     whether there was none, read or not.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
-    alone now, None where all go together.  watch: is told of programs, loads and stores, and may turn them, as of
-    `watch.Watch`.
+    alone now, None where all go together.  lockstep: the devices that run a kernel and reach one another.  watch: is
+    told of programs, loads and stores, and may turn them, as of `watch.Watch`.
     """
 
     def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None, watch: Any = None) -> None:
@@ -151,6 +151,7 @@ class Walk:
         self.defined = self.complete = True
         self.mesh: tuple[tuple[str, int], ...] = ()
         self.device: int | None = None
+        self.lockstep: lockstep.Lockstep | None = None
         self.around: list[Equation | None] = []
 
     def place(self) -> str:
@@ -215,7 +216,8 @@ class Walk:
             if self.mesh and self.device is None and (
                 name == "pallas_call" or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
             ):  # fmt: skip
-                return devices.each(self, lambda given: self._results(equation, given), operands)
+                how = devices.together if name == "pallas_call" and reaches_devices(equation) else devices.each
+                return how(self, lambda given: self._results(equation, given), operands)
             if rule is not None:
                 return rule(self, equation, operands)
             if equation.compute is not None and operands and all(isinstance(o, Known) for o in operands):
@@ -231,6 +233,18 @@ class Walk:
                 raise self.refuse(f"{name} is not computed as it is written: {shorten(str(error), 120)}") from error
             raise self.refuse(f"{name}: {failure(error)}") from error
         raise self.refuse(REFUSED.get(name, name if " " in name else f"the primitive {name}"))
+
+
+@lru_cache(maxsize=256)
+def reaches_devices(equation: Any) -> bool:
+    """Whether an equation, or one in it, speaks of another device or waits for what it sends."""
+    name = equation.primitive.name
+    if name == "get_barrier_semaphore":
+        return True
+    tree = equation.params.get("tree" if name in ("dma_start", "dma_wait") else "args_tree")
+    if name in ("dma_start", "dma_wait", "semaphore_signal") and isinstance(tree, tuple):
+        return len(tree) > 4 and tree[4 if name != "semaphore_signal" else 3] is not None
+    return any(reaches_devices(inner) for program in programs_in(equation) for inner in program.eqns)
 
 
 def evaluated(compute: Callable[[Sequence[Any]], list[Any]], operands: Sequence[Known]) -> list[Any]:

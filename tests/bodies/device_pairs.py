@@ -56,7 +56,7 @@ def case(kind, want=None, axes=(("x", DEVICES),), seen=""):
 def function_of(case, wrong, mesh=None, interpret=None):
     """The function of a case over a mesh, an abstract one if none is given."""
     extents, names = tuple(n for _, n in case.axes), tuple(a for a, _ in case.axes)
-    mesh = mesh or jax.sharding.AbstractMesh(extents, names)
+    mesh = mesh or abstract(extents, names)
     call = functools.partial(case.build, wrong)
     return jax.shard_map(
         lambda x: call(functools.partial(called, interpret), x),
@@ -65,6 +65,11 @@ def function_of(case, wrong, mesh=None, interpret=None):
         out_specs=P(names),
         check_vma=False,
     )
+
+
+def abstract(extents, names):
+    """A mesh without devices, along which shardings are no part of a type."""
+    return jax.sharding.AbstractMesh(extents, names, (jax.sharding.AxisType.Auto,) * len(names))
 
 
 def rows_of(case):

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
 import jax
 import jax.numpy as jnp
-import pytest
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
@@ -25,6 +28,8 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies import device_pairs
 from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
+
+pytestmark = pytest.mark.slow
 
 QUESTIONS = ("device_waits", "semaphores_drained", "device_races", "device_barrier")
 
@@ -98,7 +103,7 @@ def _permuted(double: bool, collective: int, x: jax.Array) -> jax.Array:
 
 
 def _over_mesh(function: Callable[[jax.Array], jax.Array]) -> list[Kernel]:
-    mesh = jax.sharding.AbstractMesh((device_pairs.DEVICES,), ("x",))
+    mesh = device_pairs.abstract((device_pairs.DEVICES,), ("x",))
     sharded = jax.shard_map(function, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     found = kernels_of(sharded, (jax.ShapeDtypeStruct((8 * device_pairs.DEVICES, 128), F),))
     return [k for k in found if isinstance(k, Kernel)]
@@ -152,7 +157,7 @@ def _data_say(wrong: bool) -> Kernel:
         )
         return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((8, 128), F))(n, x)
 
-    mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    mesh = device_pairs.abstract((2,), ("x",))
     sharded = jax.shard_map(f, mesh=mesh, in_specs=(P(), P("x")), out_specs=P("x"), check_vma=False)
     args = (jax.ShapeDtypeStruct((1,), jnp.int32), jax.ShapeDtypeStruct((16, 128), F))
     (kernel,) = kernels_of(sharded, args)

@@ -80,7 +80,7 @@ x = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
 
 def waits(x, o):
-    pl.semaphore_wait(pltpu.get_barrier_semaphore(), 1)
+    pl.semaphore_wait(pl.get_global(pltpu.SemaphoreType.REGULAR(())), 1)
     o[...] = x[...]
 
 def rests_on_data(x, o):

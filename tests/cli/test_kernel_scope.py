@@ -45,7 +45,7 @@ def half_by_hand(x, many=8, barrier=False):
 
     def kernel(x_ref, y_hbm, o_ref, rows):
         if barrier:
-            pl.semaphore_signal(pltpu.get_barrier_semaphore(), 1)
+            pl.semaphore_signal(pl.get_global(pltpu.SemaphoreType.REGULAR(())), 1)
         pltpu.sync_copy(y_hbm.at[pl.ds(pl.program_id(0) * many, many)], rows.at[pl.ds(0, many)])
         o_ref[...] = x_ref[...]
 
@@ -173,7 +173,7 @@ def test_what_the_body_moves_by_hand_is_judged(run: Any, name: str, arguments: l
 
 
 def _barrier() -> int:
-    return 1 + next(k for k, text in enumerate(CODE.splitlines()) if "get_barrier_semaphore()" in text)
+    return 1 + next(k for k, text in enumerate(CODE.splitlines()) if "pl.get_global(" in text)
 
 
 def test_what_is_moved_by_hand_in_a_body_that_is_not_modelled_is_unknown(run: Any) -> None:
@@ -181,7 +181,7 @@ def test_what_is_moved_by_hand_in_a_body_that_is_not_modelled_is_unknown(run: An
     code, out, _ = run("hands:half_by_hand", "--arg", "f32[64,128]", "--kwarg", "barrier=True")
     assert code == 3
     assert "args[1] is moved by manual DMA (memory any) in the body, which BlockSpecs say nothing of" in out
-    said = f"not modelled: the primitive get_barrier_semaphore (what other devices do) at hands.py:{_barrier()}; to "
+    said = f"not modelled: the primitive get_global (memory that outlives the kernel) at hands.py:{_barrier()}; to "
     # by each question about the body, once
     assert out.count(said) == out.count("\nunknown  ") - 1 == 5
 

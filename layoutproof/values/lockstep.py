@@ -1,0 +1,178 @@
+"""Devices that run one kernel and reach one another: one at a time, each until it waits for what is not there yet.
+
+Which of them goes on first is nothing to what they compute: that no two touch memory at the same time, and that none
+waits for ever, are premises of the answer (`device_races`, `device_waits`). Each runs in a thread of its own, of which
+one goes on at any time, so that a walk need not know that it is interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+from layoutproof.values.movement import numbers_of
+from layoutproof.values.references import Semaphore
+
+PARTS = ("program", "programs", "equation", "flying", "around", "device")
+"""What a walk knows of where it is, which each device has for itself."""
+
+
+class Stopped(Exception):
+    """Another device has failed, and this one ends, too."""
+
+
+class Lockstep:
+    """One run of a kernel on all devices.
+
+    arguments: the memory that the body of each is given, while it runs.  scopes: what its scopes have allocated, in
+    order.
+    """
+
+    def __init__(self, mesh: Sequence[tuple[str, int]], count: int) -> None:
+        self.mesh, self.count = tuple(mesh), count
+        self.arguments: list[Sequence[Any]] = [()] * count
+        self.scopes: list[list[Any]] = [[] for _ in range(count)]
+        self._barriers = [Semaphore(()) for _ in range(count)]
+        self._going = [threading.Event() for _ in range(count)]
+        self._until: list[Callable[[], bool] | None] = [None] * count
+        self._ended = [False] * count
+        self._results: list[Any] = [None] * count
+        self._failed: BaseException | None = None
+        self._back = threading.Event()
+
+    def run(self, on: Any, compute: Callable[[list[Any]], list[Any]], rows: Sequence[list[Any]]) -> list[list[Any]]:
+        """What a kernel gives on each device. rows: what each is given."""
+        kept = {part: getattr(on, part) for part in PARTS}
+        threads = []
+        for device in range(self.count):
+            # each has the budget that is around
+            work = partial(copy_context().run, self._work, on, compute, rows[device], device, kept)
+            threads.append(threading.Thread(target=work, daemon=True))
+        for thread in threads:
+            thread.start()
+        try:
+            self._turns(on)
+        finally:
+            self._failed = self._failed or Stopped()
+            for going in self._going:
+                going.set()
+            for thread in threads:
+                thread.join()
+            for part, value in kept.items():
+                setattr(on, part, value)
+        return self._results
+
+    def _turns(self, on: Any) -> None:
+        """Lets one device after the other go on, as long as one can."""
+        while not all(self._ended):
+            ready = [d for d in range(self.count) if not self._ended[d] and self._may(d)]
+            if not ready:
+                raise on.refuse("devices that wait for one another for ever")
+            for device in ready:
+                self._back.clear()
+                self._going[device].set()
+                self._back.wait()
+                if self._failed is not None:
+                    raise self._failed
+
+    def _may(self, device: int) -> bool:
+        until = self._until[device]
+        return until is None or until()
+
+    def _work(self, on: Any, compute: Any, row: list[Any], device: int, kept: dict[str, Any]) -> None:
+        self._pause(device)
+        try:
+            if self._failed is None:
+                for part, value in kept.items():
+                    setattr(on, part, list(value) if isinstance(value, list) else value)
+                on.device = device
+                self._results[device] = compute(row)
+        except BaseException as error:
+            self._failed = self._failed or error
+        self._ended[device] = True
+        self._back.set()
+
+    def _pause(self, device: int) -> None:
+        self._going[device].wait()
+        self._going[device].clear()
+
+    # what a walk asks
+
+    def wait(self, on: Any, until: Callable[[], bool]) -> None:
+        """Goes on when something is so; meanwhile other devices do."""
+        if until():
+            return
+        kept = {part: getattr(on, part) for part in PARTS}
+        device = on.device
+        self._until[device] = until
+        self._back.set()
+        self._pause(device)
+        if self._failed is not None:
+            raise Stopped
+        self._until[device] = None
+        for part, value in kept.items():
+            setattr(on, part, value)
+
+    def begins(self, on: Any, arguments: Sequence[Any]) -> None:
+        """A program begins; the first when all devices have got so far."""
+        self.arguments[on.device] = arguments
+        self.wait(on, lambda: all(self.arguments))
+
+    def allocated(self, on: Any, made: Sequence[Any]) -> None:
+        """A scope has allocated memory."""
+        self.scopes[on.device] += made
+
+    def barrier(self, on: Any) -> Semaphore:
+        """The barrier semaphore of the device that asks."""
+        found: Semaphore = self._barriers[on.device]
+        return found
+
+    def peer(self, on: Any, device: int, memory: Any) -> Any:
+        """What a reference of this device is on another one."""
+        own = on.device
+        if memory is self._barriers[own]:
+            return self._barriers[device]
+        for k, given in enumerate(self.arguments[own]):
+            if given is memory:
+                return self.arguments[device][k]
+        number = next((k for k, made in enumerate(self.scopes[own]) if made is memory), None)
+        if number is None:
+            raise on.refuse("memory that another device has no counterpart of")
+        self.wait(on, lambda: len(self.scopes[device]) > number)
+        return self.scopes[device][number]
+
+    def number(self, on: Any, equation: Any, said: Any) -> int:
+        """The number of the device that a `device_id` means, counted over the mesh in row-major order."""
+        extents, names = [n for _, n in self.mesh], [name for name, _ in self.mesh]
+        own = list(_place(on.device, extents))
+        if isinstance(said, tuple) and said and all(isinstance(one, tuple) and len(one) == 2 for one in said):
+            if any(name not in names for name, _ in said):
+                raise on.refuse("a device along an axis that is none of the mesh")
+            for (name, _), at in zip(said, numbers_of(on, [at for _, at in said], "a device"), strict=True):
+                own[names.index(name)] = at
+        else:
+            ids = numbers_of(on, list(said) if isinstance(said, tuple) else [said], "a device")
+            if str(equation.params.get("device_id_type", "LOGICAL")).endswith("LOGICAL"):
+                if len(ids) != 1 or not 0 <= ids[0] < self.count:
+                    raise on.refuse(f"device {ids} of {self.count}")
+                return ids[0]
+            if len(ids) != len(extents):
+                raise on.refuse(f"a device by {len(ids)} places on a mesh of {len(extents)} axes")
+            own = ids
+        if any(not 0 <= at < n for at, n in zip(own, extents, strict=True)):
+            raise on.refuse(f"the device at {own} of a mesh of {extents}")
+        number = 0
+        for at, n in zip(own, extents, strict=True):
+            number = number * n + at
+        return number
+
+
+def _place(number: int, extents: Sequence[int]) -> tuple[int, ...]:
+    found = []
+    for n in reversed(extents):
+        number, at = divmod(number, n)
+        found.append(at)
+    return tuple(reversed(found))
