@@ -20,6 +20,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
+from layoutproof.from_hlo.kernels import with_those_of
 from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program
@@ -95,6 +96,10 @@ def _said(aval: Any) -> str:
 
 
 def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compiled) -> dict[str, Any]:
+    alike = with_those_of(ours, source) if made.kernels or made.unread else None
+    if made.unread and alike is not None:
+        # what nobody reads is the same function on both sides
+        ours = alike
     read = readings(ours, source)
     figures: dict[str, Any] = {"devices": made.devices} if made.devices > 1 else {}
     if made.converts:
@@ -104,6 +109,10 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         figures["written_out"] = f"{said}; as the function itself, which float64 confirms at {TRIED:,} numbers"
     if read:
         figures["folded"] = told(read)
+    if made.unread and alike is not None:
+        figures["kernels"] = f"taken as the source has them, since not all are read: {'; '.join(made.unread)}"
+    elif made.kernels:
+        figures["kernels"] = f"{made.kernels} by their own Mosaic modules"
     missing = {k: ("the compiled program", e) for k, e in beyond(ours).items()}
     missing |= {k: ("the source", e) for k, e in beyond(source).items() if k not in missing}
     outputs = [k for k in range(len(ours.outvars)) if k not in missing]
@@ -139,6 +148,14 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
                 words = f"{side} has {what}, and an input decides it: it was not compared"
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
                 break
+    if made.kernels and not made.unread and alike is not None and found.verdict is Verdict.REFUTED:
+        other = compare((alike, source), inputs, 1, chosen, relations=False, prepared=Prepared(readings=read))
+        if other.verdict is not Verdict.REFUTED:
+            # either the compiler's kernel is another one, or its module is read wrongly
+            words = (
+                f"with the kernels as the source has them there is no difference, and by their modules: {found.reason}"
+            )
+            found = replace(found, verdict=Verdict.UNKNOWN, reason=words)
     if missing and found.verdict is not Verdict.REFUTED:
         words = where if found.reason == "" else f"{where}; of the others: {found.reason}"
         if not found.reason:
@@ -189,6 +206,10 @@ def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, Any]:
         elif found.differs is not None:
             point = {"output": [found.differs[0]], "element": list(found.differs[1])}
     figures = {"points": found.points} | figures if found.points else figures
+    if found.sums:
+        # the types in which the compiled program keeps sums, the coarsest first
+        kinds = {each.dtype: each.roundoff for each in found.sums}
+        figures["sums"] = ", ".join(sorted(kinds, key=lambda dtype: -kinds[dtype]))
     by = "points" if found.verdict is Verdict.SAMPLED else "float64" if point and found.witness else found.decided_by
     return {
         "verdict": found.verdict.value, "reason": found.reason, "place": found.place, "point": point, "by": by,
