@@ -37,7 +37,7 @@ PACKAGES: dict[str, set[str]] = {
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
-    "from_hlo": {"core", "hlo", "hlotext", "ir", "layouts", "questions", "values"},
+    "from_hlo": {"core", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions", "values"},
     "programs": {
         "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
     },

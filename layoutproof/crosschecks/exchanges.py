@@ -101,6 +101,7 @@ def _lockstep(given: Any, cut: Any, axes: dict[str, int]) -> Outcome:
 
 def exchanges(x: Any, axes: dict[str, int]) -> Iterator[Any]:
     """Each collective over each axis, and over two of them, as far as the extents of the first dimension allow."""
+    import jax
     from jax import lax
 
     over: list[tuple[str, ...]] = [(name,) for name in axes]
@@ -111,7 +112,9 @@ def exchanges(x: Any, axes: dict[str, int]) -> Iterator[Any]:
         yield lax.pmax(x, names)
         yield x * lax.axis_index(names)
         yield lax.all_gather(x, names, axis=0, tiled=True)
-        yield lax.ppermute(x, names, [(k, (k + 1) % many) for k in range(many - 1)])
+        # in jax 0.12 another order than the mesh's is an error
+        order = tuple(sorted(names, key=list(axes).index)) if hasattr(jax, "raise_on_ppermute_sort_diff") else names
+        yield lax.ppermute(x, order, [(k, (k + 1) % many) for k in range(many - 1)])
         if x.shape[0] % many == 0:
             yield lax.psum_scatter(x, names, scatter_dimension=0, tiled=True)
             yield lax.all_to_all(x, names, 0, 0, tiled=True)

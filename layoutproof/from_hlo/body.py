@@ -40,6 +40,9 @@ class Reading:
         # of each result of an exchange between devices: what the exchange does, and of what
         self.exchanged: dict[Any, tuple[Any, Any]] = {}
         self.channels: dict[str, Any] = {}
+        # kernels that are read by their own bodies, and why others are not
+        self.kernels = 0
+        self.unread: list[str] = []
         self.made = 0
         self.within: list[str] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.nested import leaves
+from layoutproof.from_hlo import kernels
 from layoutproof.from_hlo.body import NOTHING, Body, Rule
 from layoutproof.from_hlo.exchanges import ended, started
 from layoutproof.from_hlo.shapes import like, read_shape
@@ -114,6 +115,8 @@ def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
         return body.one("undefined", [], read_shape(at.shape), at)
     if at.target in _UNCHANGED and len(operands) == 1:
         return operands[0]
+    if at.target == kernels.TARGET and (found := kernels.kernel(body, at, operands)) is not None:
+        return found
     parted = {"AsyncCollectiveStart": started, "AsyncCollectiveDone": ended}.get(at.target)
     if parted is not None and (found := parted(body, at, operands)) is not None:
         return found

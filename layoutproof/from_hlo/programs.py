@@ -34,12 +34,15 @@ class Compiled:
 
     converts: of conversions between element types, (from, to) -> how many.  expansions: functions that are written out
     as polynomials and read as what they are, by name -> how many.  devices: that run it, each on its parts.
+    kernels: how many are read by their own bodies.  unread: why others are not, each.
     """
 
     program: Program
     converts: Mapping[tuple[str, str], int]
     expansions: Mapping[str, int]
     devices: int = 1
+    kernels: int = 0
+    unread: Sequence[str] = ()
 
 
 def compiled(module: Module, file: str = "", of_text: bool = False) -> Compiled:
@@ -54,7 +57,9 @@ def compiled(module: Module, file: str = "", of_text: bool = False) -> Compiled:
         raise LayoutError("the text has no ENTRY computation: was it cut short?")
     reading = Reading(module, RULES, file or "the compiled text", of_text)
     program = reading.program(module.entry)
-    return Compiled(program, dict(reading.converts), dict(reading.expansions))
+    return Compiled(
+        program, dict(reading.converts), dict(reading.expansions), kernels=reading.kernels, unread=tuple(reading.unread)
+    )
 
 
 def partitioned(made: Compiled, devices: int, ins: Sequence[str], outs: Sequence[str]) -> Compiled:

@@ -20,6 +20,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
+from layoutproof.from_hlo.kernels import with_those_of
 from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
@@ -103,6 +104,10 @@ def _said(aval: Any) -> str:
 
 
 def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compiled) -> dict[str, Any]:
+    alike = with_those_of(ours, source) if made.kernels or made.unread else None
+    if made.unread and alike is not None:
+        # what nobody reads is the same function on both sides
+        ours = alike
     read = readings(ours, source)
     figures: dict[str, Any] = {"devices": made.devices} if made.devices > 1 else {}
     if made.converts:
@@ -112,7 +117,18 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
         figures["written_out"] = f"{said}; as the function itself, which float64 confirms at {TRIED:,} numbers"
     if read:
         figures["folded"] = told(read)
-    found, results = difference((ours, source), inputs, Prepared(readings=read), ("the compiled program", "the source"))
+    if made.unread and alike is not None:
+        figures["kernels"] = f"taken as the source has them, since not all are read: {'; '.join(made.unread)}"
+    elif made.kernels:
+        figures["kernels"] = f"{made.kernels} by their own Mosaic modules"
+    names = ("the compiled program", "the source")
+    found, results = difference((ours, source), inputs, Prepared(readings=read), names)
+    if made.kernels and not made.unread and alike is not None and found.verdict is Verdict.REFUTED:
+        other, _ = difference((alike, source), inputs, Prepared(readings=read), names)
+        if other.verdict is not Verdict.REFUTED:
+            # either the compiler's kernel is another one, or its module is read wrongly
+            alone = "with the kernels as the source has them there is no difference, and by their modules"
+            found = replace(found, verdict=Verdict.UNKNOWN, reason=f"{alone}: {found.reason}")
     return _data(found, figures | ({"results": results} if results else {}))
 
 
@@ -200,6 +216,10 @@ def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, Any]:
         elif found.differs is not None:
             point = {"output": [found.differs[0]], "element": list(found.differs[1])}
     figures = {"points": found.points} | figures if found.points else figures
+    if found.sums:
+        # the types in which the compiled program keeps sums, the coarsest first
+        kinds = {each.dtype: each.roundoff for each in found.sums}
+        figures["sums"] = ", ".join(sorted(kinds, key=lambda dtype: -kinds[dtype]))
     by = "points" if found.verdict is Verdict.SAMPLED else "float64" if point and found.witness else found.decided_by
     return {
         "verdict": found.verdict.value, "reason": found.reason, "place": found.place, "point": point, "by": by,

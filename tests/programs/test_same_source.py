@@ -23,6 +23,8 @@ MODULE = """
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
 
 
 def attention(q, k, v, scale=4.0, shift=0):
@@ -119,6 +121,34 @@ def with_best_wrong(x):
     return x * 3, lax.top_k(x, 4)[0]
 
 
+def scaled(x, g, eps=1e-6):
+    def body(x_ref, g_ref, o_ref, total):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            total[...] = jnp.zeros_like(total)
+
+        x = x_ref[...]
+        total[...] += x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + eps) * g_ref[...]
+
+        @pl.when(pl.program_id(0) == pl.num_programs(0) - 1)
+        def _():
+            o_ref[...] = total[...]
+
+    return jnp.tanh(pl.pallas_call(
+        body, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0)), pl.BlockSpec((8, 128), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (0, 0)), out_shape=jax.ShapeDtypeStruct((8, 128), x.dtype),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+    )(x, g))
+
+
+def scaled_wrong(x, g):
+    return scaled(x, g, 1e-2)
+
+
+def scaled_twice(x, g):
+    return 2 * scaled(x, g)
+
+
 def unused(a, b, c):
     return a - c
 
@@ -138,7 +168,7 @@ PAIRS: dict[str, list[str]] = {
     "gelu": ["f32[16,128]"],
     "unused": ["f32[8]"] * 3,
 }
-ALONE = {"best": ["f32[16,64]"], "with_best": ["f32[16,64]"]}
+ALONE = {"best": ["f32[16,64]"], "with_best": ["f32[16,64]"], "scaled": ["f32[32,128]", "f32[8,128]"]}
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +217,13 @@ def test_the_compiled_program_is_its_source_and_not_a_wrong_twin(name: str, made
 
 
 @NEEDS_TPU
+def test_what_sums_are_kept_in_stands_beside_the_answer(made: dict[str, lp.Programs]) -> None:
+    """The element types, of the compiled program."""
+    (same,) = made["layer_norm"].same
+    assert same.figures["sums"] == "float32"
+
+
+@NEEDS_TPU
 def test_a_polynomial_is_the_function_that_it_stands_for(made: dict[str, lp.Programs]) -> None:
     """erfc is written out; with one coefficient of it changed it is no erfc, and the difference is shown."""
     (text,) = made["gelu"].texts
@@ -213,6 +250,35 @@ def test_what_is_not_modelled_is_unknown_by_name(made: dict[str, lp.Programs]) -
     # the twin: what rests on no order of data is refuted beside it
     for name, verdict in (("with_best", "unknown"), ("with_best_wrong", "refuted")):
         assert compared(text, source(name, ["f32[16,64]"]))["verdict"] == verdict
+
+
+@NEEDS_TPU
+def test_a_kernel_is_read_by_its_own_module(made: dict[str, lp.Programs], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not read, it is the source's; where by its module alone there is a difference, nothing is refuted."""
+    from layoutproof.from_hlo import kernels
+    from layoutproof.pallas.from_mosaic import mosaic_arith
+
+    (same,), (text,), args = made["scaled"].same, made["scaled"].texts, ALONE["scaled"]
+    assert same.verdict is Verdict.SAMPLED
+    assert same.figures["kernels"] == "1 by their own Mosaic modules"
+    # of another source the kernel alone differs, or what is around it
+    alone = "with the kernels as the source has them there is no difference, and by their modules"
+    assert compared(text, source("scaled_wrong", args))["reason"].startswith(alone)
+    assert compared(text, source("scaled_twice", args))["verdict"] == "refuted"
+    monkeypatch.setattr(mosaic_arith, "_float", lambda text, dtype: 0.5)
+    kernels._read.cache_clear()
+    found = compared(text, source("scaled", args))
+    assert found["verdict"] == "unknown"
+    assert found["reason"].startswith(alone)
+
+    def refused(call: Any) -> Any:
+        raise lp.LayoutError("another form")
+
+    monkeypatch.setattr(kernels, "_read", refused)
+    found = compared(text, source("scaled", args))
+    assert found["verdict"] == "sampled"
+    assert found["figures"]["kernels"].startswith("taken as the source has them, since not all are read")
+    assert compared(text, source("scaled_twice", args))["verdict"] == "refuted"
 
 
 def text_of(entry: str, before: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -105,17 +106,31 @@ def _constant(on: Writer, operation: Operation) -> Found:
     if not aval.shape:
         if isinstance(value, bool | int):
             return [literal(value, aval.dtype)]
-        return [literal(0.0, aval.dtype)]
+        return [literal(_float(str(value), aval.dtype), aval.dtype)]
     dense = _DENSE.fullmatch(str(value))
     if dense is None:
         return [Literal(Number(0, aval.dtype, aval.shape), aval)]
     text = dense[1].strip()
     if aval.dtype.kind not in "iub":
-        return [spread(on, literal(0.0, aval.dtype), aval)]
+        return [spread(on, literal(_float(text, aval.dtype), aval.dtype), aval)]
     if text not in ("true", "false") and not text.lstrip("-").isdecimal():
         raise UnsupportedOp(f"the constant {text[:40]}")
     value = {"true": 1, "false": 0}[text] if text in ("true", "false") else int(text)
     return [spread(on, literal(value, aval.dtype), aval)]
+
+
+def _float(text: str, dtype: ElementType) -> float:
+    """A float as MLIR prints it: in decimal, or its bits in hexadecimal. NaN, which no value is told by, of others."""
+    import numpy as np
+
+    word = text.partition(" : ")[0].strip()
+    with suppress(ValueError, TypeError, OverflowError):
+        if not word.startswith("0x"):
+            return float(word)
+        if dtype.name == "bf16":  # the upper half of an f32
+            return float(np.array(int(word, 16) << 16, np.uint32).view(np.float32))
+        return float(np.array(int(word, 16), f"u{dtype.itemsize}").view(f"f{dtype.itemsize}"))
+    return float("nan")
 
 
 def spread(on: Writer, atom: Atom, aval: Array) -> Atom:

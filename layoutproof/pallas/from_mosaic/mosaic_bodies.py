@@ -16,10 +16,13 @@ from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import LateBody, read_body
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Program, element_type_named
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies
-from layoutproof.pallas.from_mosaic.mosaic_equations import Block, Operation, program_of
+from layoutproof.pallas.from_mosaic.mosaic_calls import Call
+from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies, read_modules
+from layoutproof.pallas.from_mosaic.mosaic_config import config_of
+from layoutproof.pallas.from_mosaic.mosaic_equations import Block, Operation, function_of, literal, program_of
+from layoutproof.pallas.from_mosaic.mosaic_kernel import kernel_in
 from layoutproof.pallas.from_mosaic.mosaic_primitives import meaning
 from layoutproof.pallas.from_mosaic.mosaic_terms import PREFIX
 
@@ -68,6 +71,32 @@ def _program(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Prog
     return program_of(
         meaning, blocks, _block(main["body"][0]), main["arguments"], len(kernel.grid), scoped=_partial(kernel)
     )
+
+
+def programs_of(call: Call) -> tuple[Kernel, Program, list[Program]]:
+    """A call's kernel, its body, and the index map of each operand, as programs. LayoutError for what is not read."""
+    config = config_of(call.config)
+    kernel = kernel_in(call, config, read_modules((config.body,))[0])
+    if not isinstance(kernel, Kernel):
+        raise LayoutError(kernel.reason)
+    found = _written(((config.body, config.locations),))[config.body, config.locations]
+    if "error" in found:
+        raise LayoutError(str(found["error"]))
+    functions = found["functions"]
+    (main,) = (f for f in functions if any(mark in f["attributes"] for mark in found["marks"]))
+    blocks = {str(f["attributes"].get("sym_name", "")): _block(f["body"][0]) for f in functions if len(f["body"]) == 1}
+    types = {str(f["attributes"].get("sym_name", "")): f["arguments"] for f in functions}
+    body = program_of(meaning, blocks, _block(main["body"][0]), main["arguments"], len(kernel.grid))
+    given = main["attributes"].get("window_params") or [{}] * len(kernel.operands)
+    maps = []
+    for operand, window in zip(kernel.operands, given, strict=True):
+        name = str((window or {}).get("transform_indices", "")).removeprefix("@")
+        if name:
+            maps.append(function_of(meaning, blocks, blocks[name], types[name]))
+        else:
+            zeros = tuple(literal(0, element_type_named("s32")) for _ in operand.dims)
+            maps.append(Program((), (), zeros))
+    return kernel, body, maps
 
 
 def _windows(kernel: Kernel) -> tuple[Reference, ...]:

@@ -408,3 +408,11 @@ def program_of(
             given.append(Seen(references[-1], aval.shape))
     writer.block(main, given)
     return Program(tuple(references), tuple(writer.equations), ())
+
+
+def function_of(meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str]) -> Program:
+    """A function of a module that gives numbers, such as an index map. As `program_of`."""
+    writer = Writer(meaning, functions)
+    invars = [Variable(aval_of(text)) for text in types]
+    end = writer.block(main, [Seen(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in invars])
+    return Program(tuple(invars), tuple(writer.equations), tuple(writer.value(n) for n in end.operands))
