@@ -237,6 +237,8 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     for window in windows:
         if window.windowed and window.output:
             _written(on, window)
+    if on.watch is not None:
+        on.watch.done()
     on.programs = before
     return [w.whole.value for w in windows if w.output]
 

@@ -232,12 +232,12 @@ def load(on: Any, view: View) -> Any:
     memory = view.memory
     if on.watch is not None:
         on.watch.loads(on, memory)
-    if view.places is None:
-        return memory.value
-    at = view.places
-    if isinstance(memory, Semaphore):
+    if isinstance(memory, Semaphore) and view.places is not None:
         raise on.refuse("what a semaphore counts")
-    return memory.taken(on.numbers, at)
+    found = memory.value if view.places is None else memory.taken(on.numbers, view.places)
+    if on.watch is not None:
+        on.watch.read(on, found)
+    return found
 
 
 def store(on: Any, view: View, value: Any, mask: Array | None = None) -> None:
@@ -319,6 +319,8 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     found = view.memory.taken(on.numbers, np.maximum(at, 0))
+    if on.watch is not None:
+        on.watch.read(on, found)
     if other is None:
         other = unwritten(on, view.shape, view.memory.dtype)
     return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
