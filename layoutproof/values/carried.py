@@ -259,6 +259,15 @@ class _Seen:
         self.steps.append((step, [a for a in arrays if a.dtype.kind == "f"]))
         return after
 
+    def loop(self, on: Any, equation: Any) -> None:
+        """A loop begins."""
+
+    def read(self, on: Any, value: Any) -> None:
+        """A value is taken from memory, or from a larger array."""
+
+    def done(self) -> None:
+        """A kernel ends."""
+
     def loads(self, on: Any, memory: Any) -> None:
         """Something is read: whether the programs before left it."""
         if any(memory is m for m in self._own) and not any(memory is m for m in self._stored):

@@ -70,6 +70,8 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     of_condition, of_body = operands[:first], operands[first : first + second]
     carried = operands[first + second :]
     steps = 0
+    if on.watch is not None:
+        on.watch.loop(on, equation)
     while True:
         goes_on = _alike(on, on.run(p["cond_jaxpr"], [*of_condition, *carried])[0], "a loop's end")
         if goes_on is None:
@@ -96,9 +98,14 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
     length = int(p["length"])
     stacked: list[list[Any]] = []
+    if on.watch is not None:
+        on.watch.loop(on, equation)
     order = range(length - 1, -1, -1) if p.get("reverse") else range(length)
     for step, k in enumerate(order):
         here = [moved(on.numbers, x, itemgetter(k)) for x in rows]
+        if on.watch is not None:
+            for row in here:
+                on.watch.read(on, row)
         results = on.run(p["jaxpr"], [*fixed, *carried, *here])
         carried = _handed_on(on, equation, step, carried, results[:carry])
         stacked.append(results[carry:])

@@ -256,6 +256,8 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     # an integer of a result that nobody wrote is any
     left = [w.whole.missing for w in windows if w.output and w.whole.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
+    if on.watch is not None:
+        on.watch.done()
     on.programs = before
     return [w.whole.value for w in windows if w.output]
 

@@ -23,7 +23,7 @@ from layoutproof.values.floats import Real
 from layoutproof.values.kernels import overlap
 from layoutproof.values.refusals import Ended, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
-from layoutproof.values.watch import Early, Program, Store, Watch
+from layoutproof.values.watch import Early, Freeze, Looped, Program, Read, Store, Watch
 
 Array = np.ndarray[Any, Any]
 Axis = tuple[int, int]
@@ -39,6 +39,8 @@ MOST = 0.9
 """The part of the elements of a block that have to agree: a maximum with 0 lets some agree by chance."""
 MOST_STEPS, MOST_RUNS, MOST_STORES = 32, 64, 32
 """Programs of one block, blocks, and stores of one program: of more nothing is said."""
+MOST_KERNELS, MOST_LOOPS = 4, 8
+"""Kernels of a function, and loops of a program: of more nothing is said, and no more are looked at."""
 MOST_AXES, MOST_MORE = 4, 2
 """Axes that may be cut with those along which a kernel reads, because they are as long, and how many at once."""
 
@@ -80,19 +82,25 @@ class _Compared:
 
     def __init__(
         self, numbers: Any, sides: tuple[Any, Any], values: Sequence[Any], prepared: Prepared,
-        outputs: Sequence[int] | None, position: int, retrace: Callable[[list[tuple[int, ...]]], Any],
+        outputs: Sequence[int] | None, position: int, retrace: Callable[[list[tuple[int, ...]]], Any], which: int = 0,
     ) -> None:  # fmt: skip
+        self.which = which
         self.numbers, self.sides, self.values, self.prepared = numbers, sides, list(values), prepared
         self.position = position if outputs is None else outputs[position]
         self.retrace = retrace
         self._traced: dict[tuple[tuple[int, ...], ...], Any] = {}
         self._placed: dict[int, tuple[int, Array]] | None = None
-        self.seen = Watch()
+        self.seen = Watch(which=which, found=_finder(self.values))
         self.ours = self.output(self.sides[0], self.values, self.seen)
         self.theirs = self.output(self.sides[1], self.values)
         known = np.isfinite(self.theirs)
         self.typical = float(np.median(np.abs(self.theirs[known]))) if known.any() else 0.0
         self.wrong = known & ~self.near(self.ours, self.theirs)
+
+    def numbers_of(self, value: Any) -> Array:
+        """What a kernel gave, as numbers."""
+        found: Array = Walk(self.numbers, self.prepared).data(value).array
+        return found
 
     def output(self, side: Any, values: Sequence[Any], watch: Watch | None = None) -> Array:
         """The output of a side."""
@@ -110,7 +118,7 @@ class _Compared:
 
     def walked(self, last: Mapping[int, int], early: Mapping[int, Sequence[int | None]], values: Any = None) -> Watch:
         """A walk over the kernel some of whose programs end early."""
-        watch = Watch(last=last, early=early)
+        watch = Watch(last=last, early=early, which=self.which)
         with suppress(Ended):
             self.output(self.sides[0], self.values if values is None else values, watch)
         return watch
@@ -128,7 +136,12 @@ class _Compared:
             array, inside = overlap(at, whole.shape)
             whole[array] = block.reshape(window.extents)[inside]
             changed.append(replace(result, array=whole))
-        return self.output(self.sides[0], self.values, Watch(given=changed))
+        return self.output(self.sides[0], self.values, Watch(given=changed, which=self.which))
+
+    def frozen(self, number: int, loop: Looped, step: int, stores: int = 0) -> Array:
+        """The output where a loop's state stays as it is after a step, and some stores of the next one."""
+        freeze = Freeze(number, loop.equation, loop.instance, step, stores)
+        return self.output(self.sides[0], self.values, Watch(which=self.which, freeze=freeze, keeps=loop.keeps))
 
     def runs(self) -> list[Run]:
         """The programs of each block, in order."""
@@ -152,34 +165,39 @@ class _Compared:
     def cuts(self, run: Run) -> list[dict[Axis, Array]]:
         """After each program of a run the part of the inputs that was read, along the axes that they go along."""
         places = self._places()
-        if not places:
+        inputs = [w for w in self.seen.windows if not w.output]
+        by_hand = any(not w.windowed for w in inputs)
+        if not places and not by_hand:
             return []
         shapes = [tuple(v.shape) for v in self.values]
         masks = {k: np.zeros(int(np.prod(shapes[k])), bool) for k in range(len(shapes))}
         kept: list[dict[Axis, Array]] = []
-        inputs = [w for w in self.seen.windows if not w.output]
         for number in run.numbers:
+            if by_hand:
+                for _, (argument, flat_places) in self.seen.programs[number].reads:
+                    masks[argument][flat_places] = True
             for k, (window, at) in enumerate(zip(inputs, self.seen.programs[number].read, strict=True)):
                 if at is None or k not in places:
                     continue
                 argument, flat = places[k]
                 masks[argument][flat[overlap(at, window.whole.shape)[0]].reshape(-1)] = True
-            kept.append({})
-            for argument, shape in enumerate(shapes):
-                mask = masks[argument].reshape(shape)
-                for axis in range(len(shape)):
-                    others = tuple(d for d in range(len(shape)) if d != axis)
-                    kept[-1][argument, axis] = np.asarray(mask.any(others))
-        grown = [a for a in kept[0] if kept[-1][a].sum() > kept[0][a].sum() > 0]
-        found = []
-        for step in kept:
-            # equal extents are one dimension
-            union: dict[int, Array] = {}
-            for a in grown:
-                n = len(step[a])
-                union[n] = union.get(n, np.zeros(n, bool)) | step[a]
-            found.append({a: np.flatnonzero(union[len(step[a])]) for a in grown})
-        return found if grown else []
+            kept.append(_along(masks, shapes))
+        return _joined(kept, [0] * len(kept))
+
+    def cuts_of(self, program: Program, loop: Looped) -> list[dict[Axis, Array]]:
+        """After each step of a loop the part of the inputs that was read since its state began, likewise."""
+        shapes = [tuple(v.shape) for v in self.values]
+        inside = {argument for step in loop.reads for argument, _ in step}
+        outside = [read for loops, read in program.reads if loop not in loops and read[0] not in inside]
+        kept: list[dict[Axis, Array]] = []
+        starts: list[int] = []
+        for step in range(len(loop.handed)):
+            starts.append(max((s for s in loop.resets if s <= step), default=0))
+            masks = {k: np.zeros(int(np.prod(shape)), bool) for k, shape in enumerate(shapes)}
+            for argument, flat in (*outside, *(r for part in loop.reads[starts[-1] : step + 1] for r in part)):
+                masks[argument][flat] = True
+            kept.append(_along(masks, shapes))
+        return _joined(kept, starts)
 
     def _places(self) -> dict[int, tuple[int, Array]]:
         """Of each operand of the kernel whose elements are those of one argument, which they are."""
@@ -261,7 +279,10 @@ class _Compared:
 
     def agrees(self, early: Early, program: Program, cuts: Sequence[Cut], where: Array) -> Array:
         """Which elements of an output, stored after some store, are a prefix's."""
-        ours = self.with_blocks(early.blocks, program)
+        return self.are_prefixes(self.with_blocks(early.blocks, program), cuts, where)
+
+    def are_prefixes(self, ours: Array, cuts: Sequence[Cut], where: Array) -> Array:
+        """Which elements of an output are a prefix's."""
         found = np.zeros(where.shape, bool)
         for cut in cuts:
             for theirs in self.prefixes(cut):
@@ -269,6 +290,84 @@ class _Compared:
                 if found[where].all():
                     return found
         return found
+
+
+def _finder(values: Sequence[Any]) -> Callable[[Array], list[Read]]:
+    """Which elements of the arguments the elements of an array are, by their values: no two are alike."""
+    drawn = [k for k, v in enumerate(values) if isinstance(v, Real) and v.span is None and v.array.size]
+    flat = np.concatenate([values[k].array.reshape(-1) for k in drawn] or [np.zeros(0)])
+    of = np.concatenate([np.full(values[k].array.size, k) for k in drawn] or [np.zeros(0, int)])
+    at = np.concatenate([np.arange(values[k].array.size) for k in drawn] or [np.zeros(0, int)])
+    order = np.argsort(flat)
+    ordered = flat[order]
+
+    def found(array: Array) -> list[Read]:
+        if not ordered.size:
+            return []
+        asked = array.reshape(-1)
+        place = np.minimum(np.searchsorted(ordered, asked), ordered.size - 1)
+        which = order[place[ordered[place] == asked]]
+        return [(int(k), at[which[of[which] == k]]) for k in np.unique(of[which])]
+
+    return found
+
+
+def _along(masks: Mapping[int, Array], shapes: Sequence[tuple[int, ...]]) -> dict[Axis, Array]:
+    """Along each axis of the arguments the indices at which some element is marked."""
+    found = {}
+    for argument, shape in enumerate(shapes):
+        mask = masks[argument].reshape(shape)
+        for axis in range(len(shape)):
+            found[argument, axis] = np.asarray(mask.any(tuple(d for d in range(len(shape)) if d != axis)))
+    return found
+
+
+def _joined(kept: Sequence[dict[Axis, Array]], starts: Sequence[int]) -> list[dict[Axis, Array]]:
+    """Of each step the indices that are kept along the axes along which more are read than after its first step."""
+    grown = [
+        a for a in (kept[0] if kept else ())
+        if any(step[a].sum() > kept[start][a].sum() > 0 for step, start in zip(kept, starts, strict=True))
+    ]  # fmt: skip
+    found = []
+    for step in kept:
+        # equal extents are one dimension
+        union: dict[int, Array] = {}
+        for a in grown:
+            n = len(step[a])
+            union[n] = union.get(n, np.zeros(n, bool)) | step[a]
+        found.append({a: np.flatnonzero(union[len(step[a])]) for a in grown})
+    return found if grown else []
+
+
+class _Noted(Walk):
+    """A walk that notes the values of float64 that it makes."""
+
+    def __init__(self, numbers: Any, prepared: Prepared) -> None:
+        super().__init__(numbers, prepared)
+        self.made: list[Array] = []
+
+    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        found = super()._results(equation, operands)
+        self.made += [v.array for v in found if isinstance(v, Real)]
+        return found
+
+
+def _values_of(on: _Compared) -> list[Array]:
+    """What the reference computes on its way."""
+    walk = _Noted(on.numbers, on.prepared)
+    with np.errstate(all="ignore"):
+        walk.run(on.sides[1], on.values)
+    return [*walk.made, *(v.array for v in on.values if isinstance(v, Real))]
+
+
+def _is_one(on: _Compared, result: Array, value: Array) -> bool:
+    """Whether what a kernel gives is a value, in any shape."""
+    if result.size != value.size or not np.isfinite(value).any():
+        return False
+    typical = float(np.median(np.abs(value[np.isfinite(value)])))
+    with np.errstate(all="ignore"):
+        near = np.abs(result.reshape(-1) - value.reshape(-1)) <= NEAR * np.maximum(np.abs(value.reshape(-1)), typical)
+    return bool(near.all())
 
 
 def begins(
@@ -281,8 +380,30 @@ def begins(
     reference at other shapes of the inputs, None where it cannot be traced there.
     """
     on = _Compared(numbers, sides, values, prepared, outputs, position, retrace)
-    if not on.seen.fit or not on.wrong.any():
+    many = on.seen.calls
+    if not on.wrong.any() or not 0 < many <= MOST_KERNELS:
         return None
+    known = _values_of(on) if many > 1 else []
+    for which in range(many):
+        if which:
+            on = _Compared(numbers, sides, values, prepared, outputs, position, retrace, which)
+        results = [on.numbers_of(r) for r in on.seen.results]
+        if many > 1 and results and all(any(_is_one(on, r, v) for v in known) for r in results):
+            # the reference has what this kernel gives
+            continue
+        given = [on.numbers_of(w.whole.value) for w in on.seen.windows if not w.output]
+        fed = many == 1 or all(any(_is_one(on, g, v) for v in known) for g in given)
+        found = _in_kernel(on, fed and which == many - 1)
+        if found is not None:
+            # what comes after it rests on it
+            return found
+    return None
+
+
+def _in_kernel(on: _Compared, last: bool) -> Begin | None:
+    """Where a difference begins in one kernel. last: whether nothing comes after it, and what it is given is right."""
+    if not on.seen.fit:
+        return _in_copies(on)
     runs = on.runs()
     wrong = [run for run in runs if (run.reached & on.wrong).any()]
     if not wrong:
@@ -290,13 +411,21 @@ def begins(
     right = [run for run in runs if run.reached.any() and not (run.reached & on.wrong).any()]
     found: list[Begin] = []
     for run in wrong[:TRIED]:
-        found.append(_in_run(on, run, right[:1]))
+        found.append(_in_run(on, run, right[:1], last))
         if found[-1].place:
             return found[-1]
     return found[0]
 
 
-def _in_run(on: _Compared, run: Run, right: Sequence[Run]) -> Begin:
+def _in_copies(on: _Compared) -> Begin | None:
+    """The same of a kernel that copies its results by hand: in the loops of its programs."""
+    if not on.seen.programs or len(on.seen.programs) > MOST_STEPS:
+        return None
+    begins = (_in_loops(on, number, "") for number in range(len(on.seen.programs)))
+    return next((b for b in begins if b is not None), Begin())
+
+
+def _in_run(on: _Compared, run: Run, right: Sequence[Run], sole: bool) -> Begin:
     programs = [on.seen.programs[k] for k in run.numbers]
     results = {k for k, reached in enumerate(run.reaches) if (reached & on.wrong).any()}
     ends = {s.output: (k, s) for k, p in enumerate(programs) for s in p.stores if s.output in results}
@@ -307,13 +436,13 @@ def _in_run(on: _Compared, run: Run, right: Sequence[Run]) -> Begin:
     here = Begin(store.place, "", programs[final].ids, store.place)
     # all that is computed goes through one store
     computed = [(p.ids, s.place) for p in programs for s in p.stores if s.computed]
-    alone = final == len(programs) - 1 and len({place for _, place in computed}) == 1
+    alone = sole and final == len(programs) - 1 and len({place for _, place in computed}) == 1
     only = unknown
     if alone:
         ids = {ids for ids, _ in computed}
         only = replace(unknown, place=computed[0][1], program=computed[0][0] if len(ids) == 1 else ())
     if len(programs) == 1:
-        return only
+        return _in_loops(on, run.numbers[0], store.place) or only
     # the branches that store at the end: not those that begin a block, and none that keeps a state
     early = {key for p in programs[:1] for s in p.stores for key in s.around}
     kept = {key for p in on.seen.programs for s in p.stores if s.output < 0 for key in s.around}
@@ -436,20 +565,9 @@ def _asymmetric(
     for later in (step - 1, step):
         if later < 1:
             continue
-        pairs: dict[Axis, tuple[int, int]] = {}
-        for axis, kept in cuts[later].items():
-            before = cuts[later - 1][axis]
-            new = np.setdiff1d(kept, before)
-            old = np.setdiff1d(before, cuts[later - 2][axis]) if later > 1 else before
-            if not new.size or not old.size:
-                return None
-            pairs[axis] = int(old[0]), int(new[0])
-        values = list(on.values)
-        for (argument, along), (a, b) in pairs.items():
-            order = np.arange(values[argument].shape[along])
-            order[[a, b]] = b, a
-            taken = np.take(np.asarray(values[argument].array), order, along)
-            values[argument] = replace(values[argument], array=taken)
+        values = _exchanged(on, cuts, later, {a: a for a in cuts[later]})
+        if values is None:
+            return None
         where = run.reached & np.isfinite(on.theirs)
         if not on.near(on.output(on.sides[1], values), on.theirs)[where].all():
             return None
@@ -465,3 +583,155 @@ def _asymmetric(
             if memory in carried and x.size and not np.allclose(x, y, rtol=NEAR, atol=0, equal_nan=True):
                 return _told([effect], program, stored)
     return None
+
+
+# loops inside of a program
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What a step of a loop leaves to the next one. place: `file:line`.  value: it.
+
+    stored: the how many-th store of the step, -1 of what is handed on.
+    """
+
+    place: str
+    stored: int
+    value: Array
+
+
+def _in_loops(on: _Compared, number: int, stored: str) -> Begin | None:
+    """Where a difference begins in the loops of a program: after each step it is looked at what comes of a state."""
+    program = on.seen.programs[number]
+    for at, loop in enumerate(program.loops[:MOST_LOOPS]):
+        many = len(loop.handed)
+        if not 2 <= many <= MOST_STEPS or not any(_effects_of(loop, step) for step in range(many)):
+            continue
+        cuts = on.cuts_of(program, loop)
+        if not cuts:
+            continue
+        ours = [on.frozen(number, loop, step) for step in range(many - 1)]
+        moved = np.logical_or.reduce([(o != on.ours) & ~(np.isnan(o) & np.isnan(on.ours)) for o in ours])
+        where = on.wrong & moved
+        if not where.any():
+            continue
+        steps = [on.are_prefixes(o, [cut], where) for o, cut in zip(ours, cuts, strict=False)]
+        until = np.max([np.where(ok, k, -1) for k, ok in enumerate(steps)], 0)[where]
+        if (until >= 0).mean() < MOST:
+            continue
+        step = int(np.argmax(np.bincount(until[until >= 0])))
+        elements = np.zeros_like(where)
+        elements[where] = until == step
+        found = _in_step_of(on, number, at, cuts, step + 1, elements, stored)
+        if found is not None:
+            return found
+    return None
+
+
+def _effects_of(loop: Looped, step: int) -> list[_Effect]:
+    """What a step leaves to later ones: its stores to memory that they read, and what it hands on, as it is made."""
+    body = loop.equation.params.get("body_jaxpr", loop.equation.params.get("jaxpr"))
+    stores = [
+        _Effect(place, k + 1, value) for k, (place, memory, value) in enumerate(loop.stores[step])
+        if memory in loop.keeps
+    ]  # fmt: skip
+    made = {v: (k, e) for k, e in enumerate(body.eqns) for v in e.outvars}
+    handed = [
+        (made[v], value) for v, value in zip(body.outvars, loop.handed[step], strict=False)
+        if value is not None and v in made
+    ]  # fmt: skip
+    handed.sort(key=lambda each: each[0][0])
+    return [*stores, *(_Effect(str(e.source), -1, value) for (_, e), value in handed)]
+
+
+def _in_step_of(
+    on: _Compared, number: int, at: int, cuts: Sequence[Cut], step: int, elements: Array, stored: str
+) -> Begin | None:
+    """Which effect of a step it is: as `_in_step`, of a loop."""
+    program = on.seen.programs[number]
+    loop = program.loops[at]
+    effects = _effects_of(loop, step)
+    stores = [e for e in effects if e.stored > 0]
+    if len(effects) > MOST_STORES:
+        return None
+    if len({e.place for e in effects}) > 1 and stores:
+        # what stays as it was until the end says nothing about where it should have changed
+        whole = on.ours if step + 1 == len(loop.handed) else on.frozen(number, loop, step)
+        asked = elements & ~on.are_prefixes(whole, cuts[step - 1 : step], elements)
+        for effect in reversed(stores[:-1] if len(stores) == len(effects) else stores):
+            if not asked.any():
+                break
+            early = on.frozen(number, loop, step - 1, effect.stored)
+            if on.are_prefixes(early, cuts[step - 1 : step + 1], asked)[asked].all():
+                effects = effects[effects.index(effect) + 1 :]
+                break
+    if len({e.place for e in effects}) > 1:
+        odd = _first_asymmetric(on, number, at, cuts, step, effects)
+        effects = [odd] if odd is not None else effects
+    places = list(dict.fromkeys(e.place for e in effects if e.place))
+    if not places:
+        return None
+    return Begin(places[0], places[-1] if len(places) > 1 else "", program.ids, stored)
+
+
+def _first_asymmetric(
+    on: _Compared, number: int, at: int, cuts: Sequence[Cut], step: int, effects: Sequence[_Effect]
+) -> _Effect | None:
+    """The first of these that depends on the order of two elements, where the reference does not: as `_asymmetric`."""
+    along = dict(cuts[step])
+    extents = {on.values[k].shape[axis]: (k, axis) for k, axis in along}
+    # what stays where it is may be what is wrong
+    every = {
+        (k, axis): extents[n] for k, v in enumerate(on.values) for axis, n in enumerate(v.shape)
+        if n in extents and isinstance(v, Real) and v.span is None
+    }  # fmt: skip
+    ways = [{a: a for a in along}] + ([every] if len(every) > len(along) else [])
+    turned = (_first_other(on, number, at, cuts, step, effects, way, end) for way in ways for end in (0, -1))
+    return next((effect for effect in turned if effect is not None), None)
+
+
+def _first_other(
+    on: _Compared, number: int, at: int, cuts: Sequence[Cut], step: int, effects: Sequence[_Effect],
+    way: Mapping[Axis, Axis], end: int,
+) -> _Effect | None:  # fmt: skip
+    """The first that is another one where two elements are exchanged. way, end: as of `_exchanged`."""
+    values = _exchanged(on, cuts, step, way, end)
+    where = np.isfinite(on.theirs)
+    if values is None or not on.near(on.output(on.sides[1], values), on.theirs)[where].all():
+        return None
+    seen = Watch(which=on.which)
+    on.output(on.sides[0], values, seen)
+    loops = seen.programs[number].loops
+    if at >= len(loops):
+        return None
+    other = _effects_of(loops[at], step)
+    values_of = {(e.place, e.stored): e.value for e in other}
+    for effect in effects:
+        turned = values_of.get((effect.place, effect.stored))
+        if turned is None or turned.shape != effect.value.shape:
+            return None
+        if not np.allclose(effect.value, turned, rtol=NEAR, atol=0, equal_nan=True):
+            return effect
+    return None
+
+
+def _exchanged(
+    on: _Compared, cuts: Sequence[Cut], step: int, way: Mapping[Axis, Axis], end: int = 0
+) -> list[Any] | None:
+    """The inputs where an element that one step reads, and one that the next does, are exchanged.
+
+    way: the axes along which they are, each with the one of the cuts that says what is read.  end: which ones of their
+    steps, 0 the first and -1 the last.
+    """
+    values = list(on.values)
+    for axis, said in way.items():
+        before = cuts[step - 1][said]
+        new = np.setdiff1d(cuts[step][said], before)
+        old = np.setdiff1d(before, cuts[step - 2][said]) if step > 1 else before
+        if not new.size or not old.size:
+            return None
+        argument, along = axis
+        order = np.arange(values[argument].shape[along])
+        order[[old[end], new[end]]] = new[end], old[end]
+        values[argument] = replace(values[argument], array=np.take(np.asarray(values[argument].array), order, along))
+    return values

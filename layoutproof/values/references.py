@@ -293,11 +293,13 @@ def load(on: Any, view: View) -> Any:
         on.watch.loads(on, memory)
     if isinstance(memory, Memory) and memory.missing is not None:
         on.defined = on.defined and not bool(_part(memory.missing, view).any())
-    if view.at is None and view.box is None:
-        return memory.value
-    if isinstance(memory, Semaphore):
+    whole = view.at is None and view.box is None
+    if isinstance(memory, Semaphore) and not whole:
         raise on.refuse("what a semaphore counts")
-    return memory.taken(on.numbers, view)
+    found = memory.value if whole else memory.taken(on.numbers, view)
+    if on.watch is not None:
+        on.watch.read(on, found)
+    return found
 
 
 def _part(missing: Array, view: View) -> Array:
@@ -428,6 +430,8 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     found = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
+    if on.watch is not None:
+        on.watch.read(on, found)
     if other is None:
         other = unwritten(on, view.shape, view.memory.dtype)
         on.defined = on.defined and (bool(held.all()) or missing_of(on, view.shape, view.memory.dtype) is None)

@@ -219,7 +219,10 @@ class Walk:
                 how = devices.together if name == "pallas_call" and reaches_devices(equation) else devices.each
                 return how(self, lambda given: self._results(equation, given), operands)
             if rule is not None:
-                return rule(self, equation, operands)
+                results = rule(self, equation, operands)
+                if self.watch is not None and name == "dynamic_slice":
+                    self.watch.read(self, results[0])
+                return results
             if equation.compute is not None and operands and all(isinstance(o, Known) for o in operands):
                 return evaluated(equation.compute, operands)
         except (NotModelled, OutOfBounds) as refusal:

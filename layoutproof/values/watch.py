@@ -7,18 +7,20 @@ what a state would give as an output is known after every store, and is compared
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from layoutproof.values.known import Known
-from layoutproof.values.references import Memory
+from layoutproof.values.references import Memory, Semaphore
 from layoutproof.values.refusals import Ended
 
 Array = np.ndarray[Any, Any]
 Starts = tuple[tuple[int, int], ...]
+Read = tuple[int, Array]
+"""An argument, and the flat places of some of its elements."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,55 @@ class Store:
     around: tuple[tuple[int, int], ...]
 
 
+@dataclass(eq=False)
+class Looped:
+    """What the steps of a loop did, in one program. equation: the loop.  instance: the how many-th time it ran there.
+
+    handed: after each step, the floats that it hands on, None of others.  stores: of each step those of data, as
+    (place, memory, value).  loaded: memory that they load.  reads: of each step elements of arguments that it reads.
+    resets: the steps in which constants are stored.
+    """
+
+    equation: Any
+    instance: int
+    handed: list[list[Array | None]] = field(default_factory=list)
+    stores: list[list[tuple[str, int, Array]]] = field(default_factory=lambda: [[]])
+    loaded: set[int] = field(default_factory=set)
+    reads: list[list[Read]] = field(default_factory=lambda: [[]])
+    resets: set[int] = field(default_factory=set)
+
+    @property
+    def keeps(self) -> set[int]:
+        """Memory to which several steps store data, and which they load."""
+        stored = [{memory for _, memory, _ in step} for step in self.stores]
+        return {m for m in self.loaded if sum(m in step for step in stored) > 1}
+
+    @property
+    def step(self) -> int:
+        """The one that runs now."""
+        return len(self.handed)
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """The steps of a loop after which its state stays as it is: after `step`, and `stores` of the next one.
+
+    number: of the program.  loop: as of `Looped`.
+    """
+
+    number: int
+    equation: Any
+    instance: int
+    step: int
+    stores: int = 0
+
+
 @dataclass
 class Program:
     """What one program did. blocks: of each output, where its block starts.  read: likewise of each input.
 
+    loops: those that it ran.
+    reads: the elements of arguments that it reads, each with the loops around.
     carried: positions of memory that is read before anything is stored to it.  read_in: of memory that is read in
     branches, its position and each branch.
     """
@@ -50,6 +97,8 @@ class Program:
     stores: list[Store] = field(default_factory=list)
     carried: set[int] = field(default_factory=set)
     read_in: set[tuple[int, int]] = field(default_factory=set)
+    loops: list[Looped] = field(default_factory=list)
+    reads: list[tuple[tuple[Looped, ...], Read]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -64,9 +113,11 @@ class Early:
 class Watch:
     """What a walk is asked to tell of its kernel.
 
-    given: results that the kernel has instead of being walked.  last: the branches that store a block at the end, each
-    with the one that is then taken.  early: of programs, by their number, after how many stores they are to end; None
-    after all.
+    which: the how many-th kernel of the function it is.  given: results that it has instead of being walked.
+    found: of numbers, which elements of arguments they are.  freeze: where a loop's state stays as it is, which is what
+    it hands on, and memory with numbers in `keeps`.
+    last: the branches that store a block at the end, each with the one that is then taken.
+    early: of programs, by their number, after how many stores they are to end; None after all.
     """
 
     def __init__(
@@ -74,7 +125,12 @@ class Watch:
         given: Sequence[Any] | None = None,
         last: Mapping[int, int] | None = None,
         early: Mapping[int, Sequence[int | None]] | None = None,
+        which: int = 0,
+        found: Callable[[Array], list[Read]] | None = None,
+        freeze: Freeze | None = None,
+        keeps: Set[int] = frozenset(),
     ) -> None:
+        self.which, self.found, self.freeze, self.keeps = which, found, freeze, keeps
         self.given, self.last, self.early = given, last or {}, early or {}
         self.calls = 0
         self.windows: list[Any] = []
@@ -86,12 +142,16 @@ class Watch:
         self._left: int | None = None
         self._trial: list[tuple[int, Array]] | None = None
         self._stored: set[int] = set()
-        self._whole = True
+        self._active = False
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Any] = []
+        self._thawed: set[int] = set()
+        self._many = 0
 
     @property
     def fit(self) -> bool:
-        """Whether there was one kernel, whose outputs are stored block by block, with no copies by hand."""
-        return self.calls == 1 and self._whole and bool(self.windows) and all(w.windowed for w in self._results)
+        """Whether the kernel's outputs are stored block by block."""
+        return bool(self.windows) and all(w.windowed for w in self._results)
 
     @property
     def _results(self) -> list[Any]:
@@ -106,15 +166,24 @@ class Watch:
 
     def call(self, windows: Sequence[Any], scratch: Sequence[Any]) -> Sequence[Any] | None:
         """A kernel begins: its results, where it is not to be walked."""
+        self.calls += 1
+        if self.calls - 1 != self.which:
+            return None
         if self.given is not None:
             return self.given
-        self.calls += 1
+        self._active = True
         self.windows = list(windows)
-        self._whole = self._whole and all(isinstance(s, Memory) for s in scratch)
         return None
+
+    def done(self) -> None:
+        """A kernel ends."""
+        self._active = False
 
     def program(self, on: Any, jaxpr: Any, arguments: Sequence[Any]) -> None:
         """A program begins."""
+        if not self._active:
+            return
+        self._numbers, self._kept, self._thawed, self._many = {}, [], set(), 0
         number = len(self.programs)
         outputs = self._results
         self._memories = list(arguments)
@@ -126,6 +195,8 @@ class Watch:
         )  # fmt: skip
         for after in self.early.get(number, ()):
             held = [(m, m.value, m.changed) for m in arguments if isinstance(m, Memory)]
+            waiting = [(s, {k: list(v) for k, v in s.waiting.items()}) for s in arguments if isinstance(s, Semaphore)]
+            flying, ordered = list(on.flying), on.ordered
             self._left, self._trial = after, []
             on.run(jaxpr, arguments)
             self._keep()
@@ -134,12 +205,17 @@ class Watch:
             self._trial = None
             for memory, value, changed in held:
                 memory.value, memory.changed = value, changed
+            for semaphore, copies in waiting:
+                semaphore.waiting = copies
+            on.flying, on.ordered = flying, ordered
         if self.early and number == max(self.early):
             raise Ended
         self._stored = set()
 
     def branch(self, equation: Any, chosen: int, operands: Sequence[Any]) -> int:
         """Which branch is taken."""
+        if not self._active:
+            return chosen
         if self._trial is not None:
             return self.last.get(id(equation), chosen)
         self._taken[id(equation)] = chosen
@@ -151,11 +227,39 @@ class Watch:
         self, on: Any, equation: Any, step: int, before: Sequence[Any], after: Sequence[Any]
     ) -> Sequence[Any]:
         """A step of a loop is done: what it hands on."""
+        if not self._running():
+            return after
+        loop = self._latest(equation)
+        floats = [np.asarray(v.array) if _is_float(v) else None for v in after]
+        loop.handed.append(floats)
+        loop.stores.append([])
+        loop.reads.append([])
+        if self._is_frozen(loop, step):
+            return [b if f is not None else a for a, b, f in zip(after, before, floats, strict=True)]
         return after
+
+    def loop(self, on: Any, equation: Any) -> None:
+        """A loop begins."""
+        if self._running():
+            loops = self.programs[-1].loops
+            loops.append(Looped(equation, sum(loop.equation is equation for loop in loops)))
+            self._thawed, self._many = set(), 0
+
+    def read(self, on: Any, value: Any) -> None:
+        """A value is taken from memory, or from a larger array: which elements of arguments are in it."""
+        if self.found is None or _copies(on) or not self._running() or not _is_float(value):
+            return
+        loops = self._loops(on)
+        for each in self.found(np.asarray(value.array)):
+            self.programs[-1].reads.append((tuple(loops), each))
+            for loop in loops:
+                loop.reads[-1].append(each)
 
     def loads(self, on: Any, memory: Any) -> None:
         """Something is read."""
-        if self._trial is None and self.programs:
+        if self._running() and not _copies(on):
+            for loop in self._loops(on):
+                loop.loaded.add(self._number(memory))
             at = self._position(memory)
             if at not in self._stored:
                 self.programs[-1].carried.add(at)
@@ -165,8 +269,12 @@ class Watch:
 
     def stores(self, on: Any, memory: Any, value: Any) -> bool:
         """Something is stored: whether it may be."""
-        if not self.programs:
+        if not self._active or not self.programs:
             return True
+        if _copies(on):
+            return True
+        if self._running() and not self._stores_in_loops(on, memory, value):
+            return False
         around = self._around(on)
         if self._trial is not None:
             if any(key in self.last for key, _ in around):
@@ -181,6 +289,50 @@ class Watch:
         self.programs[-1].stores.append(Store(on.place(), self._position(memory), output, computed, around))
         self._stored.add(self._position(memory))
         return True
+
+    # loops
+
+    def _running(self) -> bool:
+        """Whether a program of the kernel runs as it is."""
+        return self._active and self._trial is None and bool(self.programs)
+
+    def _loops(self, on: Any) -> list[Looped]:
+        """The loops around what is computed."""
+        loops = {id(loop.equation): loop for loop in self.programs[-1].loops}
+        return [loops[id(e)] for e in on.around if id(e) in loops]
+
+    def _latest(self, equation: Any) -> Looped:
+        return next(loop for loop in reversed(self.programs[-1].loops) if loop.equation is equation)
+
+    def _number(self, memory: Any) -> int:
+        """Memory by the order in which the program meets it."""
+        if id(memory) not in self._numbers:
+            self._numbers[id(memory)] = len(self._numbers)
+            # so that no other has its identity
+            self._kept.append(memory)
+        return self._numbers[id(memory)]
+
+    def _is_frozen(self, loop: Looped, step: int) -> bool:
+        f = self.freeze
+        here = f is not None and loop.equation is f.equation and loop.instance == f.instance
+        return here and f is not None and len(self.programs) - 1 == f.number and step > f.step
+
+    def _stores_in_loops(self, on: Any, memory: Any, value: Any) -> bool:
+        """Notes a store for the loops around it: whether it may be."""
+        number, allowed = self._number(memory), True
+        constant = not _is_float(value) or isinstance(value, Known)
+        for loop in self._loops(on):
+            if constant:
+                loop.resets.add(loop.step)
+                if self._is_frozen(loop, loop.step):
+                    self._thawed.add(number)
+                continue
+            loop.stores[-1].append((on.place(), number, np.asarray(value.array)))
+            if self._is_frozen(loop, loop.step) and number in self.keeps and number not in self._thawed:
+                assert self.freeze is not None
+                many = len(loop.stores[-1])
+                allowed = loop.step == self.freeze.step + 1 and many <= self.freeze.stores
+        return allowed
 
     def _keep(self) -> None:
         """Keeps what the last store left in its memory."""
@@ -201,6 +353,15 @@ class Watch:
         return any(
             isinstance(m, Memory) and m is not target and m.changed and _alike(m.value, value) for m in self._memories
         )
+
+
+def _copies(on: Any) -> bool:
+    """Whether what is computed is a copy by hand: what it moves is no effect of the state."""
+    return bool(on.equation.primitive.name.startswith("dma_"))
+
+
+def _is_float(value: Any) -> bool:
+    return hasattr(value, "array") and getattr(value.array, "dtype", np.dtype(bool)).kind == "f"
 
 
 def _alike(one: Any, other: Any) -> bool:
