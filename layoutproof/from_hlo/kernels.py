@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import Body
-from layoutproof.from_hlo.shapes import dtype_of, leaves, like, read_shape
+from layoutproof.from_hlo.shapes import dtype_of, like, read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import (
     Array,
