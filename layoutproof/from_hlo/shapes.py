@@ -13,6 +13,7 @@ from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Opaque
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\]")
+_OF_NUMPY = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 _LONG = {"pred": "bool", "bf16": "bfloat16"}
 
 
@@ -42,13 +43,17 @@ def dtype_of(name: str) -> Any:
     >>> dtype_of("pred"), dtype_of("s8"), dtype_of("bf16").itemsize
     (dtype('bool'), dtype('int8'), 2)
     """
-    import ml_dtypes
     import numpy as np
 
     long = _LONG.get(name) or re.sub(r"^f(\d+)(e)", r"float\1_\2", name)
     if long == name:
         long = re.sub(r"^[suf](?=\d)", lambda m: {"s": "int", "u": "uint", "f": "float"}[m[0]], name)
     long = {"c64": "complex64", "c128": "complex128"}.get(name, long)
+    if _OF_NUMPY.fullmatch(long):
+        return np.dtype(long)
+    # comes with JAX
+    import ml_dtypes
+
     return np.dtype(getattr(ml_dtypes, long, None) or long)
 
 
