@@ -14,6 +14,7 @@ from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Opaque
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\]")
+_OF_NUMPY = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 
 @lru_cache(maxsize=4096)
@@ -42,10 +43,14 @@ def dtype_of(name: str) -> Any:
     >>> dtype_of("pred"), dtype_of("s8"), dtype_of("bf16").itemsize
     (dtype('bool'), dtype('int8'), 2)
     """
-    import ml_dtypes
     import numpy as np
 
     long = dtype_name(name)
+    if _OF_NUMPY.fullmatch(long):
+        return np.dtype(long)
+    # comes with JAX
+    import ml_dtypes
+
     return np.dtype(getattr(ml_dtypes, long, None) or long)
 
 

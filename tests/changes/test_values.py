@@ -15,7 +15,7 @@ from layoutproof.programs.two_texts import computed
 from tests.changes.mutants import unnamed
 from tests.changes.test_computed import TEXT
 
-pytestmark = pytest.mark.fast
+pytestmark = pytest.mark.slow
 
 NAMED: dict[str, tuple[str, str, str]] = {
     "another operation": (" subtract(%b", " add(%b", "add"),
