@@ -42,11 +42,12 @@ def at_run_time(source: str) -> ast.Module:
 
 
 def texts(tree: ast.Module) -> set[str]:
-    """The texts in a module that may name another one."""
+    """The texts in a module that may name another one, also as `module:function`."""
     nodes = list(ast.walk(tree))
     called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in nodes if isinstance(n, ast.Call)}
     found = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    return {text.removesuffix(".py") for text in found} if called & LOADERS else {t for t in found if FACE in t}
+    named = {text.partition(":")[0].removesuffix(".py") for text in found}
+    return named if called & LOADERS else {t for t in named if FACE in t}
 
 
 @cache

@@ -177,7 +177,7 @@ class _Tally:
     doubtful: Array
     agrees: Array
 
-    def open(self, points: int) -> Array:
+    def undecided(self, points: int) -> Array:
         """Which elements fewer points say something of than were asked for, of those of which one said nothing."""
         found: Array = self.doubtful & (self.agrees < points)
         return found
@@ -574,9 +574,9 @@ def _at_points(
         ever = np.array(numbers.taken, bool).reshape(-1, 3)
         taken = ever if taken is None or taken.shape != ever.shape else taken | ever
         aside = done < MOST_ASIDE * points and bool((taken[:, 0] & ~taken[:, 1:].all(1)).any())
-        if done >= points and not aside and not any(t.open(points).any() for t in tallies):
+        if done >= points and not aside and not any(t.undecided(points).any() for t in tallies):
             return found
-    left = sum(int(t.open(points).sum()) for t in tallies)
+    left = sum(int(t.undecided(points).sum()) for t in tallies)
     return _Field("unknown", f"{left} elements rest on square roots that exist at fewer than {points} of {done} points")
 
 
