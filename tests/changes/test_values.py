@@ -173,7 +173,7 @@ UNKNOWN = {
     "an order of data": (
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} add(%s, %b)\n",
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} subtract(%s, %b)\n",
-        "rest on sort",
+        "rests on sort",
     ),
     "other sizes than it says": (
         PARAMETERS + "  ROOT %o = f32[8]{0} add(%a, %b)\n",
