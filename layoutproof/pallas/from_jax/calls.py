@@ -295,7 +295,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         unmodelled = ""
         if spec.index_map is not None:
             try:
-                index, sizes = _pipeline_index(spec.index_map, block, names, (grid_given, grid), captured, jax)
+                own = () if options.get("_explicit_indices") else grid_given
+                index, sizes = _pipeline_index(spec.index_map, block, names, (own, grid), captured, jax)
                 if len(index) != len(dims):
                     raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
             except UnsupportedOp as error:
@@ -341,6 +342,22 @@ def _of_all_programs(operand: Operand, ids: set[str]) -> Operand:
     return replace(operand, part=operand.part or part) if chosen else operand
 
 
+class _Step:
+    """An axis of a pipeline's grid as its index maps find it.
+
+    The map is asked for the block of the step that runs, of the one before and of those that are fetched ahead, and
+    `pl.program_id` in it is the step that runs each time. Source: `Scheduler` of jax/_src/pallas/mosaic/pipeline.py,
+    jax 0.10.2.
+    """
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+    @property
+    def index(self) -> Any:
+        raise UnsupportedOp("`pl.program_id`, which is the step that runs, whichever step's block is asked for")
+
+
 def _pipeline_index(
     index_map: Any,
     block: Sequence[Block],
@@ -351,7 +368,8 @@ def _pipeline_index(
 ) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
     """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables.
 
-    grid: of the pipeline, as it is given and as the kernel has it: in a map `num_programs` is of the pipeline, too.
+    grid: of the pipeline, as it is given and as the kernel has it: in a map `num_programs` is of the pipeline, too;
+    as it is given it is () where a pipeline leaves both names to the call around it.
     """
     from jax._src.pallas import core
 
@@ -359,7 +377,7 @@ def _pipeline_index(
     parts: list[bool] = []
 
     def flat(*index: Any) -> tuple[Any, ...]:
-        with core.grid_env([core.GridAxis(i, n) for i, n in zip(index, grid[0], strict=True)]):
+        with core.grid_env([_Step(n) for n in grid[0]]):
             result = index_map(*index)
         out: list[Any] = []
         parts.clear()
@@ -371,11 +389,13 @@ def _pipeline_index(
 
     try:
         traced = jax.make_jaxpr(flat)(*scalars)
+    except UnsupportedOp:
+        raise
     except Exception as error:
         raise UnsupportedOp(f"values that only the kernel's body has ({type(error).__name__})") from None
     inner, consts = opened(traced)
     arguments: list[Any] = [Term("name", n) for n in names]
-    extents = {id(n): extent for n, extent in zip(*grid, strict=True) if type(n) is not int}
+    extents = {id(n): extent for n, extent in zip(*grid, strict=False) if type(n) is not int}
     for constant in consts:
         if id(constant) in extents:
             arguments.append(size_term(extents[id(constant)]))

@@ -333,7 +333,9 @@ def test_clamp_and_shifts_are_xlas() -> None:
     assert [t.evaluate({"g0": 1}, INTS) for t in kernel.inputs[0].index] == [3, -1]
 
 
-def test_program_id_of_the_call_around_is_refused_in_a_pipeline() -> None:
+def test_program_id_is_refused_in_index_maps_of_a_pipeline() -> None:
+    """It is the step that runs, also where the map is asked for the block of another one."""
+
     def outer(x: Any) -> Any:
         def kernel(x_hbm: Any, o_hbm: Any) -> None:
             spec = pl.BlockSpec((8, 128), lambda i: (2 * pl.program_id(0) + i, 0))
@@ -345,7 +347,7 @@ def test_program_id_of_the_call_around_is_refused_in_a_pipeline() -> None:
 
     pipeline = kernels_of(outer, (X,))[1]
     assert isinstance(pipeline, Kernel)
-    assert pipeline.inputs[0].unmodelled != ""
+    assert "`pl.program_id`" in pipeline.inputs[0].unmodelled
 
 
 def test_a_kernel_that_is_a_pipeline_has_the_name_that_jax_gives_it() -> None:
