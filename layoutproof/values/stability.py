@@ -106,9 +106,14 @@ def sums_in(program: Program) -> tuple[Sum, ...]:
 
 
 def _roundoff(dtype: Any) -> float:
-    import jax.numpy as jnp
+    import numpy as np
 
-    return float(jnp.finfo(dtype).eps) / 2
+    if np.dtype(dtype).kind == "f":
+        return float(np.finfo(dtype).eps) / 2
+    # comes with JAX
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).eps) / 2
 
 
 def _is_float(aval: Any) -> bool:
