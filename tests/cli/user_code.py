@@ -12,9 +12,9 @@ from layoutproof.cli import main as cli
 from layoutproof.pallas.judge import about_body, in_order
 from layoutproof.registry.catalogue import kernel_property
 
-OF_DEVICES = ("collective_ids", "device_barrier", "device_races", "device_waits", "semaphores_drained")
-"""What is asked of kernels alone that reach other devices."""
-_ASKED = [name for name in in_order(body=True) if about_body(name) and name not in OF_DEVICES]
+OF_SOME = ("collective_ids", "debug_check", "device_barrier", "device_races", "device_waits", "semaphores_drained")
+"""What is asked of kernels alone that reach other devices, or say what they check."""
+_ASKED = [name for name in in_order(body=True) if about_body(name) and name not in OF_SOME]
 WITH_TARGET = f"of the body: {', '.join(_ASKED)}"
 """What a headline says of the bodies of calls that are proved, with a target."""
 ABOUT_BODIES = f"of the body: {', '.join(name for name in _ASKED if not kernel_property(name).TARGET)}"
