@@ -108,7 +108,7 @@ def one(check: str) -> Outcome:
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 512}}", "as expected", "refuted", ""),
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 511}}", "wrong", "refuted", "not 511"),
         ("{same: scaled, as: plain, expect: refuted}", "wrong", "sampled", "sampled, but refuted was expected"),
-        ("{same: scaled, as: sorted}", "unknown", "unknown", "an order of data: 1 of 1 output rests on sort (users_values.py:22)"),
+        ("{same: scaled, as: sorted}", "unknown", "unknown", "output rests on sort (users_values.py:22)"),
         ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
         ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
         ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
