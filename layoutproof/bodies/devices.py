@@ -174,7 +174,8 @@ def _devices_of(kernels: tuple[Kernel, ...]) -> Devices | Unsupported:
 class Devices:
     """All devices of a mesh, which run some kernels one after the other.
 
-    places: where each is.  events: of each, in order.  begins: of each, where a kernel begins in its events.
+    places: where each is.  events: of each, in order.  begins: of each, where a kernel begins in its events.  end,
+    counts: how far each comes where nothing is held back, and what semaphores count then.
     """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -200,7 +201,7 @@ class Devices:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
         self._ends: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self._steps = 0
-        self.end = self.run(frozenset())[0]
+        self.end, self.counts = self.run(frozenset())
         self.memory: dict[tuple[int, tuple[Any, ...]], list[Span]] = {}
         for span in self._spans():
             self.memory.setdefault((span.piece.device, span.piece.memory), []).append(span)
@@ -283,7 +284,6 @@ class Devices:
 
     def _stuck(self) -> list[Problem]:
         found = []
-        counts = self.run(frozenset())[1]
         for device, events in enumerate(self.events):
             if self.end[device] == len(events):
                 continue
@@ -291,7 +291,7 @@ class Devices:
             assert event.semaphore is not None
             _, _, name, at = event.semaphore
             unit = "bytes of " if event.bytes else "of "
-            there = counts.get(event.semaphore, 0)
+            there = self.counts.get(event.semaphore, 0)
             what = (
                 f"{self.name(device)} waits for {event.amount} {unit}{slot_text(name, at)}, which counts {there} "
                 "when every other device has ended or waits, too: it never returns"
@@ -301,8 +301,7 @@ class Devices:
         return found[:1]
 
     def _left(self) -> Iterator[Problem]:
-        counts = self.run(frozenset())[1]
-        for key, count in sorted(counts.items()):
+        for key, count in sorted(self.counts.items()):
             device, _, name, at = key
             if not count:
                 continue
@@ -563,13 +562,13 @@ class _Trace:
         begin = Spot(-1, (), (), self.kernel.source)
         programs = list(product(*(range(int(extent)) for extent in self.kernel.grid)))
         # a device that has not begun is held at its first event
-        self._add("touch", begin, (), (), pieces=self._filled(programs[:1]))
+        self._note("touch", begin, Here({}, ()), pieces=self._filled(programs[:1]))
         for program in programs:
             names: dict[str, Number] = dict(zip(self.kernel.grid_names, program, strict=True))
             forward(parts, self, Here(names, program), None)
             if self.moving:
                 pieces = [self._whole(name, program) for name in self.moving]
-                self._add("touch", begin, program, (), pieces=tuple(pieces))
+                self._note("touch", begin, Here(names, program), pieces=tuple(pieces))
             if len(self.events) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
 
@@ -717,20 +716,6 @@ class _Trace:
         in_bytes: bool = False,
     ) -> None:
         program, at = (tuple(n for n in ns if type(n) is int) for ns in (here.program, here.turns))
-        self._add(kind, spot, program, at, amount, semaphore, sent, pieces, in_bytes)
-
-    def _add(
-        self,
-        kind: str,
-        spot: Spot,
-        program: Place,
-        at: Place,
-        amount: int = 0,
-        semaphore: Key | None = None,
-        sent: Key | None = None,
-        pieces: tuple[Piece, ...] = (),
-        in_bytes: bool = False,
-    ) -> None:
         for key in (semaphore, sent):
             if key is not None:
                 self._counted(key, -amount if kind == "wait" else amount)

@@ -20,6 +20,8 @@ from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import Array, Literal
 from layoutproof.values.devices import DEVICES
 
+_PAIRED = ("all-gather-start", "collective-permute-start")
+"""What is started with its operands and results side by side."""
 _PARTED = "async_collective_fusion_config"
 _REDUCED = {"add": "psum", "max": "pmax", "min": "pmin"}
 
@@ -31,7 +33,7 @@ def _groups(body: Body, at: Instruction) -> tuple[tuple[int, ...], ...]:
 def _results(at: Instruction) -> list[Array]:
     """What it gives, tuples opened; of what is started, what will be there."""
     shape = read_shape(at.shape)
-    if at.opcode in ("all-gather-start", "collective-permute-start"):
+    if at.opcode in _PAIRED:
         shape = shape[1]
     return [aval for aval in leaves(shape) if isinstance(aval, Array)]
 
@@ -46,7 +48,7 @@ def _given(body: Body, at: Instruction, operands: list[Any], made: tuple[Any, ..
             raise LayoutError(f"exchanges of channel {channel} that are parts of one are not alike", line=at.line)
     for sent, came in zip(operands, made, strict=True):
         body.reading.exchanged[came] = said, sent
-    if at.opcode in ("all-gather-start", "collective-permute-start"):
+    if at.opcode in _PAIRED:
         # (operands, results, contexts)
         sent = operands[0] if len(operands) == 1 else tuple(operands)
         return (sent, like(shape[1], made), *[NOTHING] * (len(shape) - 2))
@@ -70,22 +72,21 @@ def _all_reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
 
 
 def _all_gather(body: Body, at: Instruction, operands: list[Any]) -> Any:
-    (dim,) = at.dimensions or ()
-    made = body.emit(
-        "all_gather", operands, _results(at), at, all_gather_dimension=dim, tiled=True, axis_name=(DEVICES,),
-        axis_index_groups=_groups(body, at),
-    )  # fmt: skip
-    return _given(body, at, operands, made)
+    return _tiled(body, at, operands, "all_gather", "all_gather_dimension")
 
 
 def _reduce_scatter(body: Body, at: Instruction, operands: list[Any]) -> Any:
-    kind = _REDUCED.get(combiner(body, at.calls[0][1]))
-    if kind != "psum":
+    if _REDUCED.get(combiner(body, at.calls[0][1])) != "psum":
         return None
+    return _tiled(body, at, operands, "reduce_scatter", "scatter_dimension")
+
+
+def _tiled(body: Body, at: Instruction, operands: list[Any], primitive: str, dimension: str) -> Any:
+    """An exchange along one dimension, whose parts lie one after the other. dimension: what the primitive calls it."""
     (dim,) = at.dimensions or ()
     made = body.emit(
-        "reduce_scatter", operands, _results(at), at, scatter_dimension=dim, tiled=True, axis_name=(DEVICES,),
-        axis_index_groups=_groups(body, at),
+        primitive, operands, _results(at), at, tiled=True, axis_name=(DEVICES,), axis_index_groups=_groups(body, at),
+        **{dimension: dim},
     )  # fmt: skip
     return _given(body, at, operands, made)
 

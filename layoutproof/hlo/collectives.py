@@ -92,7 +92,7 @@ def _mode(of: Instruction, kind: str, header: Header) -> tuple[str, int]:
     if not of.attribute("channel_id"):
         return "replica", header.replicas
     if of.attribute("use_global_device_ids") == "true":
-        return "device", header.replicas * header.partitions
+        return "device", header.devices
     if kind in ("all-to-all", "ragged-all-to-all", "collective-broadcast"):
         return "partition", header.partitions
     return "all partitions", header.replicas

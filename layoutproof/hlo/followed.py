@@ -29,7 +29,7 @@ class Followed:
 
     def instruction(self, of: Instruction) -> None:
         """One instruction of it."""
-        if self.many == 0 and self.header.partitions * self.header.replicas == 1:
+        if self.many == 0 and self.header.devices == 1:
             self.many = -1
         if self.many < 0:
             return

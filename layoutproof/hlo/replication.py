@@ -93,7 +93,7 @@ class Replication:
     @property
     def devices(self) -> int:
         """How many run the program."""
-        return self.header.replicas * self.header.partitions
+        return self.header.devices
 
     def run(self) -> None:
         """Goes through the program once."""

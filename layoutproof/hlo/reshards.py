@@ -244,7 +244,7 @@ class Reshards:
     def _needed(self, readers: list[_At]) -> int:
         """Elements that the device with most lacks."""
         most = 0
-        for device in range(self.header.replicas * self.header.partitions):
+        for device in range(self.header.devices):
             leaves: list[tuple[_At, int, Box]] = []
             for at in readers:
                 self._pull(at, device, whole(self._dims(at)), leaves, 0)
@@ -339,7 +339,7 @@ class Reshards:
                 found = self._groups[at] = groups_of(of, _kind(of), self.header)
             except LayoutError as error:
                 raise Undecided(f"{of.name}: {error.problem}") from None
-            devices = self.header.replicas * self.header.partitions
+            devices = self.header.devices
             if any(not 0 <= device < devices for group in found for device in group):
                 raise Undecided(f"{of.name} names a device that the program, which runs on {devices}, has not")
         return found

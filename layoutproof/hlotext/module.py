@@ -185,6 +185,11 @@ class Header:
         """replica_count, 1 without it: how many times the program runs on data of its own."""
         return self._count("replica_count")
 
+    @property
+    def devices(self) -> int:
+        """How many run the program: all partitions of all replicas."""
+        return self.replicas * self.partitions
+
     def _count(self, name: str) -> int:
         found = re.search(rf"\b{name}=(\d+)", self.attributes)
         return int(found[1]) if found else 1

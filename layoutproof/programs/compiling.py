@@ -220,9 +220,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
         if target != CPU:
             # rules of lowering ask which chip they are for
             stack.enter_context(device_of(target))
-        if mesh.axis_names:
-            # bare partition specs in the function mean this mesh
-            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        stack.enter_context(on_mesh(mesh))
         traced = jitted.trace(*args, **kwargs)
         _must_give_arrays(traced.jaxpr.jaxpr.outvars, place)
         lowered = traced.lower()
@@ -266,6 +264,14 @@ def _names(jax: Any, lowered: Any) -> list[str]:
         leaves, _ = jax.tree_util.tree_flatten_with_path(lowered.out_info)
         return [f"result{jax.tree_util.keystr(path)}" for path, _ in leaves]
     return []
+
+
+def on_mesh(mesh: Any) -> contextlib.AbstractContextManager[Any]:
+    """Within it bare partition specs in a function mean this mesh, if it has axes."""
+    if not mesh.axis_names:
+        return contextlib.nullcontext()
+    jax = need_jax()
+    return jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh  # type: ignore[no-any-return]
 
 
 def _mesh(request: Mapping[str, Any]) -> Any:

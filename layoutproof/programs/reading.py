@@ -289,7 +289,7 @@ class Reader:
         return Record(
             self.header.name,
             self.made,
-            self.header.replicas * self.header.partitions,
+            self.header.devices,
             Memory(),
             cycles=cycles,
             priced=len(operations),
@@ -437,7 +437,7 @@ class Reader:
 
     def _values(self) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
         donated = self.header.donations()
-        devices = self.header.replicas * self.header.partitions
+        devices = self.header.devices
         aliases: dict[int, int] = {}
         given = []
         for number, (of, shape) in sorted(self.parameters.items()):

@@ -59,7 +59,7 @@ def compared(
     try:
         (module,) = read_hlo(text.splitlines(keepends=True))
         made = compiled(module)
-        devices = module.header.partitions * module.header.replicas
+        devices = module.header.devices
         if devices > 1:
             made = partitioned(made, devices, shardings.get("parameters", ()), shardings.get("results", ()))
     except LayoutError as error:

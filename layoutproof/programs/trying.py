@@ -54,8 +54,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], dict[str, Any]
         program = _of_dump(request["hlo"], mesh) if "hlo" in request else _of_function(request, mesh, stack)
         if request["target"] != compiling.CPU:
             stack.enter_context(device_of(request["target"]))
-        if mesh.axis_names:
-            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        stack.enter_context(compiling.on_mesh(mesh))
         change = _by_array(request["change"], request.get("kept"))
         lowered = _jitted(program, change, mesh).lower(*_changed(program.arrays, change))
         about = {"kept": _kept(lowered), "donors": program.donated is not None, "names": list(program.names)}

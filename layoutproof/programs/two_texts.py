@@ -87,7 +87,7 @@ def inputs_of(program: Program) -> list[Input]:
 def _read(text: str, name: str) -> tuple[Module, Compiled]:
     """A text and its program. LayoutError where it is none, or one whose values are not compared."""
     (module,) = read_hlo(text.splitlines(keepends=True))
-    devices = module.header.partitions * module.header.replicas
+    devices = module.header.devices
     if devices > 1:
         raise LayoutError(f"{name} is a program of {devices} devices, whose exchanges are not walked over")
     for computation in module.computations:

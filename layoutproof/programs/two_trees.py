@@ -110,7 +110,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`. Or "of" such
     a mapping, of the one program whose values are to be kept.
     """
-    jax = need_jax()
+    need_jax()
     if "of" in request:
         return _kept(request["of"], request["points"], tell)
     meshes = [request[name]["mesh"] for name in ("new", "old")]
@@ -119,8 +119,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     target = request["new"]["target"]
     with contextlib.ExitStack() as stack:
         mesh = compiling._mesh({**request["new"], "target": compiling.CPU, "topology": ""})
-        if mesh.axis_names:
-            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        stack.enter_context(compiling.on_mesh(mesh))
         tell("tracing what it was")
         with _whose("the base"):
             old = _side(request["old"], target, stack)
@@ -144,8 +143,7 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
     target = request["target"]
     with contextlib.ExitStack() as stack:
         mesh = compiling._mesh({**request, "target": compiling.CPU, "topology": ""})
-        if mesh.axis_names:
-            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        stack.enter_context(compiling.on_mesh(mesh))
         tell("tracing")
         side = _side(request, target, stack)
         # traced twice: what looks at more than its arguments is no function of which values could be kept

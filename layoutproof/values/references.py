@@ -477,8 +477,11 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _slot(on: Any, semaphore: Any) -> tuple[Semaphore, int]:
     """A semaphore, with the place in it that is meant."""
-    counter = view_of(on, semaphore)
-    return counter.memory, int(_places(counter).reshape(-1)[0])
+    return _first_of(view_of(on, semaphore))
+
+
+def _first_of(view: View) -> tuple[Semaphore, int]:
+    return view.memory, int(_places(view).reshape(-1)[0])
 
 
 def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
@@ -569,7 +572,7 @@ def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return _nothing(on, equation, operands)
     reference, transforms, amount, device = planted(equation.params["args_tree"], operands)[:4]
     view = through(on, view_of(on, reference), transforms)
-    counter, place, many = view.memory, int(_places(view).reshape(-1)[0]), _single(on, amount)
+    (counter, place), many = _first_of(view), _single(on, amount)
     if equation.primitive.name == "semaphore_wait":
         on.lockstep.wait(on, lambda: counter.counts.get(place, 0) >= many)
         counter.counts[place] -= many
