@@ -20,12 +20,13 @@ from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
 from layoutproof.programs.functions import Computed
 from layoutproof.programs.same_source import LARGEST, difference, misfit
-from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
+from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.values.compare import Comparison, Input, number
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import Step, parted
 from layoutproof.values.readings import both_ways, told
 from layoutproof.values.walk import Prepared
+from layoutproof.values.work import MOST_STEPS
 
 _ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))
 """Primitives whose results are rounded to the type that they have."""
@@ -59,8 +60,8 @@ def _computed(old: str, new: str) -> Computed:
     if odd := misfit(program, was, positions, NAMES) or _other_integers(ours, before):
         return Computed("unknown", odd)
     work = max(map(work_of, (program, was)))
-    if work > MOST_WORK:
-        return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_WORK:,}")
+    if work > MOST_STEPS:
+        return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_STEPS:,}")
     inputs = inputs_of(program)
     read = both_ways(program, was)
     found, results = difference((program, was), inputs, Prepared(readings=read, foreign=True), NAMES)

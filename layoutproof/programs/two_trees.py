@@ -22,11 +22,10 @@ from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
 from layoutproof.ir.codec import digest
-from layoutproof.ir.program import Program
 from layoutproof.pallas.from_jax.adapter import need_jax
 from layoutproof.programs import compiling
 from layoutproof.programs.pairing import Pairing, paired
-from layoutproof.questions.reduced import MOST_WORK, equations_in, work_of
+from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Pair, Plan
@@ -36,6 +35,7 @@ from layoutproof.values.digests import evaluator, values_of
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import parting
 from layoutproof.values.refusals import NotModelled
+from layoutproof.values.work import MOST_STEPS
 
 
 class Tree:
@@ -132,7 +132,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
             return {"state": "unknown", "reason": pairing.why}
         plan = _plan(new, old, pairing, target, request["points"])
         pair = traced_plan(plan)
-        if max(map(work_of, pair.programs)) > MOST_WORK or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS:
+        if _too_large(pair):
             plan = replace(plan, reduced=True, halved=True)
         return _told(answered(plan, tell, pair), plan, pair, pairing, new, old)
 
@@ -149,7 +149,7 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
         # traced twice: what looks at more than its arguments is no function of which values could be kept
         pair = traced_plan(Plan(("it", "it"), (side.call, side.call), side.arrays, points=points, target=target))
     program, again = pair.programs
-    why = "traced twice, it is two programs" if digest(program) != digest(again) else _too_much(program, pair.arrays)
+    why = "traced twice, it is two programs" if digest(program) != digest(again) else _too_much(pair)
     if why:
         return {"reason": why}
     tell("values")
@@ -162,13 +162,15 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
     return {"jax": jax.__version__, "evaluator": evaluator(), "arrays": arrays, "outputs": outputs, **asdict(found)}
 
 
-def _too_much(program: Program, arrays: Sequence[Input]) -> str:
-    """Why no values of a program are kept, before it is walked over; "" for no reason."""
-    if any(equation.primitive.name == "pallas_call" for equation in equations_in(program)):
+def _too_large(pair: Pair) -> bool:
+    return max(map(work_of, pair.programs)) > MOST_STEPS or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS
+
+
+def _too_much(pair: Pair) -> str:
+    """Why no values of a program are kept, before it is walked over; "" for no reason. pair: it, traced twice."""
+    if any(equation.primitive.name == "pallas_call" for equation in equations_in(pair.programs[0])):
         return "it has Pallas kernels, whose values rest on what is asked of their places too"
-    if work_of(program) > MOST_WORK or elements_of((program, program), arrays) > MOST_ELEMENTS:
-        return "it is too large to walk over"
-    return ""
+    return "it is too large to walk over" if _too_large(pair) else ""
 
 
 def _said(arrays: Sequence[Input]) -> list[tuple[str, Any]]:

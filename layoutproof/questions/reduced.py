@@ -175,12 +175,12 @@ def halved(
     """(The shapes, why they are the given ones), of programs without kernels and loops that say what has to be kept.
 
     All extents from `PAIR` on that are even are halved, together where that can be traced, else one of them, until a
-    walk takes no more than `MOST_WORK`. So what is a multiple of another extent stays one, as far as it can.
+    walk takes no more than `MOST_STEPS`. So what is a multiple of another extent stays one, as far as it can.
     fixed, traced: as of `smallest`.
     """
     chosen: dict[int, int] = {}
     extents = sorted({n for shape in shapes for n in shape} - fixed, reverse=True)
-    while max(map(work_of, traced(_at(shapes, chosen)))) > MOST_WORK:
+    while max(map(work_of, traced(_at(shapes, chosen)))) > MOST_STEPS:
         left = [n for n in extents if (m := chosen.get(n, n)) >= 2 * PAIR and m % 2 == 0]
         for those in (left, *([n] for n in left)):
             trial = {**chosen, **{n: chosen.get(n, n) // 2 for n in those}}
@@ -198,8 +198,6 @@ def halved(
 
 PAIR = 4
 """Extents are not halved below it: of fewer elements sums, means and maxima are special."""
-MOST_WORK = MOST_STEPS
-"""Steps of a walk, as `work_of` counts them."""
 
 
 def work_of(program: Program) -> int:

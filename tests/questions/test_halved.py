@@ -32,12 +32,12 @@ def halved(function: Callable[..., Any], *shapes: tuple[int, ...]) -> tuple[list
 
 
 def test_extents_are_halved_together_until_a_walk_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduced, "MOST_WORK", 1 << 12)
+    monkeypatch.setattr(reduced, "MOST_STEPS", 1 << 12)
     assert halved(jnp.matmul, (64, 32), (32, 16)) == ([(32, 16), (16, 8)], "")
 
 
 def test_what_states_its_size_is_not_compared_at_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduced, "MOST_WORK", 1 << 12)
+    monkeypatch.setattr(reduced, "MOST_STEPS", 1 << 12)
     found, why = halved(lambda x: x.sum(-1) / 32.0 @ jnp.ones((64,)), (64, 32))
     assert (found, bool(why)) == ([(64, 32)], True)
 
