@@ -62,12 +62,14 @@ def test_records_name_no_folder_and_hold_no_source() -> None:
         assert "return " not in line
 
 
+@pytest.mark.commit
 def test_only_what_is_wrong_is_refuted(quick: list[Said]) -> None:
     found = set().union(*map(refuted, quick))
     assert found == BUGS
     assert {(repository, question) for repository, _, question in found} == CONFIRMED
 
 
+@pytest.mark.commit
 def test_what_was_decided_is_decided(quick: list[Said]) -> None:
     whole = [call for call in quick if call.count(Verdict.PROVED) == len(call.errors)]
     assert len(whole) >= 28
