@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.kinds import SPEC, Kind, Told, explained
 from layoutproof.messages.pasted import Line
 
 _DEVICES = r"with device ids \[([\d,. ]{0,4000})\] on platform (\w{1,20})"
@@ -46,7 +46,7 @@ def _devices(match: re.Match[str], block: str) -> Told:
 
 
 def _not_the_arguments(match: re.Match[str], block: str) -> Told:
-    asked, given = (re.findall(r"spec=(P\((?:[^()]|\([^()]{0,60}\)){0,200}\))", match[k]) for k in (1, 2))
+    asked, given = (re.findall(f"spec={SPEC}", match[k]) for k in (1, 2))
     if asked and given and asked[-1] != given[-1]:
         said = f"in_shardings says {asked[-1]} and the array ({match[3]}) comes with {given[-1]}"
     else:

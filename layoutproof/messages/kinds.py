@@ -13,6 +13,8 @@ from layoutproof.messages.pasted import Line, search, unwrapped
 
 AFTER = 14
 """Lines after a message in which its operation and location stand."""
+SPEC = r"((?:PartitionSpec|P)?\((?:[^()]|\([^()]{0,60}\)){0,200}\))"
+"""A PartitionSpec as JAX prints it: by its whole name before jax 0.7."""
 
 
 @dataclass(frozen=True, slots=True)

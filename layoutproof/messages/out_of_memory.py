@@ -79,12 +79,19 @@ class _Report:
     used: int = -1
     limit: int = -1
     over: int = -1
+    total: int = -1
+    """With what is reserved, which `used` leaves out in some versions of the compiler."""
     kernel: str = ""
     parts: dict[str, int] = field(default_factory=dict)
     unpadded: int = -1
     padded: int = -1
     lost: int = -1
     allocations: list[_Allocation] = field(default_factory=list)
+
+    @property
+    def whole(self) -> int:
+        """Bytes that all of its parts take."""
+        return max(self.total, self.used)
 
     @property
     def spills(self) -> int:
@@ -145,7 +152,8 @@ def _take(report: _Report, lines: Sequence[Line], at: int) -> None:
         report.used, report.limit, report.over = (size_of(scoped[i] + scoped[i + 1]) for i in (1, 3, 5))
     if total := _TOTAL.search(text):
         report.space = report.space or total[1]
-        report.used = report.used if report.used >= 0 else size_of(total[2] + total[3])
+        report.total = size_of(total[2] + total[3])
+        report.used = report.used if report.used >= 0 else report.total
     if needs := _NEEDS.search(text):
         report.space = report.space or needs[1]
         report.parts.setdefault("program", size_of(needs[2] + needs[3]))
@@ -169,7 +177,7 @@ def _explained(report: _Report, target: str | None) -> Explanation:
         notes.append(f"{human(report.limit)} is the HBM of {joined(chips)}")
     whole = _made_of(report)
     cause, fixes = {"VMEM": _vmem, "SMEM": _smem}.get(space, _hbm)(report, arrays)
-    notes += [f"of {human(report.used)}: {whole}"] * (report.used > 0 and " and " in whole and whole not in cause)
+    notes += [f"of {human(report.whole)}: {whole}"] * (report.used > 0 and " and " in whole and whole not in cause)
     if cause:
         return Explanation(f"out of {space}", report.line, report.said, cause, "", arrays, fixes, tuple(notes))
     reason = "no shape of what is listed is in it" if report.allocations else "the message lists no allocation"
@@ -222,7 +230,7 @@ def _largest(report: _Report, arrays: tuple[Array, ...], whole: str, more: str) 
     said = f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}"
     if whole and report.used > 2 * worst.size * worst.count:
         # one array of a long list is no cause: what the total is made of comes first
-        said = f"{human(report.used)} are made of {whole}{_padding_of(report)}; of what is listed {what}{more}"
+        said = f"{human(report.whole)} are made of {whole}{_padding_of(report)}; of what is listed {what}{more}"
     return said, tuple(way[kind] for kind in kinds if kind in way)
 
 

@@ -11,14 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.core.errors import closest
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.kinds import SPEC, Kind, Told, explained
 from layoutproof.messages.pasted import Line
-
-_SPEC = r"(P?\((?:[^()]|\([^()]{0,60}\)){0,200}\))"
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", text or ""))
+
+
+def _counted(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _indivisible(match: re.Match[str], block: str) -> Told:
@@ -83,10 +85,7 @@ def _broadcasting(match: re.Match[str], block: str) -> Told:
     at = f" in dimension {joined(differ)}" if differ else ""
     return Told(
         f"the operands of {match[1]} are split differently{at}: {match[2]} and {match[3]}",
-        (
-            f"jax.sharding.reshard(x, P{match[2].removeprefix('P')}) of the second, or "
-            f"P{match[3].removeprefix('P')} of the first",
-        ),
+        (f"jax.sharding.reshard(x, {_spec(one)}) of the second, or {_spec(two)} of the first",),
     )
 
 
@@ -172,7 +171,11 @@ def _short_of_dimensions(match: re.Match[str], block: str) -> Told:
     if rank >= least or (entries and len(entries) != least):
         return Told("", reason=f"{least} entries and {rank} dimensions: the sizes of the message do not explain it")
     spec = f" {match['spec']}" if match["spec"] else ""
-    fits = f": {_spec(entries[:rank])}" if entries and {*entries[rank:]} == {"None"} else f" of at most {rank} entries"
+    fits = (
+        f": {_spec(entries[:rank])}"
+        if entries and {*entries[rank:]} == {"None"}
+        else f" of at most {_counted(rank, 'entry', 'entries')}"
+    )
     ways = [f"a PartitionSpec{fits}; dimensions that it leaves out are whole" if rank else "P() for a single number"]
     if match["who"] and "key path" in match["who"]:
         ways.append(
@@ -181,9 +184,9 @@ def _short_of_dimensions(match: re.Match[str], block: str) -> Told:
         )
     else:
         ways.append("inside of vmap or scan the value has one dimension less than outside")
-    what = (match["who"] or "the value").replace("with pytree key path ", "at ")
-    dimensions = f"{rank} dimension{'s' * (rank != 1)}"
-    return Told(f"the PartitionSpec{spec} is of {least}, and of {what} a value has {dimensions}", tuple(ways))
+    what = "one of " + match["who"].replace("with pytree key path ", "at ") if match["who"] else "the value"
+    has, dimensions = _counted(least, "entry", "entries"), _counted(rank, "dimension", "dimensions")
+    return Told(f"the PartitionSpec{spec} has {has}, and {what} has {dimensions}", tuple(ways))
 
 
 def _too_long(match: re.Match[str], block: str) -> Told:
@@ -191,8 +194,13 @@ def _too_long(match: re.Match[str], block: str) -> Told:
     if entries <= rank:
         return Told("", reason=f"{entries} entries for {rank} dimensions are not too long")
     return Told(
-        f"{match[1]} {match[2]} of shard_map has {entries} entries, and {match[4]} is {match[5]}, of {rank} dimensions",
-        (f"a PartitionSpec of at most {rank} entries; dimensions that it leaves out are whole" if rank else "P()",),
+        f"{match[1]} {match[2]} of shard_map has {_counted(entries, 'entry', 'entries')}, and {match[4]} is "
+        f"{match[5]}, of {_counted(rank, 'dimension', 'dimensions')}",
+        (
+            f"a PartitionSpec of at most {_counted(rank, 'entry', 'entries')}; dimensions that it leaves out are whole"
+            if rank
+            else "P()",
+        ),
     )
 
 
@@ -300,7 +308,7 @@ def _shard_shape(match: re.Match[str], block: str) -> Told:
 _KINDS: tuple[Kind, ...] = (
     (
         re.compile(
-            rf"out_specs(?:\[[^\n]{{0,80}})? is (?P<spec>{_SPEC}) which implies that the corresponding output value is "
+            rf"out_specs(?:\[[^\n]{{0,80}})? is (?P<spec>{SPEC}) which implies that the corresponding output value is "
             r"(?:replicated across mesh ax[ei]s (?P<axes>[^\n]{1,200}?), but could "
             r"|only varying across mesh axes \{[^\n{}]{0,200}\} and not \{(?P<more>[^\n{}]{1,200})\}, but it was "
             r"inferred)"
@@ -344,8 +352,8 @@ _KINDS: tuple[Kind, ...] = (
     ),
     (
         re.compile(
-            rf"Contracting dimensions are sharded.{{0,200}}?lhs_contracting_spec={_SPEC} and "
-            rf"rhs_contracting_spec={_SPEC}"
+            rf"Contracting dimensions are sharded.{{0,200}}?lhs_contracting_spec={SPEC} and "
+            rf"rhs_contracting_spec={SPEC}"
         ),
         _contracting,
     ),
@@ -353,7 +361,7 @@ _KINDS: tuple[Kind, ...] = (
         re.compile(r"\b(\w{1,40}) operation with inputs: (.{1,400}?),? produces an illegally sharded result: (\S+)"),
         _twice,
     ),
-    (re.compile(rf"\b(\w{{1,40}}) got incompatible shardings for broadcasting: {_SPEC}, {_SPEC}"), _broadcasting),
+    (re.compile(rf"\b(\w{{1,40}}) got incompatible shardings for broadcasting: {SPEC}, {SPEC}"), _broadcasting),
     (re.compile(r"Use `\.at\[\.\.\.\]\.(get|set\S*)\(out_sharding=\)`"), _indexing),
     (
         re.compile(
@@ -382,28 +390,28 @@ _KINDS: tuple[Kind, ...] = (
     (
         re.compile(
             r"(?:One of (?P<who>.{1,120}?) is incompatible with its sharding annotation .{0,2000}? "
-            rf"spec=(?P<spec>{_SPEC})[^()]{{0,80}}\) )?is only valid for values of rank at least (?P<least>\d+), but "
+            rf"spec=(?P<spec>{SPEC})[^()]{{0,80}}\) )?is only valid for values of rank at least (?P<least>\d+), but "
             r"was applied to a value of rank (?P<rank>\d+)"
         ),
         _short_of_dimensions,
     ),
     (
         re.compile(
-            rf"(in_specs\S{{0,40}}|out_specs\S{{0,40}}) is {_SPEC} which has length (\d+), but (?:the )?(?:passed )?"
+            rf"(in_specs\S{{0,40}}|out_specs\S{{0,40}}) is {SPEC} which has length (\d+), but (?:the )?(?:passed )?"
             r"(.{1,200}?),? (?:where .{1,200}?, )?has shape (\S{1,80}), which has rank (\d+)"
         ),
         _too_long,
     ),
     (
         re.compile(
-            rf"can map every mesh axis to at most one positional dimension, but {_SPEC} has duplicate entries for "
+            rf"can map every mesh axis to at most one positional dimension, but {SPEC} has duplicate entries for "
             r"`(\w{1,80})`"
         ),
         _axis_twice,
     ),
     (
         re.compile(
-            rf"Resource axis: (?P<axis>\w{{1,80}}) of (?P<spec>{_SPEC}) is not found in mesh: "
+            rf"Resource axis: (?P<axis>\w{{1,80}}) of (?P<spec>{SPEC}) is not found in mesh: "
             r"\((?P<names>[^()]{0,400})\)"
         ),
         _no_such_axis,

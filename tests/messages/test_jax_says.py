@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -231,12 +232,12 @@ EXPECTED = {
     "static and donated": ("jit", "{'x'} is static and donated at once"),
     "rank inside": (
         "sharding",
-        "P('data', 'model', None) is of 3, and of with_sharding_constraint arguments a value has 2",
+        "P('data', 'model', None) has 3 entries, and one of with_sharding_constraint arguments has 2",
     ),
-    "rank put": ("sharding", "P(None, 'data') is of 2, and of device_put args a value has 1 dimension"),
+    "rank put": ("sharding", "P(None, 'data') has 2 entries, and one of device_put args has 1 dimension"),
     "rank of an argument": (
         "sharding",
-        "P('data',) is of 1, and of pjit arguments at s['step'] a value has 0 dimensions",
+        "P('data',) has 1 entry, and one of pjit arguments at s['step'] has 0 dimensions",
     ),
     "rank mapped": ("sharding", "has 3 entries, and args[0] is float32[6,16], of 2 dimensions"),
     "axis twice": ("sharding", "P(('data', 'model'), 'model') names mesh axis model 2 times, at dimension 0 and 1"),
@@ -325,6 +326,17 @@ def test_what_jax_says_is_explained(name: str, said: dict[str, str]) -> None:
     assert message.kind == kind
     assert cause in message.cause
     assert message.fixes
+
+
+@pytest.mark.parametrize("name", [name for name, (kind, _) in EXPECTED.items() if kind in ("sharding", "jit")])
+def test_a_spec_by_its_whole_name_is_the_same_one(name: str, said: dict[str, str]) -> None:
+    """JAX before 0.7 prints PartitionSpec('data') where a later one prints P('data')."""
+    whole = re.sub(r"\bP\(", "PartitionSpec(", said[name])
+    (now,), (then,) = lp.why(said[name]).messages, lp.why(whole).messages
+    assert (then.kind, then.cause.replace("PartitionSpec(", "P(")) == (
+        now.kind,
+        now.cause.replace("PartitionSpec(", "P("),
+    )
 
 
 def test_the_advice_for_a_dimension_is_computed(said: dict[str, str]) -> None:

@@ -457,7 +457,7 @@ Program hbm requirement 97.92G:
      Allocation type: HLO temp
 """
     cause = explained(report).cause
-    assert cause.startswith("97.92G are made of HLO temp 97.92G, arguments 1.20G and reserved 530.00M (10.47G of the ")
+    assert cause.startswith("99.65G are made of HLO temp 97.92G, arguments 1.20G and reserved 530.00M (10.47G of the ")
     assert "1 x f32[256,1024,1024]{2,1,0:T(8,128)} take 1.00G" in cause
     heap = "    heap allocations (without fragmentation)   6.08G\n    output   5.06G (71.6% utilization)\n"
     (note,) = explained(f"Total hbm usage >= 10.94G:\n    reserved 529.00M\n{heap}    program 4.34G\n").notes
