@@ -30,6 +30,7 @@ if __package__ != "benchmarks":
 VALUED = (
     *("operation", "constant", "operands", "operand_replaced", "operation_skipped", "other_root", "other_called"),
     *("direction", "axes", "reduction", "trips", "bounds", "slice_moved", "element"),
+    *("groups", "collective_added", "collective_removed"),
 )
 """Operators of `mutants` that change what is computed, and nothing else."""
 ALIKE = ("renamed", "reordered", "metadata")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.from_hlo import control, elementwise, exchanges, movement, sums
@@ -20,7 +21,7 @@ from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.module import Module
 from layoutproof.ir.program import Array, Equation, Program, Variable, primitive
 from layoutproof.layouts.sharding.tiles import listed
-from layoutproof.values.devices import Split
+from layoutproof.values.devices import MOST_DEVICES, Split
 
 RULES: Mapping[str, Rule] = {
     **elementwise.RULES, **movement.RULES, **sums.RULES, **control.RULES, **exchanges.RULES,
@@ -73,9 +74,52 @@ def partitioned(made: Compiled, devices: int, ins: Sequence[str], outs: Sequence
         [split_of(text, atom.aval, devices) for text, atom in _paired(what, texts, atoms)]
         for what, texts, atoms in (("parameters", ins, inner.invars), ("results", outs, inner.outvars))
     )
-    given = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.invars, split_ins, strict=True))
-    results = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.outvars, split_outs, strict=True))
-    params = {"jaxpr": inner, "devices": devices, "ins": tuple(split_ins), "outs": tuple(split_outs)}
+    return _over(made, inner, devices, split_ins, split_outs)
+
+
+def side_by_side(made: Compiled, devices: int, known: Mapping[int, Split | None]) -> Compiled:
+    """A module that each of several devices runs, as one program of what all of them hold, along a new first dimension.
+
+    known: of a parameter, by its position, which part of one array each device holds, None where each holds all of it;
+    every other one is another array on each device. LayoutError for more devices than are walked over.
+    """
+    if devices > MOST_DEVICES:
+        raise LayoutError(f"a program of {devices:,} devices, more than the {MOST_DEVICES:,} that are walked over")
+    inner = made.program
+
+    def row(atom: Any) -> Variable:
+        return Variable(Array((1, *atom.aval.shape), atom.aval.dtype))
+
+    def reshaped(given: Any, result: Any) -> Equation:
+        params = {"new_sizes": result.aval.shape, "dimensions": None}
+        return Equation(primitive("reshape"), (given,), (result,), params)
+
+    def rows(aval: Array) -> Split:
+        rest = len(aval.shape)
+        return Split((devices, *(1,) * rest), tuple((d, *(0,) * rest) for d in range(devices)))
+
+    given = [v if k in known else row(v) for k, v in enumerate(inner.invars)]
+    results = [row(v) for v in inner.outvars]
+    around = Program(
+        tuple(given),
+        (
+            *(reshaped(g, v) for k, (g, v) in enumerate(zip(given, inner.invars, strict=True)) if k not in known),
+            *inner.eqns,
+            *map(reshaped, inner.outvars, results),
+        ),
+        tuple(results),
+    )
+    ins = [known[k] if k in known else rows(v.aval) for k, v in enumerate(inner.invars)]
+    return _over(made, around, devices, ins, [rows(v.aval) for v in inner.outvars])
+
+
+def _over(
+    made: Compiled, inner: Program, devices: int, ins: Sequence[Split | None], outs: Sequence[Split | None]
+) -> Compiled:
+    """A program of each device, as one of the whole arrays."""
+    given = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.invars, ins, strict=True))
+    results = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.outvars, outs, strict=True))
+    params = {"jaxpr": inner, "devices": devices, "ins": tuple(ins), "outs": tuple(outs)}
     around = Equation(primitive("partitioned"), given, results, params)
     return replace(made, program=Program(given, (around,), results), devices=devices)
 

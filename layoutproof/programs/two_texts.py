@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.result import Verdict
-from layoutproof.from_hlo.programs import Compiled, compiled
+from layoutproof.from_hlo.kernels import TARGET
+from layoutproof.from_hlo.programs import Compiled, compiled, side_by_side, split_of
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
@@ -22,6 +24,7 @@ from layoutproof.programs.functions import Computed
 from layoutproof.programs.same_source import LARGEST, difference, misfit
 from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.values.compare import Comparison, Input, number
+from layoutproof.values.devices import Split
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.parting import Step, parted
 from layoutproof.values.readings import both_ways, told
@@ -54,11 +57,77 @@ def _computed(old: str, new: str) -> Computed:
     for name, text in zip(NAMES, (new, old), strict=True):
         if len(text) > LARGEST:
             return Computed("unknown", f"{name} has {len(text):,} characters, more than the {LARGEST:,} that are read")
-    (mine, ours), (theirs, before) = (_read(text, name) for name, text in zip(NAMES, (new, old), strict=True))
-    program, was = ours.program, before.program
-    positions = range(len(was.invars))
-    if odd := misfit(program, was, positions, NAMES) or _other_integers(ours, before):
+    read = [_read(text, name) for name, text in zip(NAMES, (new, old), strict=True)]
+    modules, sides = (read[0][0], read[1][0]), (read[0][1], read[1][1])
+    many, before = (module.header.devices for module in modules)
+    if many != before:
+        return Computed("unknown", f"it is a program of {_devices(many)} now, and was one of {_devices(before)}")
+    positions = range(len(sides[1].program.invars))
+    if odd := misfit(sides[0].program, sides[1].program, positions, NAMES) or _other_integers(*sides):
         return Computed("unknown", odd)
+    return _asked(modules, sides) if many == 1 else _on_devices(modules, sides, many)
+
+
+def _devices(many: int) -> str:
+    return "one device" if many == 1 else f"{many:,} devices"
+
+
+def _on_devices(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled], devices: int) -> Computed:
+    """Programs of several devices: what each of them gives.
+
+    A text need not say which devices hold the same. What is the same whatever each holds is the same; what differs
+    where all hold the same differs however arrays are cut; what lies between is unknown.
+    """
+
+    def ask(known: Mapping[int, Split | None]) -> Computed:
+        ours, before = (side_by_side(each, devices, known) for each in sides)
+        return _asked(modules, (ours, before))
+
+    invars = sides[0].program.invars
+    known = _shardings(modules, sides, devices)
+    found = ask(known)
+    single = [k for k, v in enumerate(invars) if kind_of(v.aval.dtype) == "i" and not v.aval.shape and k not in known]
+    if found.state == "unknown" and single:
+        # a number by which a loop or a branch goes is one on all devices: others could not exchange anything there
+        again = ask({**known, **dict.fromkeys(single)})
+        if again.state != "unknown":
+            said = f"the same on all devices: {', '.join(f'parameter {k}' for k in single)}"
+            found = replace(again, notes=(*again.notes, said))
+    if found.state == "same" or len(known) == len(invars):
+        return found
+    alike = ask({k: known.get(k) for k in range(len(invars))})
+    if found.state == "unknown" or alike.state == "other":
+        return alike if alike.state == "other" else found
+    what = "there is no difference" if alike.state == "same" else f"it is not known ({alike.reason})"
+    return Computed(
+        "unknown", f"where all devices hold the same of each parameter {what}, and where they do not {found.reason}: "
+        "the texts do not say what each holds", notes=found.notes,
+    )  # fmt: skip
+
+
+def _shardings(
+    modules: tuple[Module, Module], sides: tuple[Compiled, Compiled], devices: int
+) -> dict[int, Split | None]:
+    """Who holds which part of a parameter, of those of which both texts say it."""
+    said = []
+    for module in modules:
+        entry = module.entry
+        parameters = () if entry is None else entry.parameters
+        # of a tuple each of its arrays has a sharding of its own
+        plain = all(not each.shape.startswith("(") for each in parameters)
+        said.append([each.sharding for each in parameters] if plain else [])
+    found: dict[int, Split | None] = {}
+    for k, (now, then) in enumerate(zip(*said, strict=False)):
+        if now and now == then:
+            with suppress(LayoutError):
+                found[k] = split_of(now, sides[0].program.invars[k].aval, devices)
+    return found
+
+
+def _asked(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled]) -> Computed:
+    """What comes of comparing two programs of the same parameters and results."""
+    ours, before = sides
+    program, was = ours.program, before.program
     work = max(map(work_of, (program, was)))
     if work > MOST_STEPS:
         return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_STEPS:,}")
@@ -72,12 +141,17 @@ def _computed(old: str, new: str) -> Computed:
         return replace(said, narrower=_narrower(ours, before), figures={"results": results} if results else {})
     if state == "unknown" or found.witness is None:
         return replace(said, state="unknown", points=0)
-    return _other(said, found, (mine, theirs), (ours, before), inputs, read)
+    return _other(said, found, modules, sides, inputs, read)
 
 
 def program_of(text: str, name: str) -> Program:
-    """The program of a text; LayoutError where there is none. name: what the text is called in words."""
-    return _read(text, name)[1].program
+    """The program of a text, of several devices as one of what each holds; LayoutError where there is none.
+
+    name: what the text is called in words.
+    """
+    module, made = _read(text, name)
+    devices = module.header.devices
+    return made.program if devices == 1 else side_by_side(made, devices, {}).program
 
 
 def inputs_of(program: Program) -> list[Input]:
@@ -88,18 +162,23 @@ def inputs_of(program: Program) -> list[Input]:
 def _read(text: str, name: str) -> tuple[Module, Compiled]:
     """A text and its program. LayoutError where it is none, or one whose values are not compared."""
     (module,) = read_hlo(text.splitlines(keepends=True))
-    devices = module.header.devices
-    if devices > 1:
-        raise LayoutError(f"{name} is a program of {devices} devices, whose exchanges are not walked over")
     for computation in module.computations:
         for each in computation.instructions:
-            if each.opcode in _DOES or (each.opcode == "custom-call" and "has_side_effect=true" in each.attributes):
+            # what a kernel does its own module says
+            if each.opcode in _DOES or (_has_effects(each) and f'"{TARGET}"' not in each.attributes):
                 raise LayoutError(f"{name} does more than give results: {each.name} is {each.opcode}")
     try:
-        return module, compiled(module, name, of_text=True)
+        made = compiled(module, name, of_text=True)
     except LayoutError as error:
         at = f", line {error.line}" if error.line else ""
         raise LayoutError(f"{name} is not read as a program{at}: {error.problem}") from None
+    if made.unread and any(_has_effects(each) for c in module.computations for each in c.instructions):
+        raise LayoutError(f"{name} does more than give results, in a kernel that is not read: {made.unread[0]}")
+    return module, made
+
+
+def _has_effects(each: Instruction) -> bool:
+    return each.opcode == "custom-call" and "has_side_effect=true" in each.attributes
 
 
 def _other_integers(ours: Compiled, before: Compiled) -> str:
@@ -150,7 +229,10 @@ def _other(
     lines = [_line(step) for step in steps]
     many = len(programs[0].outvars)
     name = f"result {witness.output}" if many > 1 else "the result"
-    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
+    index = witness.index
+    if sides[0].devices > 1:
+        name, index = f"{name} of device {index[0]}", index[1:]
+    at = f"[{', '.join(map(str, index))}]" if index else ""
     return replace(
         said, output=name, place=words[0], before=words[1], line=lines[0],
         reason=f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "

@@ -209,6 +209,8 @@ def work_of(program: Program) -> int:
             inner *= int(equation.params["length"])
         elif equation.primitive.name == "pallas_call":
             inner *= prod(n for n in equation.params["grid_mapping"].extents if isinstance(n, int))
+        elif equation.primitive.name == "partitioned":
+            inner *= int(equation.params["devices"])
         total += inner + steps_of(equation)
     return total
 

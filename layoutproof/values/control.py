@@ -79,9 +79,9 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if not decided(on, goes_on, "a loop's end"):
             break
         steps += 1
-        if steps > MOST_STEPS and isinstance(goes_on, Known) and goes_on.sampled:
-            # a number that was drawn from all of its type
-            raise on.refuse(f"a loop of more than {MOST_STEPS:,} steps that data decide")
+        if (steps > MOST_STEPS or on.is_long()) and isinstance(goes_on, Known) and goes_on.sampled:
+            # a number that was drawn from all of its type: smaller ones are drawn next
+            raise on.refuse(f"a loop of {steps:,} steps and more that data decide")
         on.seen += 1
         carried = _handed_on(on, equation, steps - 1, carried, on.run(p["body_jaxpr"], [*of_body, *carried]))
     return list(carried)

@@ -23,6 +23,9 @@ from layoutproof.values.work import EACH, MOST_STEPS, steps_of
 MOST_EQUATIONS = 20_000_000
 """Equations that one walk computes."""
 
+SHARE = 16
+"""The part of `MOST_STEPS` that a loop may take whose end is a number drawn from all of its type."""
+
 Rule = Callable[["Walk", Any, list[Any]], list[Any]]
 
 PRIMITIVES: Mapping[str, Rule] = {
@@ -173,12 +176,17 @@ class Walk:
         """Whether somebody looks at a result of the equation that is computed."""
         return self.program is not None and variable in self.program.used
 
+    def is_long(self) -> bool:
+        """Whether a walk over what nobody has checked took a good part of its steps."""
+        return self.prepared.foreign and self.steps > MOST_STEPS // SHARE
+
     def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
         """The results of a program for some values."""
         consts, steps = self.prepared.plan(inner)
         foreign = self.prepared.foreign
         if foreign:
-            self.steps += self.prepared.steps(inner)
+            # together, what runs on all devices is computed for each
+            self.steps += self.prepared.steps(inner) * (devices.count(self.mesh) if self.device is None else 1)
             if self.steps > MOST_STEPS or self.prepared.exhausted:
                 self.prepared.exhausted = True
                 raise self.refuse(f"more than {MOST_STEPS:,} steps")
