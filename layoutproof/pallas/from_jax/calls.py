@@ -37,6 +37,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, taken, with_pipeline_body
+from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
 
 Found = Kernel | Unmodelled
@@ -71,6 +72,8 @@ def kernel_of(
         n if type(n) is int else symbol(extents[k]) if (extent := computed.get(k)) is None else extent
         for k, n in enumerate(mapping.grid)
     )
+    ranges = {k: range_of(atom, beside) for k, atom in zip(dynamic, given, strict=False) if extents[k] in runtime}
+    most = tuple((extents[k], ends[1]) for k, ends in ranges.items() if ends is not None and ends[1] > 0)
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
@@ -120,6 +123,7 @@ def kernel_of(
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
         runtime=runtime,
+        most=most,
         accesses=tuple(sorted({many for many, _ in accesses})),
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,
