@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, is_remote, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
-from layoutproof.bodies.order import operand_of, padding, valid
+from layoutproof.bodies.order import operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import effort
@@ -62,7 +62,8 @@ class Walk:
     """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
 
     unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
-    are those of the program that is asked about; else one core runs all.  likely: what "some k" is tried as first.
+    are those of the program that is asked about; else one core runs all.  own: what programs before have left counts
+    for nothing.  likely: what "some k" is tried as first.
     over: whether steps were too few for an answer.
     """
 
@@ -71,6 +72,7 @@ class Walk:
     tables: Callable[[str, Place], int | None] = lambda name, at: None
     unwritten: bool = False
     alone: bool = False
+    own: bool = False
     only: int = -1
     likely: int = -1
     steps: int = 0
@@ -302,10 +304,18 @@ class Walk:
         if self.unwritten:
             return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
         operand = operand_of(self.kernel, reference)
+        if unfilled(self.kernel, reference):
+            first = not any(asker) or not self._shared(reference)
+            return (True, origin) if first else (None, None)
         if operand is None or reference.role != "in":
             return False, None
         held = self._holds(padding(operand, _ints(element)), program, {})
         return held, origin if held else None
+
+    def _shared(self, reference: Reference) -> bool:
+        """Whether an input has the buffer of an output, into which programs before may have stored."""
+        inputs = self.kernel.inputs
+        return any(a >= 0 and inputs[a].name == reference.name for a, _ in self.kernel.aliases)
 
     def _given(
         self, store: Access | Copy, index: Place, program: Place, within: Iterations
@@ -343,7 +353,7 @@ class Walk:
         fresh = reference.fresh_in if reference.role == "fresh" else None
         for at, s, chance in self._region(stores, number, loops, program, within, fresh):
             yield program, at, s, chance
-        if fresh is None and stores:
+        if fresh is None and stores and not self.own:
             operand = operand_of(self.kernel, reference)
             here: Place | None = program
             while here is not None:

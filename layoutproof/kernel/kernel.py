@@ -171,6 +171,7 @@ class Operand:
     pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
     part: why what this operand's blocks cover is not all that the program does with its array, "" = it is.
     same_as: the name of an earlier input that is the same array, "" = its array is its own.
+    unfilled: of an input whose array nobody has filled (`jax.lax.empty`), what made it, with its line; "" = it is.
     """
 
     name: str
@@ -190,6 +191,7 @@ class Operand:
     pipelined: bool = False
     part: str = ""
     same_as: str = ""
+    unfilled: str = ""
 
     @property
     def windowed(self) -> bool:
