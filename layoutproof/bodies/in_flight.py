@@ -38,6 +38,7 @@ from layoutproof.bodies.effects import (
     stored_names,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.runs import Filled, Filling, entries_of, fillings
 from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, compared, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.bodies.values import Lost
@@ -155,6 +156,7 @@ class Walk:
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
     programs were walked to their end.  ways: through all of them; what is in flight then, others have to wait for.
+    fill: what tables hold, None = nobody says.  read: what was read of them then.
     """
 
     kernel: Kernel
@@ -165,6 +167,8 @@ class Walk:
     unwritten: set[int] = field(default_factory=set)
     whole: bool = False
     ways: Sequence[Way] = ()
+    fill: Filling | None = None
+    read: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._parts = nested(self.body.effects)
@@ -331,7 +335,7 @@ class Walk:
 
     def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
         """The values of terms, whatever was taken to hold on the way."""
-        on = Symbolic(self.body, here.names, {}, (here.program, here.turns), self._within, self._tables)
+        on = self._evaluates(here, Way(), None)
         found = [on(term) for term in terms]
         self._count(on)
         return found
@@ -403,12 +407,19 @@ class Walk:
         """What evaluates terms here; the same as before where nothing has changed."""
         key = (here.names, way.assumed, way.loaded, here.program, here.turns)
         if self._last is None or self._last[0] != key:
-            place = (here.program, here.turns)
-            self._last = (dict(here.names), *key[1:]), Symbolic(
-                self.body, here.names, dict(way.assumed), place, self._within, self._tables, dict(way.loaded),
-                self._compared,
-            )  # fmt: skip
+            self._last = (dict(here.names), *key[1:]), self._evaluates(here, way, self._compared)
         return self._last[1]
+
+    def _evaluates(self, here: Here, way: Way, compared: set[Any] | None) -> Symbolic:
+        what = (
+            self.body, here.names, dict(way.assumed), (here.program, here.turns), self._within, self._tables,
+            dict(way.loaded), compared,
+        )  # fmt: skip
+        if self.fill is None:
+            return Symbolic(*what)
+        on = Filled(*what)
+        on.fill, on.read = self.fill, self.read
+        return on
 
     def _count(self, on: Symbolic) -> None:
         """Counts what was evaluated, once."""
@@ -648,6 +659,23 @@ class Walk:
         self.problems.append(problem)
         if problem.sure:
             raise _Stop
+
+
+def walked_with_tables(kernel: Kernel) -> tuple[Problem, dict[str, int]] | None:
+    """A problem that is sure for some contents of tables, with what it reads of them; None where none is found.
+
+    Of a table of which nothing is assumed nobody knows what it may hold. Raises Undecided.
+    """
+    tables = {table.name: table for table in every_table(kernel)}
+    for fill in fillings() if tables else ():
+        walk = Walk(kernel, kernel.body, fill=fill)
+        walk.one_by_one()
+        sure = next((p for p in walk.problems if p.sure), None)
+        entries = None if sure is None else entries_of(tables, walk.read)
+        known = all(tables[name].low is not None and tables[name].high is not None for name, _ in walk.read)
+        if sure is not None and entries and known:
+            return sure, entries
+    return None
 
 
 @lru_cache(maxsize=1)

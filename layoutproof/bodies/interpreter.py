@@ -537,9 +537,11 @@ def _of_table(kernel: Kernel, reference: Reference) -> View | None:
 
 
 def _is_whole(kernel: Kernel, reference: Reference) -> bool:
-    """Whether all of an argument is defined when a program begins: nothing of a window is padding."""
+    """Whether all of an argument is defined when a program begins: it is filled, and nothing of a window is padding."""
     operand = operand_of(kernel, reference)
     at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
     if reference.role == "prefetch":
         return True
-    return reference.role == "in" and operand is not None and padding(operand, at) is FALSE
+    if reference.role != "in" or operand is None or operand.unfilled:
+        return False
+    return padding(operand, at) is FALSE

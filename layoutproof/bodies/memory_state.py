@@ -46,6 +46,7 @@ from layoutproof.bodies.order import (
     outside,
     padding,
     seen,
+    unfilled,
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
@@ -153,6 +154,7 @@ class States:
     unwritten: ask what has not been written yet, in place of what is undefined: a store of anything then makes an
     element written, and padding is.  only: the number of the one load whose elements may be undefined, -1 = all.
     stale: the name of a reference of which nothing is defined at first, while all else is; "" = none.
+    own: what programs before have left counts for nothing.
     reason: why the last question could not be asked.
     """
 
@@ -163,6 +165,7 @@ class States:
     unwritten: bool = False
     only: int = -1
     stale: str = ""
+    own: bool = False
     reason: str = ""
     _stores: dict[str, list[Store]] = field(default_factory=dict)
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
@@ -246,7 +249,7 @@ class States:
         """The condition where an iteration of the innermost loop begins, or the program."""
         fresh = reference.role == "fresh"
         if not loops:
-            if fresh or reference.name not in self._stores:
+            if fresh or self.own or reference.name not in self._stores:
                 return self.found(reference)
             return self._invariant(("program", reference.name), lambda: self._over_programs(reference))
         loop = loops[-1]
@@ -263,6 +266,8 @@ class States:
         operand = operand_of(self.kernel, reference)
         if self.unwritten:
             return FALSE if reference.role in ("in", "prefetch", "semaphore", "around") else TRUE
+        if unfilled(self.kernel, reference):
+            return TRUE
         if operand is not None and reference.role == "in":
             return padding(operand, _at(reference.dims))
         return FALSE

@@ -20,6 +20,12 @@ def operand_of(kernel: Kernel, reference: Reference) -> Operand | None:
     return operand if operand.windowed else None
 
 
+def unfilled(kernel: Kernel, reference: Reference) -> str:
+    """What made the array of an input that nobody has filled; "" of all other memory."""
+    given = reference.role == "in" and reference.position < len(kernel.operands)
+    return kernel.operands[reference.position].unfilled if given else ""
+
+
 def seen(operand: Operand) -> list[int]:
     """The dimensions of an operand that its window has: all that are not squeezed."""
     return [k for k, block in enumerate(operand.block) if block.kind != "squeezed"]

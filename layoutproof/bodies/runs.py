@@ -7,7 +7,7 @@ effect happens, or what a loop hands on, nothing is claimed of that: a run shows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -41,7 +41,7 @@ Filling = Callable[[Table, Place], int]
 
 
 def fillings() -> Iterator[Filling]:
-    """Some contents of tables: the least numbers, the greatest, zeros, and numbers that rise by one."""
+    """Some contents of tables: the least numbers, the greatest, zeros, numbers that rise by one, both ends in turn."""
 
     def ends(table: Table) -> tuple[int, int]:
         low, high = range_of(table)
@@ -52,6 +52,7 @@ def fillings() -> Iterator[Filling]:
     yield lambda table, at: ends(table)[1]
     yield lambda table, at: max(min(0, ends(table)[1]), ends(table)[0])
     yield lambda table, at: max(min(at[-1], ends(table)[1]), ends(table)[0])
+    yield lambda table, at: ends(table)[at[-1] % 2]
 
 
 def programs(kernel: Kernel) -> list[Place]:
@@ -63,7 +64,7 @@ def programs(kernel: Kernel) -> list[Place]:
     return list(islice(product(*ends), MOST_PROGRAMS))
 
 
-class _Filled(Symbolic):
+class Filled(Symbolic):
     """Terms at one place of a run, with tables that are filled. read: what was read of them."""
 
     fill: Filling
@@ -80,6 +81,14 @@ class _Filled(Symbolic):
             return super()._value(part)
         self.read[table.name, at] = self.fill(table, at)
         return self.read[table.name, at]
+
+
+def entries_of(tables: Mapping[str, Table], read: Mapping[tuple[str, Place], int]) -> dict[str, int] | None:
+    """What was read of tables, by entry; None where no tables hold all of it, or it is too much to show."""
+    seen = [(tables[name], at, value) for (name, at), value in read.items()]
+    if len(seen) > MOST_READ or not consistent_reads(seen, INTS):
+        return None
+    return {f"{name}[{', '.join(map(str, at))}]": value for (name, at), value in read.items()}
 
 
 class _Found(Exception):
@@ -120,7 +129,7 @@ class Run:
         self._loaded: dict[str, Any] = {}
         self._turns = 0
         self._look: Look = lambda *_: None
-        self._last: tuple[Here, _Filled] | None = None
+        self._last: tuple[Here, Filled] | None = None
 
     @property
     def in_order(self) -> bool:
@@ -141,11 +150,8 @@ class Run:
         return None
 
     def entries(self) -> dict[str, int] | None:
-        """What was read of tables, by entry; None where no tables hold all of it, or it is too much to show."""
-        seen = [(self._tables[name], at, value) for (name, at), value in self.read.items()]
-        if len(seen) > MOST_READ or not consistent_reads(seen, INTS):
-            return None
-        return {f"{name}[{', '.join(map(str, at))}]": value for (name, at), value in self.read.items()}
+        """What was read of tables; see `entries_of`."""
+        return entries_of(self._tables, self.read)
 
     # the domain: an effect is looked at where it happens, a loop runs while it is known that there is one more turn
 
@@ -240,9 +246,9 @@ class Run:
         if not self._kept.isdisjoint(stored_names(effects)):
             raise Unsupported(what)
 
-    def _at(self, here: Here) -> _Filled:
+    def _at(self, here: Here) -> Filled:
         if self._last is None or self._last[0] is not here:
-            on = _Filled(self.body, here.names, {}, (here.program, here.turns), {}, self._tables, self._loaded)
+            on = Filled(self.body, here.names, {}, (here.program, here.turns), {}, self._tables, self._loaded)
             on.fill, on.read = self.fill, self.read
             self._last = here, on
         return self._last[1]

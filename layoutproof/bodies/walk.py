@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, is_remote, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
-from layoutproof.bodies.order import operand_of, padding, valid
+from layoutproof.bodies.order import operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import effort
@@ -62,7 +62,8 @@ class Walk:
     """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
 
     unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
-    are those of the program that is asked about; else one core runs all.  likely: what "some k" is tried as first.
+    are those of the program that is asked about; else one core runs all.  own: what programs before have left counts
+    for nothing.  likely: what "some k" is tried as first.
     over: whether steps were too few for an answer.
     """
 
@@ -71,6 +72,7 @@ class Walk:
     tables: Callable[[str, Place], int | None] = lambda name, at: None
     unwritten: bool = False
     alone: bool = False
+    own: bool = False
     only: int = -1
     likely: int = -1
     steps: int = 0
@@ -78,6 +80,7 @@ class Walk:
     _limit: int = field(default=0, init=False)
     _cut: int = field(default=0, init=False)
     _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict, init=False)
+    _numbers: dict[Any, int | None] = field(default_factory=dict, init=False)
     _first: dict[str, int] = field(default_factory=dict, init=False)
     _end: dict[str, int] = field(default_factory=dict, init=False)
     _stores: dict[str, list[Access | Copy]] = field(default_factory=dict, init=False)
@@ -244,39 +247,48 @@ class Walk:
         reader: Access | Copy | None,
     ) -> tuple[Answer, Origin | None]:
         index = _ints(element)
-        here = program
         for here, iterations, store, chance in self._backwards(reference, number, loops, program, within):
             if store is None:
-                break
-            view = store.view if isinstance(store, Access) else store.target
-            found = inside(view, index)
-            if found is None:
-                return None, None
-            conditions, at = found
-            mask = store.mask if isinstance(store, Access) else None
-            hit = self._all([*store.spot.path, *conditions], here, iterations)
+                return self._found(reference, here, element, reader, within, program)
+            hit, conditions = self._hits(store, index, here, iterations)
             if hit is False:
                 continue
-            place = tuple(self._number(term, here, iterations) for term in at)
-            if hit is None or any(n is None for n in place):
-                hit = None
-            if hit and mask is not None:
-                try:
-                    hit = self._holds(mask.number(_ints(n for n in place if n is not None)), here, iterations)
-                except Lost:
-                    hit = None
-                if hit is False:
-                    continue
-            if hit is None:
-                origin = None if self.unwritten else self._by_chance([*store.spot.path, *conditions], here, iterations)
+            if not isinstance(hit, tuple):
+                origin = None if self.unwritten or conditions is None else self._by_chance(conditions, here, iterations)
                 return (None if origin is None else True), origin
             if chance is not None:
                 return True, chance
-            given = self._given(store, tuple(int(n) for n in place if n is not None), here, iterations)
+            given = self._given(store, hit, here, iterations)
             if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
                 continue
             return given
-        return self._found(reference, here, element, reader, within, program)
+        raise AssertionError("a way back ends at what was found")
+
+    def _hits(
+        self, store: Access | Copy, index: Index, program: Place, within: Iterations
+    ) -> tuple[Place | Literal[False] | None, list[Term] | None]:
+        """The element of its view that a store writes at a place of the reference; False where it writes none there.
+
+        None where that is not known, with the conditions on which it rests; None for these where no terms say them.
+        """
+        found = inside(store.view if isinstance(store, Access) else store.target, index)
+        if found is None:
+            return None, None
+        conditions = [*store.spot.path, *found[0]]
+        hit = self._all(conditions, program, within)
+        if hit is False:
+            return False, None
+        place = tuple(self._number(term, program, within) for term in found[1])
+        known = tuple(n for n in place if n is not None)
+        if hit is None or len(known) < len(place):
+            return None, conditions
+        mask = store.mask if isinstance(store, Access) else None
+        if mask is not None:
+            try:
+                hit = self._holds(mask.number(_ints(known)), program, within)
+            except Lost:
+                hit = None
+        return (known, None) if hit else (False if hit is False else None, conditions)
 
     def _found(
         self,
@@ -292,10 +304,18 @@ class Walk:
         if self.unwritten:
             return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
         operand = operand_of(self.kernel, reference)
+        if unfilled(self.kernel, reference):
+            first = not any(asker) or not self._shared(reference)
+            return (True, origin) if first else (None, None)
         if operand is None or reference.role != "in":
             return False, None
         held = self._holds(padding(operand, _ints(element)), program, {})
         return held, origin if held else None
+
+    def _shared(self, reference: Reference) -> bool:
+        """Whether an input has the buffer of an output, into which programs before may have stored."""
+        inputs = self.kernel.inputs
+        return any(a >= 0 and inputs[a].name == reference.name for a, _ in self.kernel.aliases)
 
     def _given(
         self, store: Access | Copy, index: Place, program: Place, within: Iterations
@@ -333,7 +353,7 @@ class Walk:
         fresh = reference.fresh_in if reference.role == "fresh" else None
         for at, s, chance in self._region(stores, number, loops, program, within, fresh):
             yield program, at, s, chance
-        if fresh is None and stores:
+        if fresh is None and stores and not self.own:
             operand = operand_of(self.kernel, reference)
             here: Place | None = program
             while here is not None:
@@ -646,7 +666,9 @@ class Walk:
                 if op == "leaf":
                     value, origin = self._leaf(str(term.args[0]), tuple(map(int, values)), program, within)
                 elif op == "read":
-                    value = self.tables(str(term.args[0].args[0]), tuple(map(int, values)))
+                    name, at = str(term.args[0].args[0]), tuple(map(int, values))
+                    value = self._loaded(name, at, program, within)
+                    value = self.tables(name, at) if value is None else value
                 elif not (op in ("//", "%") and values[1] == 0):
                     value = apply(op, INTS, values)
         known[term] = value, origin
@@ -661,6 +683,46 @@ class Walk:
             return program[self.kernel.grid_names.index(name)]
         if name in self.body.definitions:
             return self._value(self.body.definitions[name], program, within, bound, {})[0]  # type: ignore[no-any-return]
+        return None
+
+    def _loaded(self, name: str, index: Place, program: Place, within: Iterations) -> int | None:
+        """The number that a load of memory gives that the body stores to, as the last store before it left it.
+
+        None where nobody knows it, and of what is read of a table.
+        """
+        load = loads_of(self.body).get(name)
+        if load is None or any(loop.name not in within for loop in load.spot.loops):
+            return None
+        reference = load.view.reference
+        # of what is given the tables know what is there
+        if reference.name not in self._stores:
+            return None
+        here = {loop.name: within[loop.name] for loop in load.spot.loops}
+        key = (name, index, program, _sorted(here))
+        if key not in self._numbers:
+            self._numbers[key] = None
+            at = places(load.view, _ints(index) if load.view.dims else ())
+            element = tuple(self._number(term, program, here) for term in at or ())
+            if at is not None and None not in element:
+                self._numbers[key] = self._last_number(load, _ints(n for n in element if n is not None), program, here)
+        return self._numbers[key]
+
+    def _last_number(self, load: Access, index: Index, program: Place, within: Iterations) -> int | None:
+        """The number that the last store before a load has left at a place of the reference."""
+        spot = load.spot
+        ways = self._backwards(load.view.reference, spot.number, spot.loops, program, within)
+        for here, iterations, store, chance in ways:
+            if store is None or chance is not None:
+                return None
+            hit, _ = self._hits(store, index, here, iterations)
+            if hit is False:
+                continue
+            if not isinstance(hit, tuple) or not isinstance(store, Access) or store.kind != "write":
+                return None
+            try:
+                return self._number(store.value.number(_ints(hit)), here, iterations)
+            except Lost:
+                return None
         return None
 
     def _leaf(self, source: str, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:

@@ -171,6 +171,7 @@ class Operand:
     pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
     part: why what this operand's blocks cover is not all that the program does with its array, "" = it is.
     same_as: the name of an earlier input that is the same array, "" = its array is its own.
+    unfilled: of an input whose array nobody has filled (`jax.lax.empty`), what made it, with its line; "" = it is.
     """
 
     name: str
@@ -190,6 +191,7 @@ class Operand:
     pipelined: bool = False
     part: str = ""
     same_as: str = ""
+    unfilled: str = ""
 
     @property
     def windowed(self) -> bool:
@@ -259,6 +261,7 @@ class Kernel:
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.
+    most: of those in `runtime`, how large each is at most, where what the program computes says so whatever data hold.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
     scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
@@ -308,6 +311,7 @@ class Kernel:
     collective: int | None = None
     begins_together: bool = True
     sharing: tuple[Kernel, ...] = field(default=(), repr=False)
+    most: tuple[tuple[str, int], ...] = ()
 
     @property
     def body(self) -> Any:
@@ -344,8 +348,8 @@ class Kernel:
         return "the grid dimension that vmap added" if k in self.vmapped else f"grid dimension {self.counted.index(k)}"
 
     def largest(self) -> dict[str, int]:
-        """Of names that stand for sizes, the most that each may be, where dimensions of arrays say so."""
-        found: dict[str, int] = {}
+        """Of names that stand for sizes, the most that each may be, as dimensions of arrays or `most` say."""
+        found: dict[str, int] = dict(self.most)
         for extent in (e for o in self.operands for e in o.dims if isinstance(e, Size) and self.dims_below is not None):
             names = extent.symbols()
             if len(names) != 1 or any(many < 0 for part, many in extent.terms if part):

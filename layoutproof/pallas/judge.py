@@ -28,7 +28,7 @@ from layoutproof.pallas import stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
-from layoutproof.pallas.refuted_if import refuted_if
+from layoutproof.pallas.refuted_if import refuted_if, sizes_needed
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.ways_out import with_way_out
@@ -131,9 +131,12 @@ def judge(
     if not strict_tables or any(table.contents is not None for table in every_table(kernel)):
         pairs = zip(found, asked_for, strict=True)
         found = [refuted_if(kernel, finding, asked, call.how) for finding, asked in pairs]
-    if call.symbols and not call.nothing and not kernel.runtime:
-        pairs = zip(found, asked_for, strict=True)
-        found = [_of_small_sizes(kernel, finding, asked, call.condition, chip, call.how) for finding, asked in pairs]
+    # tables that are assumed to be of a size may be none of such a small one
+    if call.symbols and not call.nothing and not (kernel.runtime and every_table(kernel)):
+        for k, (finding, asked) in enumerate(zip(found, asked_for, strict=True)):
+            small = _of_small_sizes(kernel, finding, asked, call.condition, chip, call.how)
+            nobody_said = small is not finding and where is None and not strict_tables
+            found[k] = sizes_needed(small, kernel.runtime) if nobody_said else small
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
         again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]

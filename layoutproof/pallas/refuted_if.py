@@ -7,7 +7,7 @@ is there whatever the entries are is refuted, and so is one that reads no table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -57,6 +57,16 @@ def tables_needed(kernel: Kernel, finding: Finding) -> str:
     entries = _entries(kernel, finding)
     shown = [f"{name} can be {', '.join(map(str, values))}" for name, values in entries.items()]
     return f"{REFUTED_IF}{listed(shown)}" if shown else ""
+
+
+def sizes_needed(finding: Finding, runtime: Sequence[str]) -> Finding:
+    """The finding, as an unknown where it is refuted by sizes that the running program computes, and nobody has said.
+
+    runtime: their names.
+    """
+    sizes = {name: n for name, n in (finding.counterexample or {}).get("sizes", {}).items() if name in runtime}
+    shown = [f"{name} can be {n}" for name, n in sizes.items()]
+    return left_open(finding, f"{REFUTED_IF}{listed(shown)}") if shown else finding
 
 
 def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
+import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -14,14 +15,6 @@ from layoutproof.pallas.judge import judge
 from tests.bodies.pairs import CASES
 
 pytestmark = pytest.mark.slow
-
-OPEN = {
-    ("copy_under_a_table", True): "it is wrong for some tables only",
-    ("flag_of_the_program_before", True): "a walk that finds what nobody has written is no replay",
-    ("dynamic_grid_sum", True): "no replay has a grid whose extent is not known",
-    ("dynamic_grid_sum", False): "data choose the extent of the grid: its bounds are not computed",
-}
-"""(pair, wrong) that stay unknown, and why."""
 
 
 def errors(name: str, wrong: bool) -> list[Finding]:
@@ -38,19 +31,29 @@ def errors(name: str, wrong: bool) -> list[Finding]:
 def test_the_wrong_one_is_refuted_by_the_question_that_names_the_error(name: str) -> None:
     case, found = CASES[name], errors(name, True)
     refuted = {f.question for f in found if f.verdict is Verdict.REFUTED}
-    if (name, True) in OPEN:
-        assert refuted == set()
-        assert case.kind in {f.question for f in found if f.verdict is Verdict.UNKNOWN}
-    else:
-        assert case.kind in refuted
-        assert all(f.file.endswith("pairs.py") and f.line > 0 for f in found if f.verdict is Verdict.REFUTED)
+    assert case.kind in refuted
+    assert all(f.file.endswith("pairs.py") and f.line > 0 for f in found if f.verdict is Verdict.REFUTED)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_one_is_proved(name: str) -> None:
-    left = [(f.question, f.reason) for f in errors(name, False) if f.verdict is not Verdict.PROVED]
-    if (name, False) in OPEN:
-        assert left
-        assert Verdict.REFUTED not in {f.verdict for f in errors(name, False)}
-    else:
-        assert left == []
+    assert [(f.question, f.reason) for f in errors(name, False) if f.verdict is not Verdict.PROVED] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("copy_under_a_table", "refuted if prefetch0 can be 0, 1"), ("dynamic_grid_sum", "refuted if grid0 can be 2")],
+)
+def test_what_only_some_tables_or_sizes_refute_is_unknown_until_somebody_says_them(name: str, why: str) -> None:
+    case = CASES[name]
+    built = case.build(True)
+    found = lp.kernels(built.fn, *built.args, assume=case.assume)
+    assert found.exit_code == 3
+    assert [f.reason.startswith(why) for f in found.findings if f.question == case.kind] == [True]
+
+
+def test_a_size_that_is_said_refutes_or_proves_what_a_grid_that_data_choose_leaves_open() -> None:
+    built = CASES["dynamic_grid_sum"].build(True)
+    assert lp.kernels(built.fn, *built.args, where=["grid0 == 3"]).exit_code == 1
+    # the first program is the last one
+    assert lp.kernels(built.fn, *built.args, where=["grid0 == 1"]).exit_code == 0

@@ -37,6 +37,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, taken, with_pipeline_body
+from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
 
 Found = Kernel | Unmodelled
@@ -51,12 +52,13 @@ def kernel_of(
     axes: Mapping[str, int] = MappingProxyType({}),
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None,
     beside: Sequence[Any] = (),
+    unfilled: Callable[[Any], str] = lambda atom: "",
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
     axes: of the meshes of devices around it.  known: the integers of what it is given, where the code says them.
-    beside: the equations of the jaxpr that it stands in.
+    beside: the equations of the jaxpr that it stands in.  unfilled: what made what it is given, where nobody fills it.
     """
     mapping = params["grid_mapping"]
     vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
@@ -71,6 +73,8 @@ def kernel_of(
         n if type(n) is int else symbol(extents[k]) if (extent := computed.get(k)) is None else extent
         for k, n in enumerate(mapping.grid)
     )
+    ranges = {k: range_of(atom, beside) for k, atom in zip(dynamic, given, strict=False) if extents[k] in runtime}
+    most = tuple((extents[k], ends[1]) for k, ends in ranges.items() if ends is not None and ends[1] > 0)
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
@@ -104,7 +108,10 @@ def kernel_of(
     aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
     moved = pipelined(params["jaxpr"])
     operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
-    operands = _same(operands, list(given)[len(given) - mapping.num_inputs :] if given else [])
+    inputs = list(given)[len(given) - mapping.num_inputs :] if given else []
+    operands = _same(operands, inputs)
+    made = [*map(unfilled, inputs), *[""] * len(operands)]
+    operands = [replace(o, unfilled=text) if text else o for o, text in zip(operands, made, strict=False)]
     accesses = _accesses(opened(params["jaxpr"])[0])
     kernel = Kernel(
         name=name,
@@ -120,6 +127,7 @@ def kernel_of(
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
         runtime=runtime,
+        most=most,
         accesses=tuple(sorted({many for many, _ in accesses})),
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,

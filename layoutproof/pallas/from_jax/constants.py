@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.kernel.contents import MOST_ENTRIES
-from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, scan_parts
+from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, place_of, scan_parts
 
 MOST_EQUATIONS = 500
 """Equations that are computed for one value, with those inside of them."""
@@ -21,17 +21,26 @@ MOST_TURNS = 1 << 12
 """Iterations of a loop on the way."""
 _AS_THEY_ARE = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint"})
 """What hands its operands on to its one jaxpr, each in its place."""
+_MOVES = frozenset(
+    {"reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "slice", "rev", "copy", "copy_p",
+     "convert_element_type", "bitcast_convert_type", "optimization_barrier", "with_memory_space_constraint",
+     "sharding_constraint", "device_put"}
+)  # fmt: skip
+"""What gives the entries of its operand, each result those of its own."""
 
 
 class Constants:
     """The values of one jaxpr that constants alone decide.
 
-    given: of an input, by its number, its value where the code around says it.
+    given: of an input, by its number, its value where the code around says it.  unfilled: what made it there, where
+    nobody has filled it.
     """
 
-    def __init__(self, jaxpr: Any, given: Callable[[int], Any] = lambda k: None) -> None:
+    def __init__(
+        self, jaxpr: Any, given: Callable[[int], Any] = lambda k: None, unfilled: Callable[[int], str] = lambda k: ""
+    ) -> None:
         self._inner, consts = opened(jaxpr)
-        self._given = given
+        self._given, self._unfilled = given, unfilled
         self._held = dict(zip(map(id, self._inner.constvars), consts, strict=False))
         self._inputs = {id(variable): k for k, variable in enumerate(self._inner.invars)}
         self._made = {id(v): (k, e) for k, e in enumerate(self._inner.eqns) for v in e.outvars}
@@ -64,7 +73,31 @@ class Constants:
             return Constants(closed)
         if len(inner.invars) != len(equation.invars) - first:
             return Constants(closed)
-        return Constants(closed, lambda k: self.value(equation.invars[k + first]) if k + first < last else None)
+
+        def given(k: int) -> Any:
+            return self.value(equation.invars[k + first]) if k + first < last else None
+
+        def unfilled(k: int) -> str:
+            return self.unfilled(equation.invars[k + first]) if k + first < last else ""
+
+        return Constants(closed, given, unfilled)
+
+    def unfilled(self, atom: Any) -> str:
+        """What made an array that nobody has filled, with its line; "" of any other.
+
+        Where JAX fills `jnp.empty` with zeros (0.10.2 does, 0.12 does not), its jaxpr has zeros.
+        """
+        while not is_literal(atom) and id(atom) in self._made:
+            _, equation = self._made[id(atom)]
+            name = equation.primitive.name
+            if name == "empty":
+                place = place_of(equation.source_info)
+                return f"jax.lax.empty at {place}" if place else "jax.lax.empty"
+            if name not in _MOVES:
+                return ""
+            position = next(k for k, variable in enumerate(equation.outvars) if variable is atom)
+            atom = equation.invars[position]
+        return self._unfilled(self._inputs[id(atom)]) if id(atom) in self._inputs else ""
 
     def value(self, atom: Any) -> Any:
         """An array of NumPy, or None."""

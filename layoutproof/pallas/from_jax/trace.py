@@ -151,7 +151,7 @@ def walk(
             call = attempt(
                 partial(
                     kernel_of, equation.params, place, needed, equation.invars,
-                    axes=site.axes, known=site.known, beside=site.beside,
+                    axes=site.axes, known=site.known, beside=site.beside, unfilled=site.unfilled,
                 ),
                 "pallas_call",
                 place,
@@ -174,7 +174,8 @@ class Site:
     """An equation that runs a kernel. needed: which of its results are used.  assumed: what is assumed there.
 
     axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
-    known: the integers of one of its operands, where constants of the program alone decide them.
+    known: the integers of one of its operands, where constants of the program alone decide them.  unfilled: what made
+    one, where nobody has filled it.
     path: the numbers of the equation and of the inner jaxprs around it.
     """
 
@@ -185,6 +186,7 @@ class Site:
     beside: Sequence[Any]
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None
     path: tuple[int, ...] = ()
+    unfilled: Callable[[Any], str] = lambda atom: ""
 
 
 def sites(
@@ -208,7 +210,8 @@ def sites(
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
-            yield Site(equation, needed, said, axes, jaxpr.eqns, constants.integers, (*path, k))
+            known, unfilled = constants.integers, constants.unfilled
+            yield Site(equation, needed, said, axes, jaxpr.eqns, known, (*path, k), unfilled)
             continue
         for n, (_, closed) in enumerate(inner_jaxprs(equation.params)):
             inner, _ = opened(closed)

@@ -25,16 +25,18 @@ Limits: Copies and semaphores of one program and its iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
 from layoutproof.bodies.handed_on import handed_on
-from layoutproof.bodies.in_flight import Problem, Walk, walked
+from layoutproof.bodies.in_flight import Problem, Walk, walked, walked_with_tables
 from layoutproof.bodies.order import names, start_of
 from layoutproof.bodies.touched import any_element
 from layoutproof.core.errors import Undecided
@@ -46,6 +48,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.copy_fixes import of_problem
 from layoutproof.pallas.device_problems import of_devices
+from layoutproof.pallas.points import READS
 from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
@@ -53,6 +56,8 @@ BODY = True
 SETTLED_BY = (
     "wait for as many bytes, under the condition that starts a copy, in its program or a kernel that needs its outputs"
 )
+FEW_STEPS = 50_000
+"""Terms of a walk up to which it is walked again with contents of tables."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -188,6 +193,10 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
     sure = next((p for p in walk.problems if p.sure), None)
     if sure is not None:
         return _refuted(kernel, sure)
+    with suppress(Undecided, ArithmeticError):
+        by_tables = walked_with_tables(kernel) if walk.problems and walk.steps <= FEW_STEPS else None
+        if by_tables is not None:
+            return _refuted(kernel, *by_tables)
     if walk.problems or not done:
         return _open(kernel, walk, "too many programs to walk, and what one leaves in flight the next goes on with")
     return proved
@@ -210,9 +219,14 @@ def _open(kernel: Kernel, walk: Walk, otherwise: str) -> Obligation:
     return Obligation(problem.subject or kernel.name, undecided(problem.what), source=problem.spot.source)
 
 
-def _refuted(kernel: Kernel, problem: Problem) -> Obligation:
-    point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element}
+def _refuted(kernel: Kernel, problem: Problem, entries: Mapping[str, int] = MappingProxyType({})) -> Obligation:
+    """entries: of tables, which it needs."""
+    point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element, READS: entries}
     shown = {name: place for name, place in point.items() if place}
     what = problem.what if problem.what.startswith(problem.subject) else f"the body {problem.what}"
     claim = Settled(Verdict.REFUTED, what, problem.hint, "walk", shown)
-    return Obligation(problem.subject, claim, source=problem.spot.source, fixes=lambda at: of_problem(kernel, problem))
+    tables = tuple(dict.fromkeys(entry.partition("[")[0] for entry in entries))
+    source = problem.spot.source
+    return Obligation(
+        problem.subject, claim, source=source, fixes=lambda at: of_problem(kernel, problem), tables=tables
+    )

@@ -7,9 +7,10 @@ A visit is the programs that have one block. A store counts under its conditions
 only under a condition that no number of the program says, such as loaded data, does not count as sure: what rests on it
 is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
 by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer
-with an input keeps the input's values where nothing is stored, so a hole is a warning there. Of an output that nobody
-uses it is info. So it is of one whose input a copy moves that another kernel waits for, and where the kernel waits
-for a semaphore that it is given: a copy that another kernel started may fill the rest. Of a window it is unknown there.
+with an input keeps the input's values where nothing is stored, so a hole is a warning there, unless nobody has filled
+that (`jax.lax.empty`). Of an output that nobody uses it is info. So it is of one whose input a copy moves that another
+kernel waits for, and where the kernel waits for a semaphore that it is given: a copy that another kernel started may
+fill the rest. Of a window it is unknown there.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
 Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
@@ -81,7 +82,8 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):
         return Obligation(operand.name, Settled(Verdict.PROVED, by="smt"), source=kernel.source)
     stores = stores_into(body, names, visit.index)
-    kept = bool(shared) and not operand.windowed
+    # what nobody has filled is nothing to keep
+    kept = any(not o.unfilled for o in shared) and not operand.windowed
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
     severity = "info" if not operand.live or (kept and elsewhere) else "warning" if kept else "error"
     source = next((s.source for s in reversed(stores) if s.source), kernel.source)

@@ -5,6 +5,8 @@ memory. One sum, maximum or product over it spoils rows that are valid; interpre
 with the numbers of the block before.
 Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
 written back, with the load through which the padding came in.
+So it is of an array that nobody has filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
+zeros (0.12).
 Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
 slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
 on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
@@ -13,7 +15,8 @@ Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 5
 Source: JAX's page "Grids and BlockSpecs": "padded on input and discarded on output"; the values are unspecified.
 Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on every operand of the sum or product.
 Incident: the tail of K was read as garbage, 48 of 215 tuned configurations wrong:
-https://github.com/pytorch/helion/issues/2031
+https://github.com/pytorch/helion/issues/2031; an array of jnp.empty carried into a kernel was NaN in production:
+https://github.com/vllm-project/tpu-inference/pull/3426
 Limits: What is modelled of bodies: docs/primitives.md.
 """
 
@@ -28,7 +31,7 @@ from typing import Any
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Reference, stored_names
 from layoutproof.bodies.memory_state import States
-from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
+from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, unfilled, valid
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
@@ -191,7 +194,7 @@ def _refuted(
     where = _global(kernel, operand, program, element)
     reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}{_missed_words(kernel, origin)}"
     counterexample = {"program": program, "element": where, **needed}
-    settled = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), counterexample)
+    settled = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), counterexample)
     source = source_of(origin, body) or operand.source
     return Obligation(operand.name, settled, source=source, fixes=_fixes(kernel, origin))
 
@@ -209,6 +212,9 @@ def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) ->
 
 def _named(kernel: Kernel, origin: Origin) -> str:
     """The padding that comes in, in words."""
+    made = unfilled(kernel, origin.reference)
+    if made:
+        return f"element {list(origin.element)} of {origin.reference.name}, which nobody has filled ({made})"
     operand = operand_of(kernel, origin.reference)
     shown = f"element {list(origin.element)} of the window of {origin.reference.name}"
     if operand is None:
@@ -247,7 +253,9 @@ def _missed_words(kernel: Kernel, origin: Origin) -> str:
     return "" if mask is None else f"; {mask.words()}"
 
 
-def _hint(origin: Origin) -> str:
+def _hint(kernel: Kernel, origin: Origin) -> str:
+    if unfilled(kernel, origin.reference):
+        return f"look at what {origin.reference.name} is given: jnp.zeros, or store it before it is read"
     return f"look at what is made of {origin.reference.name} before its padding is left out by jnp.where"
 
 
@@ -301,7 +309,7 @@ def _copied(
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
                 reason += _missed_words(kernel, origin)
                 found = {"program": program, "element": element, **needed}
-                said = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), found)
+                said = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
                 yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))
                 continue

@@ -99,4 +99,4 @@ class Widths:
         return None
 
     variable = add = subtract = multiply = xor = below = less = equal = _no_term
-    logical_and = logical_or = logical_not = choose = _no_term
+    logical_and = logical_or = logical_not = choose = apart = _no_term

@@ -21,7 +21,7 @@ class Dialect(Protocol):
     `floors`: whether `//` and `%` may be asked of a negative dividend where the divisor is no power of two.
     `assumed`: what holds of the unknowns so far. `note`: called with the bounds of every value before it is written.
     `positive`: called with every divisor that its bounds do not show to be positive.
-    `below`: 0 <= value < bound.
+    `below`: 0 <= value < bound.  `apart`: how much more the left one is than the right one, where the terms say it.
     """
 
     floors: bool
@@ -38,6 +38,7 @@ class Dialect(Protocol):
     def positive(self, divisor: Any) -> None: ...
     def xor(self, left: Any, right: Any) -> Any: ...
     def below(self, value: Any, bound: Any) -> Any: ...
+    def apart(self, left: Any, right: Any) -> int | None: ...
     def less(self, left: Any, right: Any) -> Any: ...
     def equal(self, left: Any, right: Any) -> Any: ...
     def logical_and(self, left: Any, right: Any) -> Any: ...
@@ -134,13 +135,17 @@ class BoundedNumbers(Numbers):
         known = _ON.less(bounds(left), bounds(right))
         if known is not None:
             return known
-        return self.dialect.less(term_of(self.dialect, left), term_of(self.dialect, right))
+        a, b = term_of(self.dialect, left), term_of(self.dialect, right)
+        by = self.dialect.apart(a, b)
+        return self.dialect.less(a, b) if by is None else by < 0
 
     def equal(self, left: Any, right: Any) -> Any:
         known = True if left is right else _ON.equal(bounds(left), bounds(right))
         if known is not None:
             return known
-        return self.dialect.equal(term_of(self.dialect, left), term_of(self.dialect, right))
+        a, b = term_of(self.dialect, left), term_of(self.dialect, right)
+        by = self.dialect.apart(a, b)
+        return self.dialect.equal(a, b) if by is None else by == 0
 
     def logical_and(self, left: Any, right: Any) -> Any:
         if type(left) is bool:

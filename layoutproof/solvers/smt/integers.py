@@ -41,6 +41,8 @@ class Integers(Operators):
         self.doubts: list[tuple[int, Any]] = []
         self._low: dict[str, Bound] = {}
         self._products: dict[Monomial, Any] = {}
+        self._multiples: dict[tuple[int, Monomial], Any] = {}
+        self._numbers: dict[int, Any] = {}
         # nothing here holds a `Bounded`: those hold the dialect, and a cycle would keep its terms alive
         self._remainders: dict[object, tuple[Bound, Polynomial, int, Polynomial]] = {}
         self._split: dict[tuple[object, object], tuple[Polynomial, Polynomial]] = {}
@@ -80,10 +82,14 @@ class Integers(Operators):
         raise Unsupported("takes the xor of values that depend on symbolic sizes")
 
     def less(self, left: Polynomial, right: Polynomial) -> Any:
-        return self._written(self.subtract(left, right)) < 0
+        return self._against_zero(z3.Z3_mk_lt, self.subtract(left, right))
 
     def equal(self, left: Polynomial, right: Polynomial) -> Any:
-        return self._written(self.subtract(left, right)) == 0
+        return self._against_zero(z3.Z3_mk_eq, self.subtract(left, right))
+
+    def apart(self, left: Polynomial, right: Polynomial) -> int | None:
+        difference = self.subtract(left, right)
+        return difference.get((), 0) if set(difference) <= {()} else None
 
     def choose(self, condition: Any, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:
         name = f"choice {len(self._low)}"
@@ -168,8 +174,30 @@ class Integers(Operators):
             self._products[names] = z3.Int(" * ".join(names), self.context)
         return self._products[names]
 
+    # what a table holds is compared with what it holds elsewhere, pair by pair: z3's own operators, which look for
+    # a context and for sorts to convert to, take most of the time of such a question
+
     def _written(self, polynomial: Polynomial) -> Any:
-        return z3.Sum([z3.IntVal(0, self.context), *(c * self._unknown(m) for m, c in polynomial.items())])
+        context = self.context.ref()
+        parts = [self._number(0), *(self._multiple(c, m) for m, c in polynomial.items())]
+        terms = (z3.Ast * len(parts))(*(part.as_ast() for part in parts))
+        return z3.ArithRef(z3.Z3_mk_add(context, len(parts), terms), self.context)
+
+    def _against_zero(self, compare: Any, polynomial: Polynomial) -> Any:
+        left, right = self._written(polynomial), self._number(0)
+        return z3.BoolRef(compare(self.context.ref(), left.as_ast(), right.as_ast()), self.context)
+
+    def _multiple(self, factor: int, names: Monomial) -> Any:
+        key = factor, names
+        if key not in self._multiples:
+            both = (z3.Ast * 2)(self._number(factor).as_ast(), self._unknown(names).as_ast())
+            self._multiples[key] = z3.ArithRef(z3.Z3_mk_mul(self.context.ref(), 2, both), self.context)
+        return self._multiples[key]
+
+    def _number(self, value: int) -> Any:
+        if value not in self._numbers:
+            self._numbers[value] = z3.IntVal(value, self.context)
+        return self._numbers[value]
 
     def _parts(self, low: Bound, value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Quotient and remainder of a value that is at least `low`."""

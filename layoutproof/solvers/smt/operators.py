@@ -27,6 +27,9 @@ class Operators:
     def equal(self, left: Any, right: Any) -> Any:
         return left == right
 
+    def apart(self, left: Any, right: Any) -> int | None:
+        return None
+
     def choose(self, condition: Any, left: Any, right: Any, low: Any) -> Any:
         return z3.If(condition, left, right)
 
