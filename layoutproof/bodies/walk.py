@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, is_remote, loads_of, places
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, adds_to, is_remote, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.terms import inlined
@@ -273,7 +273,7 @@ class Walk:
             if chance is not None:
                 return True, chance
             given = self._given(store, tuple(int(n) for n in place if n is not None), here, iterations)
-            if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
+            if adds_to(store) and (self.unwritten or given[0] is False):
                 continue
             return given
         return self._found(reference, here, element, reader, within, program)

@@ -12,7 +12,15 @@ from layoutproof.cli import main as cli
 from layoutproof.pallas.judge import about_body, in_order
 from layoutproof.registry.catalogue import kernel_property
 
-OF_SOME = ("collective_ids", "debug_check", "device_barrier", "device_races", "device_waits", "semaphores_drained")
+OF_SOME = (
+    "collective_ids",
+    "debug_check",
+    "device_barrier",
+    "device_races",
+    "device_waits",
+    "semaphores_drained",
+    "subcore_barrier",
+)
 """What is asked of kernels alone that reach other devices, or say what they check."""
 _ASKED = [name for name in in_order(body=True) if about_body(name) and name not in OF_SOME]
 WITH_TARGET = f"of the body: {', '.join(_ASKED)}"
