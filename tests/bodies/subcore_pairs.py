@@ -95,7 +95,9 @@ def lookup(wrong):
     return made(body, (64, 16), [pltpu.VMEM((8,), I), pltpu.VMEM((8, 16), F)])
 
 
-@case("body_in_bounds", lambda: (rows(), places()), lambda x, i: x[np.minimum(i + 1, 63)], LISTED, "outside", "refuted if")
+@case(
+    "body_in_bounds", lambda: (rows(), places()), lambda x, i: x[np.minimum(i + 1, 63)], LISTED, "outside", "refuted if"
+)
 def next_rows(wrong):
     """The row after each one that is listed; there is none after the last."""
 
@@ -343,7 +345,9 @@ def one_sum(wrong):
     return made(body, (2, 8, 16), scratch)
 
 
-@case("body_races", lambda: (rows(),), lambda x: np.roll(x.reshape(2, 2, 4, 4, 16), -1, 2).reshape(64, 16), (), "differs")
+@case(
+    "body_races", lambda: (rows(),), lambda x: np.roll(x.reshape(2, 2, 4, 4, 16), -1, 2).reshape(64, 16), (), "differs"
+)
 def in_turns(wrong):
     """As `neighbours`, in two turns with two barriers each; the wrong one stores the next rows before all have read."""
 
@@ -478,7 +482,8 @@ def as_many_waits(wrong):
         _, _, w = here()
         pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
         copies = [
-            pltpu.make_async_copy(x.at[listed.at[pl.ds(k * 2, 2)]], found.at[pl.ds(k * 2, 2)], arrived) for k in range(4)
+            pltpu.make_async_copy(x.at[listed.at[pl.ds(k * 2, 2)]], found.at[pl.ds(k * 2, 2)], arrived)
+            for k in range(4)
         ]
         for copy in copies:
             copy.start()
