@@ -23,7 +23,7 @@ from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Index, Lost, Span, Value, dims_of, hull, leaf, maybe, span_of_type, takes
 from layoutproof.bodies.wraps import bounds, never_wraps
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, linear, negation
 from layoutproof.core.operations import CONDITIONS, INT32, Op
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import scan_parts
@@ -144,6 +144,34 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             Value(dims, value.dtype, why, None if value.defined else lambda index: maybe("what a loop stacks"))
         )
     return [*finals, *stacked]
+
+
+def looped(
+    on: Any, program: Any, bounds: tuple[Any, Any, Any], consts: Sequence[Any], inits: Sequence[Any]
+) -> list[Any]:
+    """What is left after a loop from one bound to below another one, by steps, whose iterations have no order.
+
+    program: of an iteration: it sees `consts`, the index, and what is carried.  bounds: lower, upper, step.
+    """
+    lower, upper, step = (b if isinstance(b, Value) else on.constant_value(b) for b in bounds)
+    by = _whole(step)
+    if by is None or by < 1:
+        raise UnsupportedOp("a parallel loop whose step is not known")
+    first, end = on.scalar(lower), on.scalar(upper)
+    count = fold("//", linear([(1, end), (-1, first), (1, Term("int", by - 1))]), Term("int", by))
+    count = count if count.op == "int" and count.args[0] >= 0 else fold("max", count, ZERO)
+    if count is ZERO:
+        return list(inits)
+    loop = Loop(on.named("loop"), count, on.source(), parallel=True)
+    last = upper.span[1] - 1
+    index = Value(
+        (), step.dtype, _always(linear([(1, first), (by, Term("name", loop.name))])), span=(lower.span[0], last)
+    )
+    slots = [_slot(on, init, None) for init in inits]
+    known = frozenset(on.unknowns)
+    with on.inside(loop):
+        results = on.run(program, [*consts, index, *(s for _, s in slots)])
+    return _close(on, loop, inits, slots, results, known, count)
 
 
 def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -361,7 +389,7 @@ def _close(
     starts = [_number(init) for init in inits]
     nexts = [_number(result) for result in results]
     varying = frozenset(on.unknowns) - known
-    most = LONGEST_LOOP if count is None else int(count.args[0])
+    most = LONGEST_LOOP if count is None or count.op != "int" else int(count.args[0])
 
     def fits(form: Term) -> bool:
         # asked before the definitions are known: a carried number may be any of its type

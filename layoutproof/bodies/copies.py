@@ -19,12 +19,16 @@ BARRIER = "barrier"
 
 def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
-    on.effects.append(Copy(source, target, semaphore, on.spot(), sent, _device(on, equation, device)))
+    to, adds = _device(on, equation, device), bool(equation.params.get("add"))
+    on.effects.append(Copy(source, target, semaphore, on.spot(), sent, to, adds))
     return []
 
 
 def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    before = len(on.effects)
     source, _, semaphore, _, _ = _parts(on, equation, operands)
+    # where what is waited for lies does not count, and nothing is read to know it
+    del on.effects[before:]
     on.effects.append(Wait(source, semaphore, on.spot()))
     return []
 

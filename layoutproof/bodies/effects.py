@@ -51,12 +51,13 @@ class Reference:
 class Loop:
     """A loop: its counter `name` takes 0, 1, .. below `count`; None where only a condition ends it.
 
-    source: file:line.
+    source: file:line.  parallel: whether its iterations may run in any order, or together (`parallel_loop`).
     """
 
     name: str
     count: Term | None
     source: str = ""
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +74,12 @@ class Slice:
 class Step:
     """One step of a view: slices of something of shape `dims`, or (slices empty) a change of shape.
 
-    kind: "slices", "reshape", "transpose", "bitcast".  after: the shape that it gives; None where a size is not known.
-    permutation: of a transpose.  dtype: of the elements after a bitcast.
+    kind: "slices", "reshape", "transpose", "bitcast", "gather".  after: the shape that it gives; None where a size is
+    not known.  permutation: of a transpose.  dtype: of the elements after a bitcast.
+    picks: of a gather, for each dimension of `dims` a `values.Value` of one dimension whose k-th number is where the
+    k-th part lies, None for a dimension that stays; `after` is their length, then the dimensions that stay.
+    picked: for each dimension the place of some part, of which `part` is the number.  lists: memory that a copy reads
+    the places from.
     """
 
     kind: str
@@ -83,6 +88,10 @@ class Step:
     slices: tuple[Slice, ...] = ()
     permutation: tuple[int, ...] = ()
     dtype: str = ""
+    picks: tuple[Any, ...] = ()
+    picked: tuple[Term | None, ...] = ()
+    part: Term | None = None
+    lists: tuple[View, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +168,8 @@ class Device:
 class Copy:
     """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
 
-    device: of a remote copy, where `target` and `semaphore` are; None = local.
+    device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether what arrives is added to
+    what is there, element by element and never two at once.
     """
 
     source: View
@@ -168,6 +178,7 @@ class Copy:
     spot: Spot
     sent: View | None = None
     device: Device | None = None
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,6 +266,8 @@ class Body:
     goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
     doubts: values of which unknowns are the number, by name, where they may be undefined.
     masks: of elements that are chosen, loaded or stored, in program order.
+    barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
+    before.
     """
 
     references: tuple[Reference, ...] = ()
@@ -273,6 +286,7 @@ class Body:
     handed: tuple[Handed, ...] = ()
     masks: tuple[Mask, ...] = ()
     checks: tuple[tuple[Term, Spot], ...] = ()
+    barriers: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,6 +334,16 @@ def is_remote(effect: Effect) -> bool:
     return isinstance(effect, Copy | Signal) and effect.device is not None
 
 
+def adds_to(effect: Effect) -> bool:
+    """Whether an effect adds to what is there, and so needs it."""
+    match effect:
+        case Access(kind):
+            return kind == "add"
+        case Copy(adds=adds):
+            return adds
+    return False
+
+
 def writes_to(effect: Effect) -> View | None:
     """What a store, or a copy that arrives, changes; None of every other effect."""
     match effect:
@@ -338,6 +362,11 @@ def reads_from(effect: Effect) -> View | None:
         case Copy(source):
             return source
     return None
+
+
+def lists_of(copy: Copy) -> tuple[View, ...]:
+    """The memory out of which a copy takes the places of what it moves."""
+    return tuple(one for view in (copy.source, copy.target) for step in view.steps for one in step.lists)
 
 
 def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
@@ -380,6 +409,10 @@ def places(view: View, index: Index, some: Callable[[int], Term] | None = None) 
                 piece.start if piece.single else linear([(1, piece.start), (piece.stride, next(rest))])
                 for piece in step.slices
             )
+        elif step.kind == "gather":
+            part, *kept = index
+            rest = iter(kept)
+            index = tuple(next(rest) if picks is None else picks.number((part,)) for picks in step.picks)
         elif step.kind == "reshape" and step.after is not None:
             index = reshaped(index, step.after, step.dims)
         elif step.kind == "transpose":

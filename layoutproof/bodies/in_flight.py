@@ -34,6 +34,7 @@ from layoutproof.bodies.effects import (
     Spot,
     View,
     Wait,
+    lists_of,
     loads_of,
     stored_names,
 )
@@ -79,7 +80,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A copy that was started: by which effect, what it reads and writes, how many bytes, in which program and line."""
+    """A copy that was started: by which effect, what it reads and writes, how many bytes, in which program and line.
+
+    lists: memory out of which it takes places.  adds: whether it adds to its target.
+    """
 
     effect: int
     source: Region
@@ -87,6 +91,8 @@ class Flight:
     size: Number
     program: tuple[Number, ...]
     line: str
+    lists: tuple[Region, ...] = ()
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +178,9 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._parts = nested(self.body.effects)
-        arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
+        copies = [e for e in self.body.effects if isinstance(e, Copy)]
+        arrays = {t.view.reference.name for e in copies for t in touches(e)}
+        arrays |= {view.reference.name for e in copies for view in lists_of(e)}
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
         self._tables = {table.name: table for table in every_table(self.kernel)}
@@ -357,7 +365,8 @@ class Walk:
             if name in names:
                 self._found(way, replace(self._remains(name, slot_at, slot, at[0], when), iteration=at[1]))
             for flight in slot.flights:
-                for region in sorted({flight.source.name, flight.target.name} & names):
+                ends = {flight.source.name, flight.target.name, *(one.name for one in flight.lists)}
+                for region in sorted(ends & names):
                     sure = running(slot, flight)
                     what = f"{region} has a copy in flight {when}"
                     what = what if sure else f"perhaps {what}"
@@ -508,7 +517,8 @@ class Walk:
         size = bytes_of(on, copy.source)
         for semaphore, leaves, comes in ends:
             key = self._key(on, semaphore, way, copy.spot)
-            flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source)
+            lists = tuple(self._region(on, view) for view in lists_of(copy))
+            flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source, lists, copy.adds)
             slot = way.slot(key)
             if slot.signals:
                 self._unknown(semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
@@ -555,7 +565,11 @@ class Walk:
             name = array_of(self.kernel, touch.view.reference.name)
             for key, slot in way.slots:
                 for flight in slot.flights:
-                    sides = [(flight.target, "into")] + ([(flight.source, "out of")] if touch.writes else [])
+                    # what two copies add to one element is there in the end, whichever comes first
+                    together = flight.adds and isinstance(effect, Copy) and effect.adds
+                    sides = [] if together else [(flight.target, "into")]
+                    sides += [(flight.source, "out of")] if touch.writes else []
+                    sides += [(one, "to places out of") for one in flight.lists] if touch.writes else []
                     for region, direction in sides:
                         if region.name == name:
                             self._met(on, touch, way, at, sure, key, slot, flight, region, direction)
@@ -742,7 +756,7 @@ def region_of(kernel: Kernel, on: Symbolic, view: View) -> Region:
             seen = left
         elif step.kind == "transpose":
             seen = [seen[d] for d in step.permutation]
-        elif step is not view.steps[-1] or step.kind == "slices":
+        elif step is not view.steps[-1] or step.kind in ("slices", "gather"):
             exact = False
     return Region(array_of(kernel, view.reference.name), tuple(runs), exact)
 

@@ -24,6 +24,7 @@ from layoutproof.bodies import (
     programs,
     reductions,
     shapes,
+    subcores,
 )
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
@@ -42,6 +43,7 @@ from layoutproof.bodies.effects import (
     Unknown,
     View,
     stored_names,
+    writes_to,
 )
 from layoutproof.bodies.integers import applied, condition_of, literal, number_of
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
@@ -74,6 +76,7 @@ PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
     **programs.PRIMITIVES,
     **packing.PRIMITIVES,
     **choosing.PRIMITIVES,
+    **subcores.PRIMITIVES,
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
 
@@ -122,6 +125,7 @@ REFUSED: Mapping[str, str] = {
     "matmul_push_rhs": "the matrix unit used directly",
     "matmul_acc_lhs": "the matrix unit used directly",
     "matmul_pop": "the matrix unit used directly",
+    "sc_fetch_and_add": "scalar memory of another subcore",
 }
 """Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
 
@@ -135,7 +139,8 @@ class Interpreter:
     kernel: whose body it is.  constant: of references that show entries of a table to which nothing stores, how they
     are a view of it.  whole: those that hold nothing undefined, and to which nothing stores.  steady: those to which
     nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
-    what is not known of it.
+    what is not known of it.  forwards: whether what a copy has brought from a table is known by its name there;
+    forwarded: memory, the loop, and the effect at which that was believed of what is outside of the loop.
     """
 
     def __init__(
@@ -147,6 +152,8 @@ class Interpreter:
         induction: bool = True,
         version: str = "",
     ) -> None:
+        self.forwards = True
+        self.forwarded: list[tuple[Reference, Loop, int]] = []
         self.version = version
         self.induction = induction
         self.kernel = kernel
@@ -172,6 +179,7 @@ class Interpreter:
         self.kept: dict[str, Kept] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
+        self.barriers: list[Spot] = []
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -475,12 +483,17 @@ def _read(
     given = frozenset(r.name for r in references if r.role in ("in", "prefetch") and r.name not in shared)
     stored: frozenset[str] = frozenset()
 
-    def passed(constant: Mapping[str, View], whole: frozenset[str], induction: bool) -> Interpreter:
+    def passed(
+        constant: Mapping[str, View], whole: frozenset[str], induction: bool, forwards: bool = True
+    ) -> Interpreter:
         on = Interpreter(kernel, constant, whole, given - stored, induction, version)
+        on.forwards = forwards
         on.references = list(references)
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
         on.run(program, [View(reference) for reference in references] if arguments is None else list(arguments))
+        if any(_stored_again(on.effects, *each) for each in on.forwarded):
+            return passed(constant, whole, induction, forwards=False)
         return on
 
     if tables:
@@ -509,9 +522,16 @@ def _read(
         handed=tuple(on.handed),
         masks=tuple(on.masks),
         checks=tuple(on.checks),
+        barriers=tuple(on.barriers),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
+
+
+def _stored_again(effects: Sequence[Effect], reference: Reference, loop: Loop, number: int) -> bool:
+    """Whether an iteration of a loop stores to memory after effect `number`, which looked at what was there before."""
+    later = (e for e in effects[number:] if loop in e.spot.loops)
+    return any(view.reference is reference for e in later if (view := writes_to(e)) is not None)
 
 
 def _of_table(kernel: Kernel, reference: Reference) -> View | None:

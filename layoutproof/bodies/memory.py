@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.effects import Access, Mask, Reference, Slice, Step, View, places
+from layoutproof.bodies.effects import (
+    Access,
+    Copy,
+    Mask,
+    Reference,
+    Slice,
+    Spot,
+    Step,
+    View,
+    Wait,
+    adds_to,
+    places,
+    writes_to,
+)
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.folding import TRUE, all_of, any_of, negation
+from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
 from layoutproof.core.term import ZERO, Term
-from layoutproof.ir.program import Bitcast, Indexed, Other, Reshaped, Span, Transformed, Transposed, planted
+from layoutproof.ir.program import (
+    Bitcast,
+    Indexed,
+    Other,
+    Reshaped,
+    Span,
+    Transformed,
+    Transposed,
+    element_type_named,
+    planted,
+)
 from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
+
+_INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
 def view_of(on: Any, value: Any) -> View:
@@ -37,6 +63,8 @@ def _step(on: Any, view: View, transform: Any) -> Step:
     dims = view.dims
     if dims is None:
         raise UnsupportedOp("a view of a view whose shape depends on data")
+    if isinstance(transform, Indexed) and any(map(_is_list, transform.indices)):
+        return _gathered(on, transform, dims)
     if isinstance(transform, Indexed):
         slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
         sizes = [piece.size for piece in slices if not piece.single]
@@ -50,6 +78,68 @@ def _step(on: Any, view: View, transform: Any) -> Step:
     if isinstance(transform, Bitcast):
         return _bitcast(view, dims, element_type(transform.dtype))
     raise UnsupportedOp(f"a view through {named(transform)}")
+
+
+def _is_list(entry: Any) -> bool:
+    """Whether an index is one for each of several parts: an array, memory that holds one, or `plsc.Indices`."""
+    if isinstance(entry, Other) and "values" in entry.parts:
+        return True
+    return isinstance(entry, View | Transformed) or (isinstance(entry, Value) and bool(entry.dims))
+
+
+def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> Step:
+    """A view of parts that a list of places chooses; other dimensions are whole."""
+    picks: list[Value | None] = []
+    lists: list[View] = []
+    for entry, extent in zip(transform.indices, dims, strict=True):
+        whole = (
+            isinstance(entry, Span)
+            and _term(on, entry.start) is ZERO
+            and _term(on, entry.size) == Term("int", extent)
+            and int(entry.stride) == 1
+        )
+        if whole:
+            picks.append(None)
+        elif not _is_list(entry):
+            raise UnsupportedOp("a list of places beside a part of another dimension")
+        elif isinstance(entry, Other) and entry.parts.get("ignored_value") is not None:
+            raise UnsupportedOp("a list of places of which some are ignored")
+        else:
+            one = entry.parts["values"] if isinstance(entry, Other) else entry
+            if not isinstance(one, Value):
+                lists.append(view_of(on, one))
+                one = _listed(on, lists[-1])
+            picks.append(one)
+    return gather(on, dims, picks, lists)
+
+
+def _listed(on: Any, view: View) -> Value:
+    """The places that a copy reads out of memory."""
+    if view.dims is None or view.dtype not in _INTEGERS:
+        raise UnsupportedOp(f"a list of places in {view.dtype}")
+    access = Access("read", view, on.spot())
+    on.effects.append(access)
+    return loaded(on, view, access, view.dims, element_type_named(view.dtype))
+
+
+def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View] = ()) -> Step:
+    """The step to parts whose places some arrays of one dimension say, all of the same length.
+
+    picks: for each dimension of what is seen, None = all of it.
+    """
+    lengths = {one.dims for one in picks if one is not None}
+    if len(lengths) != 1 or len(next(iter(lengths))) != 1:
+        raise UnsupportedOp("lists of places of more than one dimension, or of several lengths")
+    ((length,),) = lengths
+    if any(one is not None and getattr(one.dtype, "kind", "") not in ("i", "u") for one in picks):
+        raise UnsupportedOp("a list of places that are no integers")
+    some = on.witness(length)
+    try:
+        picked = tuple(None if one is None else one.number((some,)) for one in picks)
+    except Lost as why:
+        raise UnsupportedOp(f"a list of places that no term says: {why}") from None
+    kept = (extent for one, extent in zip(picks, dims, strict=True) if one is None)
+    return Step("gather", dims, (length, *kept), picks=tuple(picks), picked=picked, part=some, lists=tuple(lists))
 
 
 def named(transform: Any) -> str:
@@ -94,21 +184,24 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     What is loaded again of memory to which nothing stores is what was loaded before.
     """
     reference, name = view.reference, access.name
+    known = _put(on, view, access.spot)
+    shown = known if isinstance(known, View) else view
     steady = reference.name in on.steady and access.mask is None
     same = on.same(("load", reference.name, *map(_described, view.steps))) if steady else None
     if steady:
         name = on.first_loads.setdefault((same, *(loop.name for loop in access.spot.loops)), name)
-    filled = next((t for t in every_table(on.kernel) if t.name == reference.name), None)
+    filled = next((t for t in every_table(on.kernel) if t.name == shown.reference.name), None)
     kind = getattr(dtype, "kind", "")
     integral = kind in ("i", "u", "b")
 
     def entry(index: Index) -> Index | None:
-        if reference.name not in on.constant or ELEMENT_BITS[view.dtype] != ELEMENT_BITS[reference.dtype]:
+        table = on.constant.get(shown.reference.name)
+        if table is None or ELEMENT_BITS[shown.dtype] != ELEMENT_BITS[shown.reference.dtype]:
             return None
-        at = places(view, index)
-        return None if at is None else places(on.constant[reference.name], at)
+        at = places(shown, index)
+        return None if at is None else places(table, at)
 
-    if integral and entry((ZERO,) * len(dims)) is None:
+    if integral and entry((ZERO,) * len(dims)) is None and not isinstance(known, Value):
         # at once, not when an element is asked for: what the body does not name is the same number in every program
         low, high = (0, 2) if kind == "b" else (None, None)
         on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=kind == "i")
@@ -116,14 +209,16 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     def number(index: Index) -> Term:
         if not integral:
             raise Lost(f"what {reference.name} holds")
+        if isinstance(known, Value):
+            return known.number(index)
         if name in on.loads:
             return Term("read", Term("name", name), *(index or (ZERO,)))
         at = entry(index) or (ZERO,)
         read = None if filled is None else known_entry(filled, at)
-        read = Term("read", Term("name", reference.name), *at) if read is None else read
+        read = Term("read", Term("name", shown.reference.name), *at) if read is None else read
         # a module's numbers have no sign, and a view may give another one
         other = {"u": "i", "s": "u"}.get("" if filled is None else filled.dtype[:1]) == kind
-        return wrapped(read, ELEMENT_BITS[reference.dtype], kind == "i") if other else read
+        return wrapped(read, ELEMENT_BITS[shown.reference.dtype], kind == "i") if other else read
 
     if reference.name in on.whole:
         found = Value(dims, dtype, number)
@@ -134,12 +229,89 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     return found
 
 
+def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
+    """What a view of memory shows, where that is known: a part of a table, or what was stored; None where it is not.
+
+    A copy, which was waited for, or a store was the last to write there, in the same iteration or around its loop.
+    """
+    if not on.forwards or view.reference.name in on.constant or view.reference.memory not in ("vmem", "smem"):
+        return None
+    own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
+    last = next((e for e, to in own if not _apart(to, view)), None)
+    target = None if last is None else writes_to(last)
+    if last is None or target is None or adds_to(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
+        return None
+    around = last.spot.loops
+    same = all(any(c is one for one in spot.path) for c in last.spot.path) and spot.loops[: len(around)] == around
+    if not same or not on.kernel.subcores:
+        return None
+    if all(_all_of(step) for step in target.steps):
+        rest = view.steps
+    elif list(map(_described, view.steps[: len(target.steps)])) == list(map(_described, target.steps)):
+        rest = view.steps[len(target.steps) :]
+    else:
+        return None
+    found: View | Value | None = None
+    if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
+        found = _stored_there(last.value, View(view.reference, rest), target, view)
+    elif isinstance(last, Copy) and not last.device and last.source.reference.name in on.constant:
+        slot = last.semaphore.reference
+        arrived = any(isinstance(e, Wait) and e.semaphore.reference is slot for e in on.effects[last.spot.number :])
+        if arrived and last.source.dims == target.dims:
+            found = View(last.source.reference, (*last.source.steps, *rest))
+    if found is not None and len(spot.loops) > len(around):
+        on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
+    return found
+
+
+def _apart(one: View, other: View) -> bool:
+    """Whether constants show that two views of one reference have no element in common."""
+    if not (one.steps and other.steps) or not one.steps[0].kind == other.steps[0].kind == "slices":
+        return False
+    pairs = zip(one.steps[0].slices, other.steps[0].slices, strict=True)
+    ends = [[_ends(piece) for piece in pair] for pair in pairs]
+    return any(a is not None and b is not None and (a[1] <= b[0] or b[1] <= a[0]) for a, b in ends)
+
+
+def _ends(piece: Slice) -> tuple[int, int] | None:
+    """From where to where a slice reaches, where constants say it."""
+    start, size = constant(piece.start), constant(piece.size)
+    return None if start is None or size is None else (start, start + (size - 1) * piece.stride + 1)
+
+
+def _stored_there(value: Value, rest: View, target: View, view: View) -> Value | None:
+    """The elements that a store has put where a view looks. rest: the view, of what the store wrote."""
+    if value.dims != target.dims or view.dims is None or value.dtype.kind not in ("i", "u", "b"):
+        return None
+
+    def number(index: Index) -> Term:
+        at = places(rest, index)
+        if at is None:
+            raise Lost(f"what {view.reference.name} holds")
+        return value.number(at)
+
+    try:
+        number(tuple(Term("name", f"at{k}") for k in range(len(view.dims))))
+    except Lost:
+        return None
+    return Value(view.dims, value.dtype, number)
+
+
+def _all_of(step: Step) -> bool:
+    """Whether a step shows all that there is, as it is."""
+    return step.kind == "slices" and all(
+        piece.start is ZERO and piece.size == Term("int", extent) and piece.stride == 1 and not piece.single
+        for piece, extent in zip(step.slices, step.dims, strict=True)
+    )
+
+
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
-    return [_load(on, view, equation.outvars[0])]
+    return [load(on, view, equation.outvars[0])]
 
 
-def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
+def load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
+    """What a load of a view gives: `other` where the mask does not hold, else it is undefined there."""
     access = Access("read", view, on.spot(), mask=mask)
     on.effects.append(access)
     dims = dims_of(variable.aval)
@@ -153,7 +325,7 @@ def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: 
 def _described(step: Step) -> tuple[Any, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
-    return step.kind, step.dims, step.after, slices, step.permutation, step.dtype
+    return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks
 
 
 def _masked(value: Value, mask: Value, other: Value | None) -> Value:
@@ -194,7 +366,7 @@ def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any
     # a swap also gives what was there; nearly always nobody looks
     before = [Value(value.dims, value.dtype, "what a swap gives")]
     if on.is_used(variable):
-        before = [_load(on, view, variable, mask)]
+        before = [load(on, view, variable, mask)]
     if mask is not None:
         on.masks.append(Mask(mask, on.spot()))
     on.effects.append(Access("write", view, on.spot(), value, mask))
@@ -211,7 +383,7 @@ def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    return [_load(on, view, equation.outvars[0], mask, other)]
+    return [load(on, view, equation.outvars[0], mask, other)]
 
 
 def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -31,6 +31,7 @@ from layoutproof.bodies.effects import (
     Spot,
     Unknown,
     View,
+    adds_to,
     is_remote,
     loads_of,
     places,
@@ -243,7 +244,11 @@ class States:
 
     def _before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
         parts = within(nested(self._stores.get(reference.name, ())), loops, number)
-        return forward(parts, self, _at(reference.dims), self._entry(reference, loops))
+        state = forward(parts, self, _at(reference.dims), self._entry(reference, loops))
+        if reference.memory == "vmem_shared" and not self.unwritten:
+            # other subcores store there meanwhile
+            return any_of([state, *(self._sent(one, _target(one)) for one in self._stores.get(reference.name, ()))])
+        return state
 
     def _entry(self, reference: Reference, loops: tuple[Loop, ...]) -> Term:
         """The condition where an iteration of the innermost loop begins, or the program."""
@@ -303,7 +308,7 @@ class States:
             return any_of([given, self.doubted(store.spot, view), state])
         within, index = found
         parts = [*store.spot.path, *within]
-        adds = isinstance(store, Access) and store.kind == "add"
+        adds = adds_to(store)
         given = self._given(store, index, state)
         if adds:
             return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
@@ -318,14 +323,15 @@ class States:
         return any_of([all_of([here, given]), all_of([negation(here), state]), doubt])
 
     def _sent(self, store: Store, view: View) -> Term:
-        """The condition that what other devices copy here is undefined: where any device may send nothing such, none.
+        """The condition that what others put here is undefined: where any of them may put nothing such, none.
 
         Which element of what comes from where, and when, is not looked at.
         """
         anywhere = tuple(self._names.some(extent) for extent in view.dims or ())
         if view.dims is not None and self._given(store, anywhere, FALSE) is FALSE:
             return FALSE
-        return maybe(f"what another device copies into {view.reference.name}")
+        who = "device copies" if is_remote(store) else "subcore stores"
+        return maybe(f"what another {who} into {view.reference.name}")
 
     def _given(self, store: Store, index: Index, state: Term) -> Term:
         """Whether what is stored at an element of the view is undefined."""
@@ -365,7 +371,7 @@ class States:
         of a start that moves by a constant, and of one that goes on where the iteration before has ended. For the last
         iteration whose start is not beyond a place has it, if the end of each is the start of the next.
         """
-        if is_remote(store) or (isinstance(store, Access) and (store.mask is not None or store.kind == "add")):
+        if is_remote(store) or adds_to(store) or (isinstance(store, Access) and store.mask is not None):
             return FALSE
         view = store.view if isinstance(store, Access) else store.target
         if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):
@@ -792,7 +798,12 @@ def doubt_of(body: Body, part: Term) -> Term | None:
 def conditions_of(spot: Spot, view: View | None = None) -> list[Term]:
     """The numbers and conditions that say whether and where an effect happens."""
     steps = view.steps if view is not None else ()
-    return [*spot.path, *(term for step in steps for piece in step.slices for term in (piece.start, piece.size))]
+    picked = [term for step in steps for term in step.picked if term is not None]
+    return [
+        *spot.path,
+        *(term for step in steps for piece in step.slices for term in (piece.start, piece.size)),
+        *picked,
+    ]
 
 
 def upper(condition: Term) -> Term:
@@ -824,8 +835,11 @@ def reasons(condition: Term) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(part.args[0]) for part in every(condition) if part.op == "maybe"))
 
 
-def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
-    """The conditions that a place of a reference is in a view, and the element of the view; None for narrower ones."""
+def inside(view: View, at: Index, some: Callable[[int], Term] | None = None) -> tuple[list[Term], Index] | None:
+    """The conditions that a place of a reference is in a view, and the element of the view; None for narrower ones.
+
+    some: gives a name for "some k below a number": the part of those that a list places that is there.
+    """
     conditions: list[Term] = []
     for step in view.steps:
         if step.kind == "slices":
@@ -842,6 +856,11 @@ def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
                 away = place if _is(piece.start, 0) else Term("-", place, piece.start)
                 kept.append(away if piece.stride == 1 else Term("//", away, Term("int", piece.stride)))
             at = tuple(kept)
+        elif step.kind == "gather" and step.after is not None and some is not None:
+            part = some(step.after[0])
+            pairs = list(zip(at, step.picks, strict=True))
+            conditions += [fold("==", one.number((part,)), place) for place, one in pairs if one is not None]
+            at = (part, *(place for place, one in pairs if one is None))
         elif step.kind == "reshape" and step.after is not None:
             at = reshaped(at, step.dims, step.after)
         elif step.kind == "transpose":
@@ -852,6 +871,10 @@ def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
         else:
             return None
     return [c for c in conditions if c is not TRUE], at
+
+
+def _target(store: Store) -> View:
+    return store.view if isinstance(store, Access) else store.target
 
 
 def _is(term: Term, number: int) -> bool:

@@ -130,7 +130,14 @@ def _touching(
 def _store(effect: Any, view: View, element: Index) -> Store:
     lost = f"a copy to {effect.device}" if is_remote(effect) else ""
     held = list(effect.spot.path)
-    found = inside(view, element)
+    loops = list(effect.spot.loops)
+
+    def some(count: int) -> Term:
+        # of the parts that a list places each is stored by itself
+        loops.append(Loop(f"part{effect.spot.number}", Term("int", count), effect.spot.source))
+        return Term("name", loops[-1].name)
+
+    found = inside(view, element, some)
     if found is None:
         lost = lost or f"a view of {view.reference.name} as elements of another width"
     else:
@@ -142,7 +149,7 @@ def _store(effect: Any, view: View, element: Index) -> Store:
                 held.append(mask.number(aligned(mask, view.dims or mask.dims, index)))
             except Lost as why:
                 lost = lost or str(why)
-    return Store(all_of(held), effect.spot.loops, effect.spot.source, lost, effect.spot.path)
+    return Store(all_of(held), tuple(loops), effect.spot.source, lost, effect.spot.path)
 
 
 def unstored(

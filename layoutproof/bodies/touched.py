@@ -31,7 +31,7 @@ def touches(effect: Effect) -> Iterator[Touch]:
         case Copy(source, target, _, spot, _, device):
             yield Touch(source, spot, False, "copies from", effect)
             if not device:
-                yield Touch(target, spot, True, "copies into", effect)
+                yield Touch(target, spot, True, "adds to" if effect.adds else "copies into", effect)
 
 
 def sizes_of(view: View) -> list[tuple[Term, int]]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, is_remote, loads_of, places
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, adds_to, is_remote, loads_of, places
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
@@ -259,7 +259,7 @@ class Walk:
             if chance is not None:
                 return True, chance
             given = self._given(store, hit, here, iterations)
-            if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
+            if adds_to(store) and (self.unwritten or given[0] is False):
                 continue
             return given
         raise AssertionError("a way back ends at what was found")

@@ -18,6 +18,27 @@ _GIGA, _TERA = 10**9, 10**12
 _PACKED = frozenset({1, 2, 4})
 
 
+@dataclass(frozen=True, slots=True)
+class SparseCore:
+    """The SparseCores of a generation, as one Pallas kernel may use them.
+
+    cores: SparseCores.  subcores: vector subcores of each; it has one scalar subcore.  lanes: of 32 bits in a vector.
+    vmem: bytes of a core's memory that its subcores share: the vector memory of each, and `VMEM_SHARED`.
+    smem: bytes of the scalar memory of a vector subcore.
+    """
+
+    cores: int
+    subcores: int
+    lanes: int
+    vmem: int
+    smem: int = 2046 * 4
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cores} with {self.subcores} subcores of {self.lanes} lanes, {self.vmem} bytes, {self.smem} of SMEM"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
     """One generation.
@@ -52,6 +73,8 @@ class Chip:
         same simulation: a scratch of 512 more registers, to which each program adds, takes 512 cycles more on v5e and
         v5p, 214 on v6e and 145 on 7x (libtpu 0.0.52, 2026-11-26).
 
+    sparse: its SparseCores, None = it has none that Pallas uses.
+
     `_SOURCES` says for each of them where it comes from.
     """
 
@@ -76,6 +99,7 @@ class Chip:
     fp8: int = 0
     multiplies: int = 0
     stores: int = 0
+    sparse: SparseCore | None = None
 
     def peak(self, bits: int, floating: bool = True) -> int:
         """Operations a second on elements of `bits` bits; those of bf16 where the chip has no unit of its own."""
@@ -88,7 +112,9 @@ class Chip:
 
 
 def _shown(value: object) -> str:
-    return ", ".join(map(str, sorted(value))) or "none" if isinstance(value, frozenset) else str(value)
+    if isinstance(value, frozenset):
+        return ", ".join(map(str, sorted(value))) or "none"
+    return "none" if value is None else str(value)
 
 
 _TABLE = (
@@ -118,19 +144,19 @@ _TABLE = (
     Chip(
         name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
         hbm=98022 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
-        multiplies=4 * 128 * 128, stores=1,
+        multiplies=4 * 128 * 128, stores=1, sparse=SparseCore(4, 16, 8, 8 * MIB - 4),
     ),
     Chip(
         name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
         hbm=31990 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
         bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA, multiplies=4 * 256 * 256,
-        stores=2,
+        stores=2, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
         hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB, fetches=True,
         bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA, multiplies=4 * 256 * 256,
-        stores=3,
+        stores=3, sparse=SparseCore(2, 16, 16, 8 * MIB - 4),
     ),
 )  # fmt: skip
 
@@ -150,6 +176,7 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "fetches": ("libtpu 0.0.52", "inputs of 64 KiB to 64 MiB of a call by itself, that its result stays in HBM"),
         "multiplies": ("libtpu 0.0.52", "published for v5e and v5p; cycles of a matmul of 4096^3 in its simulation"),
         "stores": ("libtpu 0.0.52", "cycles of a kernel that adds to a scratch, in its simulation"),
+        "sparse": ("libtpu 0.0.52", "scratch of a kernel to 4 KiB, and the bound that it names; counts of tpu_info.py"),
         **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),
     }
 )

@@ -14,7 +14,7 @@ too where the call has a grid: "Scalar windows not implemented" (0.0.52, v4, v5e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -296,6 +296,8 @@ class TpuKernels:
                 found.append(
                     f"{len(kernel.semantics)} dimension_semantics for a grid of {many} dimensions (JAX lowering)"
                 )
+        if kernel.subcores:
+            return (*found, *self._refused_subcores(kernel))
         for k, word in enumerate(kernel.semantics[: len(kernel.grid)]):
             cores = CHIPS[self.name].cores
             extent = kernel.grid[k]
@@ -320,6 +322,17 @@ class TpuKernels:
             if not found:
                 raise
         return tuple(found)
+
+    def _refused_subcores(self, kernel: Kernel) -> Iterator[str]:
+        """Why a kernel of SparseCores does not run here: there are none, or not so many (jax 0.10.2, sc_core.py)."""
+        core = CHIPS[self.name].sparse
+        if core is None:
+            yield f"{self.name} has no SparseCores"
+            return
+        extents = (core.cores, core.subcores)
+        for extent, most, what in zip(kernel.grid, extents, ("SparseCores", "subcores in each"), strict=False):
+            if type(extent) is int and extent > most:
+                yield f"a mesh of {extent} {what}; {self.name} has {most}"
 
 
 def _refused_operand(kernel: Kernel, operand: Operand) -> Sequence[str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -42,6 +43,8 @@ FACTS = (
 
 def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
     """VMEM and SMEM of one kernel on a generation, by its canonical name. Undecided where a size is not known."""
+    if kernel.subcores:
+        return _of_sparse_cores(kernel, target)
     windows = [
         (f"{o.name}, {_buffers(kernel, o)} buffer(s)", _window(kernel, o, target))
         for o in kernel.operands
@@ -69,6 +72,36 @@ def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
         MemoryUse("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS, spared=spared),
         MemoryUse("SMEM", tuple(smem), chip.smem, chip.smem, f"all that {target} has", "tables + windows + scratch"),
     )
+
+
+def _of_sparse_cores(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
+    """What a kernel takes of the memory of a SparseCore, at the least: of one, as all do the same.
+
+    The vector memory of each of its subcores, and what they share, are parts of one memory: a scratch of 65,536 numbers
+    is refused on v6e, and one of 64,512 is taken (libtpu 0.0.52: "exceeds the legitimate user allocatable offset upper
+    bound (1048575 words) in memory space spmem").
+    """
+    core = CHIPS[target].sparse
+    if core is None:
+        return ()
+    vmem: list[tuple[str, int]] = []
+    smem: list[tuple[str, int]] = []
+    for what, own in (("scratch", kernel.scratch), ("in the body", kernel.scoped)):
+        for part in own:
+            sizes = [n for n in part.dims if type(n) is int]
+            if len(sizes) < len(part.dims):
+                raise Unsupported(f"the size of {_text(part)} is not known")
+            size = -(-prod(sizes) * ELEMENT_BITS.get(part.dtype, 32) // 8)
+            if part.memory == "vmem":
+                vmem.append((f"{what} {_text(part)} of {core.subcores} subcores", core.subcores * size))
+            elif part.memory == "vmem_shared":
+                vmem.append((f"{what} {_text(part)}, shared", size))
+            elif part.memory == "smem":
+                smem.append((f"{what} {_text(part)}", 4 * prod(sizes)))
+    said = f"all that a SparseCore of {target} has"
+    found = (MemoryUse("VMEM", tuple(vmem), core.vmem, core.vmem, said, "scratch of all subcores"),)
+    own_smem = MemoryUse("SMEM", tuple(smem), core.smem, core.smem, f"all that a subcore of {target} has", "scratch")
+    return (*found, own_smem) if kernel.subcores == "vector" else found
 
 
 def _spared(kernel: Kernel, target: str, limit: int) -> Iterable[tuple[str, int]]:

@@ -53,6 +53,10 @@ MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "c
 """Where an operand's window or a scratch lies. `any`, `hbm` and `gmem` have no window: the kernel moves data itself."""
 
 
+SUBCORES = ("vector", "scalar")
+"""The processors of a SparseCore: vector subcores have vector memory of their own, a scalar subcore has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """One dimension of a block. size: elements the kernel sees, 1 for squeezed. low, high: padding, of element only."""
@@ -279,6 +283,7 @@ class Kernel:
     begins_together: whether every device has begun the kernel before one does anything, as XLA sees to it where a
     kernel has no barrier of its own.  sharing: other kernels of the function with the same number.
     around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
+    subcores: which processors of SparseCores run its programs, one of SUBCORES; "" = TensorCores.
     """
 
     name: str
@@ -312,6 +317,7 @@ class Kernel:
     begins_together: bool = True
     sharing: tuple[Kernel, ...] = field(default=(), repr=False)
     most: tuple[tuple[str, int], ...] = ()
+    subcores: str = ""
 
     @property
     def body(self) -> Any:

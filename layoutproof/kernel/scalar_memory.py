@@ -1,5 +1,7 @@
 """The integers that a call is given: scalar-prefetch operands, inputs whose blocks lie in SMEM, and some in VMEM.
 
+Of a kernel of SparseCores also the inputs of 32 bits in main memory, out of which it copies its lists of places.
+
 The body reads both as tables whose contents nobody knows; assumptions speak of both by their names.
 """
 
@@ -50,6 +52,9 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     may reach past the end of the array, and where the array changes between programs.
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
+    if operand.role == "in" and kernel.subcores and not operand.windowed:
+        lists = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
+        return lists and not any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
     if operand.role != "in" or operand.memory not in ("smem", "vmem") or operand.unmodelled or not integers:
         return False
     written = any(source >= 0 and kernel.inputs[source] is operand for source, _ in kernel.aliases)

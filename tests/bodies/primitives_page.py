@@ -12,10 +12,11 @@ from layoutproof.bodies import (
     programs,
     reductions,
     shapes,
+    subcores,
 )
 from layoutproof.bodies.interpreter import REFUSED
 
-FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing)
+FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing, subcores)
 
 TESTED = {"0.10.2": "3.11", "0.12.0.1": "3.12"}
 """Versions of JAX with which the tests of bodies run, and Python's."""

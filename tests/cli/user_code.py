@@ -14,9 +14,10 @@ from layoutproof.registry.catalogue import kernel_property
 
 OF_SOME = (
     "collective_ids", "debug_check", "device_barrier", "device_races", "device_waits", "semaphores_drained",
-    "stale_read",
+    "stale_read", "subcore_barrier",
 )  # fmt: skip
-"""What is asked of kernels alone that reach other devices, or say what they check, or said only where it is found."""
+"""What is asked of kernels alone that reach other devices or subcores, or say what they check, or said only where it is
+found."""
 _ASKED = [name for name in in_order(body=True) if about_body(name) and name not in OF_SOME]
 WITH_TARGET = f"of the body: {', '.join(_ASKED)}"
 """What a headline says of the bodies of calls that are proved, with a target."""

@@ -37,6 +37,9 @@ PIPELINES = {
 }
 """Module -> the functions that every pipeline written with it goes through."""
 
+SPARSE_CORE = "jax._src.pallas.mosaic.sc_primitives"
+"""The module of the primitives that SparseCores alone have."""
+
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
@@ -493,10 +496,13 @@ def is_jaxs_own(jaxpr: Any) -> bool:
 def name_of(primitive: Any) -> str:
     """The name of a primitive; of one that has the name of another one, of JAX, and is not that, no name that we read.
 
-    Anybody may make a primitive of any name, and say how it is computed.
+    Anybody may make a primitive of any name, and say how it is computed. Those of SparseCores have names of others that
+    do something else, `gather` and `load`: here they begin with `sc_`.
     """
     name = str(primitive.name)
     own = _primitives(len(sys.modules)).get(name)
+    if any(value is primitive for value in vars(sys.modules.get(SPARSE_CORE, contextlib)).values()):
+        return f"sc_{name.removeprefix('sc_')}"
     return name if own is None or any(p is primitive for p in own) else f"{name} of another package"
 
 

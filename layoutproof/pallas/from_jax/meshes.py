@@ -1,8 +1,10 @@
-"""A kernel over a mesh of TensorCores (`pl.kernel`, `pl.core_map`) as a Kernel without blocks: all is in its body.
+"""A kernel over a mesh of cores (`pl.kernel`, `pl.core_map`) as a Kernel without blocks: all is in its body.
 
-Every core of the mesh is a program; all run at the same time. An array stays where it lies, and the body moves parts
-of it by hand. `pl.kernel` is the primitive `mpmd_map`: inputs, outputs, scratch (jax 0.10.2 and 0.12.0.1). `core_map`
-has references that code around it reads and writes, too: they are inputs here, filled when the kernel begins.
+Every core of the mesh is a program; all run at the same time. So is every subcore of the SparseCores of a
+`VectorSubcoreMesh`, and every scalar subcore of a `ScalarSubcoreMesh`. An array stays where it lies, and the body moves
+parts of it by hand. `pl.kernel` is the primitive `mpmd_map`: inputs, outputs, scratch (jax 0.10.2 and 0.12.0.1).
+`core_map` has references that code around it reads and writes, too: they are inputs here, filled when the kernel
+begins.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from layoutproof.pallas.from_jax.calls import barrier_of, body_name, placed, sco
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
 PRIMITIVES = ("mpmd_map", "core_map")
+MESHES = {"TensorCoreMesh": "", "VectorSubcoreMesh": "vector", "ScalarSubcoreMesh": "scalar"}
+"""The meshes of a TPU's cores by the names of their classes, and which processors of SparseCores they are of."""
 
 
 def mesh_kernel_of(
@@ -54,14 +58,15 @@ def mesh_kernel_of(
         except UnsupportedOp as problem:
             return unmodelled(f"it has {problem}; pipelines in it are judged by themselves")
     kind = type(mesh).__name__
-    if kind != "TensorCoreMesh":
-        return unmodelled(f"its mesh is a {kind}; only those of TensorCores are modelled; pipelines in it are judged")
+    if kind not in MESHES:
+        return unmodelled(f"its mesh is a {kind}; {', '.join(MESHES)} are modelled; pipelines in it are judged")
     variables = list(inner.invars) or list(inner.constvars)
     outputs = len(params.get("out_avals") or ())
     inputs = len(equation.invars)
     if len(variables) < inputs + outputs:
         return unmodelled(f"{primitive} has a form that jax {jax.__version__} has and this version does not read")
     shape = dict(mesh.shape)
+    cores = ("core_parallel",) * len(shape)
     operands = [
         _operand(variable.aval, "in" if k < inputs else "out", k if k < inputs else k - inputs)
         for k, variable in enumerate(variables[: inputs + outputs])
@@ -75,7 +80,8 @@ def mesh_kernel_of(
         grid=tuple(int(n) for n in shape.values()),
         grid_names=tuple(map(str, shape)),
         operands=tuple(used),
-        semantics=("core_parallel",) * len(shape),
+        semantics=("core_parallel", *("subcore_parallel",) * (len(shape) - 1)) if MESHES[kind] else cores,
+        subcores=MESHES[kind],
         aliases=tuple((int(a), int(b)) for a, b in dict(aliases).items()),
         scratch=tuple(scratch_of(v.aval) for v in variables[inputs + outputs :]),
         scoped=scoped_in(inner),

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
@@ -114,6 +115,11 @@ def traced(
 
 
 ADVICE = (
+    (
+        "does not have SparseCores",
+        "a mesh of subcores is made for a target that has SparseCores: "
+        f"{', '.join(name for name, chip in CHIPS.items() if chip.sparse)} have some (--target)",
+    ),
     (
         "must be >= the product of mesh_shape",
         "to trace, no devices are needed: jax.sharding.AbstractMesh is a mesh, and "

@@ -16,6 +16,7 @@ Limits: What is modelled of bodies, and what is refused by name: docs/primitives
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,12 +27,13 @@ from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice
 from layoutproof.bodies.runs import STEPS, Run, fillings, in_order, programs
 from layoutproof.bodies.symbolic import Symbolic
 from layoutproof.bodies.terms import inlined
+from layoutproof.bodies.values import Lost, maybe
 from layoutproof.core.budget import budget, effort
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.core.term import ZERO, Term, reads
+from layoutproof.core.term import ONE, ZERO, Term, reads
 from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
@@ -56,12 +58,12 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     accesses = 0
     for effect in body.effects:
         for view, what in _views(effect):
-            for place, step in enumerate(_cut(effect, view)):
+            for place, step in enumerate((*_cut(effect, view), *_picked(view))):
                 accesses += 1
                 if any(
                     _outside(piece, extent) is not FALSE for piece, extent in zip(step.slices, step.dims, strict=True)
                 ):
-                    spot = effect.spot
+                    spot = _where_masked(effect, view) if step.part is not None else effect.spot
                     path = tuple(map(id, spot.path))
                     key = (spot.source, view.reference.name, what, place, path, spot.loops)
                     groups.setdefault(key, []).append((spot, view, what, step))
@@ -107,6 +109,28 @@ def _cut(effect: Effect, view: View) -> Iterator[Step]:
     """
     slices = [step for step in view.steps if step.kind == "slices"]
     yield from slices[:-1] if effect.spot.scope == "pipeline" else slices
+
+
+def _picked(view: View) -> Iterator[Step]:
+    """Of parts that a list places, the place of some one as a slice."""
+    for step in view.steps:
+        if step.kind == "gather":
+            pieces = zip(step.picked, step.dims, strict=True)
+            slices = tuple(
+                Slice(ZERO, Term("int", n)) if at is None else Slice(at, ONE, single=True) for at, n in pieces
+            )
+            yield Step("slices", step.dims, None, slices, part=step.part)
+
+
+def _where_masked(effect: Effect, view: View) -> Spot:
+    """Where an effect happens to a part that a list places: a mask excuses the others."""
+    part = next(step.part for step in view.steps if step.kind == "gather")
+    mask = effect.mask if isinstance(effect, Access) else None
+    if mask is None or part is None:
+        return effect.spot
+    with suppress(Lost):
+        return replace(effect.spot, path=(*effect.spot.path, mask.number((part,))))
+    return replace(effect.spot, path=(*effect.spot.path, maybe("which elements a mask holds for")))
 
 
 def _outside(piece: Slice, extent: int) -> Term:
@@ -161,7 +185,7 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
         return ""
 
     def fixes(at: Counterexample) -> Iterator[Fix]:
-        for k, piece, extent in pieces[:MOST_COPIES]:
+        for k, piece, extent in pieces[:MOST_COPIES] if members[0][3].part is None else ():
             yield from inside(kernel, body, spot, view, k, extent, piece)
 
     extra = [term for _, piece, _ in pieces for term in (piece.start, piece.size)]

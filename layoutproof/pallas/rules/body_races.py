@@ -7,6 +7,10 @@ Asked of arrays in HBM that the body copies from and into, and of scratch that a
 each core has its own scratch, so what another program left there is only there by chance.
 A destination that a table chooses is proved where the table is assumed to hold no value twice.
 Example: grid 4, parallel, every program copies to `o_ref.at[pl.ds(i * 8, 16)]`: programs 0 and 1 both write row 8.
+Of SparseCores every subcore runs a program, and those of one core share `VMEM_SHARED`. What lies in different segments
+of their runs, between barriers that all of them reach, does not happen at the same time; what copies, or
+`addupdate_scatter`, add to one element is there in the end, whoever comes first. Iterations of a `parallel_loop` have
+no order either: two that meet in one element of any memory, one writing, are a race of their program with itself.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
 it for the sizes that are run, on two cores; the compiler says nothing.
@@ -18,21 +22,34 @@ Limits: Programs of one call. Races between kernels are not asked; those between
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
 from typing import Any
 
+from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, is_remote, places
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Copy,
+    Effect,
+    Loop,
+    Reference,
+    Signal,
+    View,
+    adds_to,
+    is_remote,
+    places,
+)
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
-from layoutproof.bodies.values import Index, Value
+from layoutproof.bodies.values import Index, Lost, Value
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
 from layoutproof.core.numbers import Numbers
@@ -58,17 +75,20 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     if body is None:
         return ()
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
-    if not parallel:
+    unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
+    if not parallel and not unordered:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
     found: list[Due] = [*not_modelled(kernel, body), *_elsewhere(body)]
     pair = beside(kernel, body)
-    touched = [touch for effect in body.effects for touch in touches(effect)]
+    found += _of_iterations(kernel, pair, unordered)
+    touched = [touch for effect in body.effects for touch in touches(effect)] if parallel else []
     for name in dict.fromkeys(_array(kernel, t.view.reference) for t in touched):
         if name:
             own = [touch for touch in touched if _array(kernel, touch.view.reference) == name]
             found += _shared(kernel, pair, name, own, parallel)
     for reference in body.references:
-        if reference.role == "scratch":
+        # a subcore runs one program, and finds nothing that another one has left in memory of its own
+        if reference.role == "scratch" and not kernel.subcores:
             own = [touch for touch in touched if touch.view.reference is reference]
             found += _carried(kernel, body, pair, own, parallel)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
@@ -83,7 +103,12 @@ def _elsewhere(body: Body) -> Iterator[Obligation]:
 
 
 def _array(kernel: Kernel, reference: Reference) -> str:
-    """The array that a reference of a body is: the output's name where they share one, "" for what is no array."""
+    """The array that a reference of a body is: the output's name where they share one, "" for what is no array.
+
+    What the subcores of a core share is one, too.
+    """
+    if _is_of_core(reference):
+        return reference.name
     if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm", "gmem"):
         return ""
     for source, target in kernel.aliases:
@@ -92,14 +117,130 @@ def _array(kernel: Kernel, reference: Reference) -> str:
     return reference.name
 
 
+def _is_of_core(reference: Reference) -> bool:
+    """Whether a reference is memory that the subcores of one SparseCore share."""
+    return reference.memory == "vmem_shared" and reference.role in ("scratch", "fresh")
+
+
 def _differ(kernel: Kernel, pair: Beside, parallel: Sequence[int]) -> Term:
     ids = [Term("name", name) for name in kernel.grid_names]
     return any_of([Term("!=", ids[k], pair.other(ids[k])) for k in parallel])
 
 
+def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Term], str]:
+    """The conditions that effects of two programs may happen at the same time, beside that the programs differ.
+
+    And why that is not known, "" where it is.
+    """
+    if kernel.subcores != "vector":
+        return [], ""
+    core = Term("name", kernel.grid_names[0])
+    alike = Term("==", core, pair.other(core))
+    shared = [alike] if _is_of_core(a.view.reference) else []
+    if not pair.body.barriers:
+        return shared, ""
+    body: Body = kernel.body
+    if odd(kernel, body):
+        return shared, "a barrier that not every program reaches equally often may order them"
+    for touch in (a, b):
+        if isinstance(touch.effect, Copy) and not ends_in_its_segment(body, touch.effect):
+            return shared, "whether a copy has ended where its program comes to the next barrier is not known"
+    first, second = segment(kernel, body, a.spot), pair.other(segment(kernel, body, b.spot))
+    return [*shared, any_of([negation(alike), fold("==", first, second)])], ""
+
+
+def _of_iterations(kernel: Kernel, pair: Beside, unordered: Sequence[Effect]) -> Iterator[Due]:
+    """No two iterations of a loop without order touch one element, one of them writing."""
+    groups: dict[tuple[str, str], tuple[Loop, list[Touch]]] = {}
+    for effect in unordered:
+        for loop in (loop for loop in effect.spot.loops if loop.parallel):
+            for touch in touches(effect):
+                reference = touch.view.reference
+                if loop not in reference.fresh_in and reference.role != "semaphore":
+                    groups.setdefault((loop.name, reference.name), (loop, []))[1].append(touch)
+    for loop, own in groups.values():
+        pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if _clash(a, b)]
+        if len(pairs) > MOST_PAIRS:
+            name = own[0].view.reference.name
+            yield Obligation(name, undecided(f"{len(pairs)} pairs of effects; {MOST_PAIRS} are looked at"))
+            continue
+        for a, b in pairs:
+            yield partial(_two_iterations, kernel, pair, loop, a, b)
+
+
+def _clash(a: Touch, b: Touch) -> bool:
+    """Whether two effects on one element want an order: one writes, and not both add."""
+    return (a.writes or b.writes) and not (_atomic(a) and _atomic(b))
+
+
+def _atomic(touch: Touch) -> bool:
+    """Whether an effect adds to an element of a SparseCore's own memory, in one go."""
+    return touch.writes and adds_to(touch.effect) and touch.view.reference.memory in ("vmem", "vmem_shared")
+
+
+def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch) -> Obligation:
+    name = a.view.reference.name
+    what = f"whether two iterations of a parallel loop meet in {name}"
+    counter = Term("name", loop.name)
+    around = a.spot.loops[: a.spot.loops.index(loop)]
+    same = [Term("name", n) for n in (*kernel.grid_names, *(outer.name for outer in around))]
+    try:
+        one, two = any_element(a.view, "at"), any_element(b.view, "there")
+        condition = [
+            *(Term("==", term, pair.other(term)) for term in same),
+            Term("!=", counter, pair.other(counter)),
+            *a.spot.path,
+            *map(pair.other, b.spot.path),
+            one.condition,
+            pair.other(two.condition),
+            *_masked(a, one.names, "at"),
+            *map(pair.other, _masked(b, two.names, "there")),
+            same_place(one.place, tuple(map(pair.other, two.place))),
+        ]
+        elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
+
+        def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+            element = tuple(value(entry) for entry in one.place)
+            turns = f"iterations {value(counter)} and {value(pair.other(counter))} of the parallel loop"
+            both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
+            did = "both write" if a.writes and b.writes else "one writes and one reads"
+            return f"{turns} may run in any order, and {did} element {element} of {name}{both}"
+
+        found = asked(
+            kernel,
+            pair.body,
+            condition,
+            (*a.spot.loops, *pair.loops(b.spot.loops)),
+            elements,
+            explain,
+            extra=(counter, pair.other(counter)),
+            programs=pair.programs,
+            place=one.place,
+        )
+    except Undecided as lost:
+        return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
+
+    def hint(at: Point, on: Numbers) -> str:
+        return "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop"
+
+    return about(name, replace(found, claim=replace(found.claim, hint=hint)), a.spot.source, what)
+
+
+def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> list[Term]:
+    """The condition that a mask lets an element be touched, where a term says it."""
+    mask = touch.effect.mask if isinstance(touch.effect, Access) else None
+    if mask is None or len(mask.dims) != len(touch.view.dims or ()):
+        return []
+    index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
+    try:
+        return [mask.number(index)]
+    except Lost as why:
+        raise Unsupported(str(why)) from None
+
+
 def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
     """No two programs touch one element of an array, one of them writing."""
-    pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if a.writes or b.writes]
+    pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if _clash(a, b)]
     if len(pairs) > MOST_PAIRS:
         yield Obligation(name, undecided(f"{len(pairs)} pairs of effects; {MOST_PAIRS} are looked at"))
         return
@@ -118,10 +259,15 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
         one, two = any_element(a.view, "at"), any_element(b.view, "there")
         # of a batch each program sees its own part of the array
         at_place, there = (
-            in_array(kernel.operands[t.view.reference.position], e.place) for t, e in ((a, one), (b, two))
+            in_array(kernel.operands[t.view.reference.position], e.place)
+            if t.view.reference.role != "scratch"
+            else e.place
+            for t, e in ((a, one), (b, two))
         )
+        together, doubt_of_order = _at_once(kernel, pair, a, b)
         condition = [
             _differ(kernel, pair, parallel),
+            *together,
             *a.spot.path,
             *map(pair.other, b.spot.path),
             one.condition,
@@ -150,7 +296,10 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
     except Undecided as lost:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
     doubt = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
-    return about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, doubt))
+    asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, doubt))
+    if doubt_of_order and not asked_for.leaves_open:
+        return replace(asked_for, leaves_open={Verdict.REFUTED: f"{what}: {doubt_of_order}"})
+    return asked_for
 
 
 def _differs(kernel: Kernel, at: Any) -> int:

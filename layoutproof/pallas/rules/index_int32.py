@@ -187,7 +187,8 @@ def _converted(part: Term, made: Term) -> Term:
 
 def places_in(view: View) -> list[Term]:
     """The numbers that say where a view lies."""
-    return [term for step in view.steps for piece in step.slices for term in (piece.start, piece.size)]
+    sliced = [term for step in view.steps for piece in step.slices for term in (piece.start, piece.size)]
+    return sliced + [term for step in view.steps for term in step.picked if term is not None]
 
 
 def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:

@@ -27,19 +27,37 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Asked, not_modelled
 from layoutproof.bodies.devices import has_devices
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, loads_of, places
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Copy,
+    Effect,
+    Index,
+    Reference,
+    Spot,
+    View,
+    adds_to,
+    loads_of,
+    places,
+    writes_to,
+)
 from layoutproof.bodies.in_flight import filled, walked
-from layoutproof.bodies.memory_state import States, conditions_of
+from layoutproof.bodies.memory_state import States, conditions_of, inside
 from layoutproof.bodies.order import operand_of
+from layoutproof.bodies.recurrence import difference
+from layoutproof.bodies.stored import Visit, stores_into, unstored
 from layoutproof.bodies.terms import inlined, names_in
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
-from layoutproof.core.folding import TRUE, any_of, negation
+from layoutproof.core.folding import TRUE, all_of, any_of, negation
+from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
+from layoutproof.core.space import Space
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
@@ -85,17 +103,16 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         if sent is not None:
             return sent
         try:
-            one = _load(kernel, body, states, deciding, load)
+            shared = _read(load).reference.memory == "vmem_shared"
+            one = (_of_core if shared else _load)(kernel, body, states, deciding, load)
         except (Undecided, RecursionError) as reason:
             one = _open(load, str(reason))
-        if _verdict(one) is Verdict.UNKNOWN and _writes_before(kernel, body, load):
+        if _verdict(one) is Verdict.UNKNOWN and not shared and _writes_before(kernel, body, load):
             return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
         return one
 
     lines: dict[tuple[object, str], list[Access | Copy]] = {}
-    for effect in body.effects:
-        if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
-            continue
+    for effect in (each for one in body.effects for each in _reading(one)):
         reference = _read(effect).reference
         if reference.role in ("out", "scratch", "fresh") and not reference.pipeline:
             lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(effect)
@@ -103,6 +120,61 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     return (*found, *not_modelled(kernel, body))
+
+
+def _reading(effect: Effect) -> Iterator[Access | Copy]:
+    """What an effect reads, as loads and copies: of a copy that adds its target, too."""
+    if isinstance(effect, Copy) or (isinstance(effect, Access) and effect.kind != "write"):
+        yield effect
+    if isinstance(effect, Copy) and effect.adds:
+        yield Access("read", effect.target, effect.spot)
+
+
+def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
+    """Of memory that the subcores of a core share: that its program, or others before a barrier, have written it."""
+    view = _read(load)
+    name = view.reference.name
+    claim = reads_unwritten(states, load)
+    if claim is not None and claim[1]:
+        return Obligation(name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
+    space = Space(tuple(f"element{k}" for k in range(len(view.reference.dims))), view.reference.dims)
+    index = tuple(Term("name", n) for n in space.names)
+    found, listed = inside(view, index), False
+    if found is None:
+        # of what a list places any part may be read, and perhaps not all
+        steps = view.steps
+        cut = next((k for k, step in enumerate(steps) if step.kind == "gather"), len(steps))
+        found, listed = inside(View(view.reference, steps[:cut]), index), True
+    if found is None:
+        return _open(load, "which elements of it are read is not known")
+    visit = Visit(space, True, all_of([*load.spot.path, *found[0]]), agree=kernel.grid_names[:1])
+    ends = {e.spot.number: ends_in_its_segment(body, e) for e in body.effects if isinstance(e, Copy)}
+    here = segment(kernel, body, load.spot)
+    before, every = [], []
+    for effect in body.effects:
+        stored = writes_to(effect)
+        if stored is None or stored.reference is not view.reference or adds_to(effect):
+            continue
+        (store,) = stores_into(replace(body, effects=(effect,)), [name], index)
+        every.append(store)
+        common = [one for one, other in zip(effect.spot.loops, load.spot.loops, strict=False) if one is other]
+        # in the same iteration of loops that all programs run equally often
+        even = all(loop.count is not None and loop.count.op == "int" for loop in common)
+        ahead = difference(here, segment(kernel, body, effect.spot))
+        if even and ahead is not None and ahead > 0 and not odd(kernel, body) and ends.get(effect.spot.number, True):
+            before.append(store)
+
+    def explain(at: Point, on: Numbers) -> str:
+        return f"reads element {list(at['element'])} of {name}, which no subcore of the core has written"
+
+    sure = unstored(kernel, body, visit, before, True, explain)
+    if not sure.lost and deciding.proves(sure):
+        return Obligation(name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
+    open_ = _open(load, "what other subcores have written before the barriers is not known to be all of it")
+    if listed:
+        return open_
+    can = unstored(kernel, body, visit, every, False, explain)
+    return replace(open_, graver=(Obligation(name, can.claim, reads=bool(can.tables), source=load.spot.source),))
 
 
 def _writes_before(kernel: Kernel, body: Body, load: Access | Copy) -> bool:

@@ -1,0 +1,164 @@
+"""Kernels of SparseCores: every subcore is a program, places come out of lists, barriers keep programs apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas import tpu_sc as plsc
+
+import layoutproof as lp
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from tests.bodies import run_subcores, subcore_pairs
+from tests.bodies.subcore_pairs import CASES, TARGET, here, made
+
+pytestmark = pytest.mark.slow
+
+F, WHOLE = jnp.float32, jnp.int32
+
+
+def found(name: str, wrong: bool) -> list[Finding]:
+    case = CASES[name]
+    args = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in case.args()]
+    function = subcore_pairs.function_of(case, wrong)
+    return [*lp.kernels(function, *args, target=TARGET, assume=case.assume).findings]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_right_one_is_proved_whole(name: str) -> None:
+    assert not [f for f in found(name, False) if f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_of_the_wrong_one_its_question_speaks(name: str) -> None:
+    case = CASES[name]
+    spoken = [f for f in found(name, True) if f.question == case.kind and f.verdict is not Verdict.PROVED]
+    if case.answer == "refuted":
+        assert Verdict.REFUTED in {f.verdict for f in spoken}
+    else:
+        assert {f.verdict for f in spoken} == {Verdict.UNKNOWN}
+        assert case.answer == "unknown" or any(f.reason.startswith("refuted if args[1] can be") for f in spoken)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_runs_show_the_same(name: str) -> None:
+    """Right is equal to what is wanted in every order that was drawn, and what is wrong shows in some."""
+    assert run_subcores.signs(name, False) == {"equal"}
+    assert CASES[name].seen in run_subcores.signs(name, True)
+
+
+def one(body: Callable[..., Any], shape: tuple[int, ...], scratch: Any, *args: Any, **more: Any) -> list[Finding]:
+    def call(*given: Any) -> Any:
+        return made(body, shape, scratch)(*given)
+
+    return [*lp.kernels(call, *args, **{"target": TARGET, **more}).findings]
+
+
+X = jax.ShapeDtypeStruct((64, 16), F)
+LISTED = jax.ShapeDtypeStruct((64,), WHOLE)
+
+
+def scattered(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
+    _, _, w = here()
+    pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+    pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], rows)
+    pltpu.sync_copy(rows, o.at[listed])
+
+
+def test_a_scatter_is_a_race_where_a_list_may_hold_a_place_twice() -> None:
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)]
+    within = ("0 <= args[1] < 64",)
+    asked = {"properties": ["body_races"]}
+    (race,) = one(scattered, (64, 16), scratch, X, LISTED, assume=within, **asked)
+    assert race.verdict is Verdict.UNKNOWN
+    assert race.needs == ("args[1] is injective",)
+    said = (*within, "args[1] is injective")
+    assert all(f.verdict is Verdict.PROVED for f in one(scattered, (64, 16), scratch, X, LISTED, assume=said, **asked))
+
+
+def test_a_gather_needs_the_range_of_its_list_and_says_so() -> None:
+    def body(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+        pltpu.sync_copy(x.at[listed], rows)
+        pltpu.sync_copy(rows, o.at[pl.ds(w * 8, 8)])
+
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)]
+    open_ = [f for f in one(body, (64, 16), scratch, X, LISTED) if f.verdict is not Verdict.PROVED]
+    assert [f.needs for f in open_ if f.severity == "error"] == [("0 <= args[1] < 64",)]
+
+
+def test_a_list_that_is_stored_again_in_a_loop_is_not_what_was_copied() -> None:
+    """In the second turn the list is what the first has left: one further on, and so outside."""
+
+    def body(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+
+        @pl.loop(0, 2)
+        def _(turn: Any) -> None:
+            pltpu.sync_copy(x.at[listed], rows)
+            listed[...] = listed[...] + 1
+
+        pltpu.sync_copy(rows, o.at[pl.ds(w * 8, 8)])
+
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)]
+    said = ("0 <= args[1] < 64",)
+    verdicts = {
+        f.verdict
+        for f in one(body, (64, 16), scratch, X, LISTED, assume=said)
+        if f.question == "body_in_bounds" and f.subject == "args[0]"
+    }
+    assert verdicts == {Verdict.UNKNOWN}
+
+
+def test_a_copy_that_is_not_waited_for_before_a_barrier_is_not_ordered_by_it() -> None:
+    def body(x: Any, o: Any, shared: Any, sent: Any, early: bool) -> None:
+        _, subcore, w = here()
+        copy = pltpu.make_async_copy(x.at[pl.ds(w * 8, 8)], shared.at[pl.ds(subcore * 8, 8)], sent)
+        copy.start()
+        if early:
+            copy.wait()
+        plsc.subcore_barrier()
+        after = jax.lax.rem(subcore + 1, 4)
+        pltpu.sync_copy(shared.at[pl.ds(after * 8, 8)], o.at[pl.ds(w * 8, 8)])
+        if not early:
+            copy.wait()
+
+    scratch = [pltpu.VMEM_SHARED((32, 16), F), pltpu.SemaphoreType.DMA]
+
+    def races(early: bool) -> set[Verdict]:
+        def kernel(x: Any, o: Any, shared: Any, sent: Any) -> None:
+            body(x, o, shared, sent, early)
+
+        return {f.verdict for f in one(kernel, (64, 16), scratch, X, properties=["body_races", "initialised"])}
+
+    assert races(True) == {Verdict.PROVED}
+    assert Verdict.UNKNOWN in races(False)
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(64000 // 16, True), (65536 // 16, False)])
+def test_memory_of_all_subcores_is_one_memory(rows: int, fits: bool) -> None:
+    """libtpu 0.0.52 takes 64,512 numbers for v6e, and refuses 65,536: 16 subcores share 1,048,575 words."""
+
+    def body(x: Any, o: Any, own: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], own.at[pl.ds(0, 8)])
+        pltpu.sync_copy(own.at[pl.ds(0, 8)], o.at[pl.ds(w * 8, 8)])
+
+    budget = [f for f in one(body, (64, 16), [pltpu.VMEM((rows, 16), F)], X) if f.question == "memory_budget"]
+    assert (Verdict.REFUTED in {f.verdict for f in budget}) is not fits
+
+
+def test_without_a_target_that_has_them_it_is_said_which_do() -> None:
+    with pytest.raises(lp.LayoutError, match="SparseCores: v5p, v6e, 7x have some"):
+        one(scattered, (64, 16), [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)], X, LISTED, target="v5e")
