@@ -6,6 +6,10 @@ differ where two numbers are equal alone. Whether values differ is asked once mo
 gate's. Wrong is: exit code 0 where values differ, denied where they do not, and a tie that is called the same. The exit
 code is 1 where one is.
 
+`--loops` does it for texts of our own whose loops and branches inputs decide (`tests/changes/loops.py`), with edits of
+what is carried, of which branch is taken, of first and last steps; there values are asked about at all single integers
+near those of the texts.
+
 `--compiled` does it for programs instead (`benchmarks/functions`): each is compiled for a v5e, as it was and rewritten
 rightly and wrongly, and the texts are gated. With `--keep FOLDER` these texts are then edited by a second call.
 """
@@ -18,7 +22,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--target", action="append", help="of JSON lines those of a generation; may be repeated")
     parser.add_argument("--steps", type=int, default=2**25, help="dumps of which one walk takes no more steps")
     parser.add_argument("--only", type=int, default=0, help="so many dumps")
+    parser.add_argument("--loops", action="store_true", help="texts with loops and branches that inputs decide instead")
     parser.add_argument("--compiled", action="store_true", help="programs compiled from changed source instead")
     parser.add_argument("--keep", type=Path, help="with --compiled, the folder for the texts before the changes")
     given = parser.parse_args(arguments)
@@ -59,18 +64,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _edited(given: argparse.Namespace) -> int:
     from benchmarks.gate_mutants import texts
-    from tests.changes import mutants
+    from tests.changes import loops, mutants
     from tests.changes.neutral import NEUTRAL, TIES
 
-    changing = {name: mutants.MEANING[name] for name in VALUED}
+    changing = loops.EDITS if given.loops else {name: mutants.MEANING[name] for name in VALUED} | loops.EDITS
     same = {**NEUTRAL, **{name: mutants.ALIKE[name] for name in ALIKE}}
     table: Counter[tuple[str, str]] = Counter()
     start = time.perf_counter()
-    dumps = (each for each in texts(given.files, given.target) if _is_short(each[1], given.steps))
+    every_text = loops.TEXTS.items() if given.loops else texts(given.files, given.target)
+    dumps = (each for each in every_text if _is_short(each[1], given.steps))
     for of, text in islice(dumps, given.only or None):
         print(f"{of}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         for kind, operators in (("changing", changing), ("neutral", same), ("ties", TIES)):
-            for name, new in mutants.mutants(text, operators, given.each, given.seed):
+            many = 1 if given.loops and kind != "changing" else given.each
+            for name, new in mutants.mutants(text, operators, many, given.seed):
                 for called, edited in ((name, new), (f"{name}, unnamed", mutants.unnamed(new))):
                     word, why = _judged(kind, text, edited, new)
                     table[called, word] += 1
@@ -147,15 +154,14 @@ def _differs(old: str, new: str) -> bool | None:
 
     from layoutproof.core.errors import LayoutError
     from layoutproof.programs.two_texts import inputs_of, program_of
-    from layoutproof.values.compare import drawn, with_integers
+    from layoutproof.values.compare import drawn
     from layoutproof.values.floats import Floats
     from layoutproof.values.refusals import NotModelled, OutOfBounds
     from layoutproof.values.walk import Prepared, Walk
 
     try:
         sides = [program_of(text, "a text") for text in (new, old)]
-        inputs = with_integers(inputs_of(sides[0]))
-        for seed in SEEDS:
+        for seed, inputs in _drawn(inputs_of(sides[0]), old, new):
             numbers = Floats(seed, whole=seed % 4 == 3, sign=seed % 4 == 2)
             given, prepared = drawn(numbers, inputs), Prepared(foreign=True)
             with np.errstate(all="ignore"):
@@ -171,6 +177,26 @@ def _differs(old: str, new: str) -> bool | None:
     except (LayoutError, NotModelled, OutOfBounds, ValueError, KeyError, IndexError):
         return None
     return False
+
+
+def _drawn(inputs: Sequence[Any], old: str, new: str) -> Iterator[tuple[int, Sequence[Any]]]:
+    """(A seed, inputs with integers): some drawn, and single ones near those of the texts, which decide loops."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from layoutproof.values.compare import with_integers
+
+    given = with_integers(inputs)
+    yield from ((seed, given) for seed in SEEDS)
+    single = [k for k, i in enumerate(inputs) if i.dtype.kind in "iu" and not i.shape]
+    said = {int(n) for text in (old, new) for n in re.findall(r"s32\[\]\S* constant\((-?\d+)\)", text)}
+    near = sorted({n + d for n in said if abs(n) < 1024 for d in (-1, 0, 1, 2)} | set(range(-2, 12)))
+    for k in single:
+        for number in near:
+            if number >= np.iinfo(inputs[k].dtype).min:
+                chosen = np.asarray(number).astype(inputs[k].dtype)
+                yield SEEDS[0], [replace(i, value=chosen) if j == k else i for j, i in enumerate(given)]
 
 
 def named(old: str, new: str, line: int) -> bool:
@@ -194,7 +220,8 @@ def named(old: str, new: str, line: int) -> bool:
         if made is not None and re.search(rf"%{re.escape(made[1])}(?![\w.\-])", text):
             return True
         # a computation that is called there
-        called = re.findall(r"(?:calls|body|condition|to_apply)=%?([\w.\-]+)", others[k - 1])
+        called = re.findall(r"(?:calls|body|condition|to_apply|_computation)=%?([\w.\-]+)", others[k - 1])
+        called += re.findall(r"%([\w.\-]+)", "".join(re.findall(r"branch_computations=\{(.*?)\}", others[k - 1])))
         within = _within(others, line)
         if within in called:
             return True

@@ -39,7 +39,8 @@ PACKAGES: dict[str, set[str]] = {
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "from_hlo": {"core", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions", "values"},
     "programs": {
-        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "layouts", "pallas", "questions", "values",
+        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions",
+        "values",
     },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",

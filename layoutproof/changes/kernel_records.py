@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.changes.functions import SAME, UNKNOWN, of_computed
 from layoutproof.changes.kernel_regressions import answers, bodies_in_words, worse
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Round, match
@@ -21,6 +22,7 @@ from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.judge import about_body
 from layoutproof.pallas.records import Recorded, plain, records_in
 from layoutproof.pallas.spec_text import not_serialisable
+from layoutproof.programs.two_kernels import computed
 
 Layouts = Callable[[object, object], list[Finding]]
 
@@ -66,7 +68,21 @@ def _changes(old: Recorded | None, new: Recorded | None, layouts: Layouts) -> li
         words = bodies_in_words(*({k[0]: f.verdict.value for k, f in side.items() if _open(f)} for side in (then, now)))
         same_grid = "grid and blocks are as before, and " if not found else ""
         found.append(Finding("kernel_body", "", f"{same_grid}the body is another: {words}"))
-    return [*found, *worse(then, now)]
+    values = of_computed(computed(old, new), asked=False).found
+    assert values is not None
+    return [*_by_values(values, found), *worse(then, now)]
+
+
+def _by_values(values: Finding, found: Sequence[Finding]) -> list[Finding]:
+    """What came of comparing values, with the change of the body below it, which says the same in other words."""
+    body = [each for each in found if each.question == "kernel_body"]
+    others = [each for each in found if each.question != "kernel_body"]
+    if values.question != UNKNOWN:
+        severity = "allow" if values.question == SAME else values.severity
+        return [*others, replace(values, follows=tuple(replace(each, severity=severity) for each in body))]
+    why = f"values were not compared: {values.reason}"
+    said = [replace(each, reason=f"{each.reason}; {why}") for each in body]
+    return [*others, *(said or [replace(values, reason=why)])]
 
 
 def _open(found: Finding) -> bool:

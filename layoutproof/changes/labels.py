@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from layoutproof.changes.program import MOST_NESTED, OPENED, Instruction, Program
+from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.texts import element_of, logical
 
 _COMMUTE = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor", "after-all"))
@@ -31,6 +32,9 @@ _DIMS = re.compile(r"\[([\d,]*)\](?:\{([\d,]*))?")
 _CUTS = re.compile(r"\[(\d+):(\d+)\]")
 MOST_OPENED = 2
 """How many times as long a program may become where computations are opened for each of several callers."""
+MOST_RUNNING, RUN = 250, 2
+"""Computations within one another; one that a loop, a branch or a reduction runs counts for so many more than one that
+is opened, as it takes more of Python's stack."""
 FREE = 10_000
 """Instructions for which the time is not asked."""
 Label = bytes
@@ -86,6 +90,7 @@ class Labels:
 
     __slots__ = (
         "_own",
+        "_running",
         "_said",
         "_slices",
         "_stretched",
@@ -108,6 +113,7 @@ class Labels:
         self._said |= {each.line: f"{each.target} {each.said} {each.written}" for each in program.customs}
         self._stretched: dict[Label, tuple[Label, str]] = {}
         self._slices: dict[Label, tuple[Label, str, str]] = {}
+        self._running = 0
         self.made: dict[Label, Made] = {}
         self.of: dict[tuple[str, str], Label] = {}
         self.results: dict[str, Value] = {}
@@ -153,7 +159,9 @@ class Labels:
         if computation not in self.results:
             self.results[computation] = _UNKNOWN  # a broken text may call itself
             effects: set[Label] = set()
+            self._running += RUN
             value = self._run(computation, None, effects, 0)
+            self._running -= RUN
             self.results[computation] = value
             self.effects[computation] = tuple(sorted(effects))
         return self.results[computation]
@@ -162,6 +170,9 @@ class Labels:
         """The value of a computation's result. inputs: what its parameters are, None of a computation of its own."""
         known: dict[str, Value] = {}
         result: Value = _UNKNOWN
+        self._running += 1
+        if self._running > MOST_RUNNING:
+            raise LayoutError(f"{computation} is in computations that are nested too deep")
         for name, of in self.program.named.get(computation, {}).items():
             given = [known[each] if each in known else self._element(known, each) for each in of.operands]
             value = known[name] = self._value(of, given, inputs, effects, depth)
@@ -169,6 +180,7 @@ class Labels:
                 result = value
             if self.kept:
                 self.of.setdefault((computation, name), _of(value))
+        self._running -= 1
         return result
 
     def _value(

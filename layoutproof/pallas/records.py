@@ -15,7 +15,7 @@ which the last is the whole and {"part": k} stands for the k-th.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
 from layoutproof.ir.codec import digest_of, read
+from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import (
     MEMORIES,
     SEMANTICS,
@@ -66,11 +67,15 @@ _LEFT_OUT = ("body_reader",)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One record. line: its number in the file.  body: the digest of its body (`ir.codec.digest_of`), shortened."""
+    """One record. line: its number in the file.  body: the digest of its body (`ir.codec.digest_of`), shortened.
+
+    program: reads the body of a whole call; None of a call without one that can be read.
+    """
 
     call: Kernel | Unmodelled
     line: int
     body: str
+    program: Callable[[], Program] | None = None
 
 
 def read_records(path: Path) -> tuple[Kernel | Unmodelled, ...]:
@@ -92,7 +97,9 @@ def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
 
 def _record(file: str, number: int, line: str) -> Recorded:
     call = _call(file, number, line)
-    return Recorded(call, number, digest_of(json.loads(line).get("body"))[:16])
+    body = json.loads(line).get("body")
+    whole = body is not None and not {"refused", "around"} & body.keys()
+    return Recorded(call, number, digest_of(body)[:16], partial(read, body) if whole else None)
 
 
 def plain(value: Any) -> Any:

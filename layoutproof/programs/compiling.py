@@ -49,18 +49,73 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
     def lower(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
         lowered, results, jaxpr = _lowered(request)
-        source.append((jaxpr, _kept_inputs(lowered)))
+        source[:] = [jaxpr, _kept_inputs(lowered)]
         return lowered, results
 
     found = answer_of(request, tell, lower)
     if request.get("same") and "text" in found:
-        from layoutproof.pallas.from_jax.programs import program_of
-        from layoutproof.programs.same_source import compared
-
-        tell("comparing")
-        ((jaxpr, kept),) = source
-        found["same"] = compared(found.get("whole") or found["text"], program_of(jaxpr), kept, found["shardings"])
+        found["same"] = _compared(request, tell, lower, found, source)
     return found
+
+
+def _compared(
+    request: Mapping[str, Any], tell: Tell, lower: Callable[[Mapping[str, Any]], tuple[Any, list[str]]],
+    found: Mapping[str, Any], source: Sequence[Any],
+) -> dict[str, Any]:  # fmt: skip
+    """What comes of comparing a compiled program with its source; of one that is too large, of another compilation.
+
+    lower: as of `answer_of`.  found: what that gave.  source: the jaxpr of what was lowered last, and its inputs that
+    are parameters of what is compiled.
+    """
+    from layoutproof.pallas.from_jax.programs import program_of
+    from layoutproof.programs.same_source import compared, too_large, unknown
+
+    program = program_of(source[0])
+    large = too_large(program)
+    reduced: list[str] = []
+    if large:
+        tell("smaller sizes")
+        shapes, why, reduced = _smaller(request, program)
+        if why:
+            return unknown(f"{large}; smaller sizes, which are another compilation, are not tried: {why}")
+        found = answer_of({**request, "shapes": shapes}, tell, lower)
+        if "text" not in found:
+            words = shorten(" ".join(str(found["refused"]).split()), 400)
+            return unknown(f"{large}; at smaller sizes ({', '.join(reduced)}) the compiler refuses it: {words}")
+        program = program_of(source[0])
+    tell("comparing")
+    said = compared(found.get("whole") or found["text"], program, source[1], found["shardings"])
+    return said | {"reduced": reduced}
+
+
+def _smaller(request: Mapping[str, Any], program: Any) -> tuple[list[tuple[int, ...]], str, list[str]]:
+    """(Smaller shapes of the arrays among the arguments, why there are none, what is said of those that changed)."""
+    from layoutproof.pallas.from_jax.programs import program_of
+    from layoutproof.questions.reduced import halved
+
+    if request["exported"]:
+        return [], "a file of jax.export has no others", []
+    with contextlib.ExitStack() as stack:
+        _, given, kwargs = called(request, stack)
+    flat, keystr = need_jax().tree_util.tree_flatten_with_path, need_jax().tree_util.keystr
+    arrays = [
+        (f"{side}{keystr(path)}", leaf) for side, tree in (("args", given), ("kwargs", kwargs))
+        for path, leaf in flat(tree)[0] if _is_array(leaf)
+    ]  # fmt: skip
+
+    def traced(shapes: list[tuple[int, ...]]) -> list[Any]:
+        with contextlib.ExitStack() as stack:
+            try:
+                return [program_of(_traced({**request, "shapes": shapes}, stack).jaxpr)]
+            except Exception as error:
+                # a function of other sizes raises whatever it likes
+                raise LayoutError(str(error)) from None
+
+    given_shapes = [tuple(leaf.shape) for _, leaf in arrays]
+    shapes, why = halved(given_shapes, set(), traced)
+    pairs = zip(arrays, shapes, strict=True)
+    changed = [f"{name} {list(s)} for {list(leaf.shape)}" for (name, leaf), s in pairs if s != tuple(leaf.shape)]
+    return shapes, why, changed
 
 
 def answer_of(
@@ -200,33 +255,40 @@ def _compiler(request: Mapping[str, Any]) -> str:
 def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
     """(the program before it is compiled, the names of its results, its jaxpr)."""
     jax = need_jax()
-    target, mesh = request["target"], _mesh(request)
-    place = request["program"]
     with contextlib.ExitStack() as stack:
-        if request["exported"]:
-            function, args, kwargs = _exported(Path(place), mesh)
-        else:
-            function, given, kwargs = called(request, stack)
-            args = _placed(given, request, mesh)
-        options: dict[str, Any] = {}
-        if request["donate"]:
-            options["donate_argnums"] = tuple(request["donate"])
-        if request["out"]:
-            options["out_shardings"] = _out(request, mesh)
-        fixed = [k for k, value in enumerate(args) if _is_fixed(value)]
-        if fixed and not hasattr(function, "lower"):
-            options["static_argnums"] = tuple(fixed)
-        jitted = jax.jit(function, **options) if options or not hasattr(function, "lower") else function
-        if target != CPU:
-            # rules of lowering ask which chip they are for
-            stack.enter_context(device_of(target))
-        stack.enter_context(on_mesh(mesh))
-        traced = jitted.trace(*args, **kwargs)
-        _must_give_arrays(traced.jaxpr.jaxpr.outvars, place)
+        traced = _traced(request, stack)
         lowered = traced.lower()
         if request.get("elsewhere"):
             _refuse_modules_of(Path(request["elsewhere"]))
         return lowered, _names(jax, lowered), traced.jaxpr
+
+
+def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Any:
+    """What JAX traces of a request. stack: within it it is traced and lowered."""
+    jax = need_jax()
+    target, mesh = request["target"], _mesh(request)
+    place = request["program"]
+    if request["exported"]:
+        function, args, kwargs = _exported(Path(place), mesh)
+    else:
+        function, given, kwargs = called(request, stack)
+        args = _placed(given, request, mesh)
+    options: dict[str, Any] = {}
+    if request["donate"]:
+        options["donate_argnums"] = tuple(request["donate"])
+    if request["out"]:
+        options["out_shardings"] = _out(request, mesh)
+    fixed = [k for k, value in enumerate(args) if _is_fixed(value)]
+    if fixed and not hasattr(function, "lower"):
+        options["static_argnums"] = tuple(fixed)
+    jitted = jax.jit(function, **options) if options or not hasattr(function, "lower") else function
+    if target != CPU:
+        # rules of lowering ask which chip they are for
+        stack.enter_context(device_of(target))
+    stack.enter_context(on_mesh(mesh))
+    traced = jitted.trace(*args, **kwargs)
+    _must_give_arrays(traced.jaxpr.jaxpr.outvars, place)
+    return traced
 
 
 def called(request: Mapping[str, Any], stack: contextlib.ExitStack) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -239,7 +301,23 @@ def called(request: Mapping[str, Any], stack: contextlib.ExitStack) -> tuple[Any
         user.check_stated([*given, *kwargs.values()], place)
     function = stack.enter_context(user.named_function(place, rule))
     user._check_arity(function, place, given, kwargs)
+    if "shapes" in request:
+        given, kwargs = _at(request["shapes"], (given, kwargs))
     return function, given, kwargs
+
+
+def _at(shapes: Sequence[Sequence[int]], given: Any) -> Any:
+    """Arguments whose arrays have other shapes, in order."""
+    jax = need_jax()
+    leaves, form = jax.tree_util.tree_flatten(given)
+    new = iter(shapes)
+    return jax.tree_util.tree_unflatten(
+        form, [jax.ShapeDtypeStruct(tuple(next(new)), x.dtype) if _is_array(x) else x for x in leaves]
+    )
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, need_jax().ShapeDtypeStruct)
 
 
 def _must_give_arrays(results: Sequence[Any], place: str) -> None:
@@ -354,7 +432,7 @@ def _is_fixed(value: Any) -> bool:
     """Whether an argument is no array nor a tree with arrays: Python's own, for which the program is made."""
     jax = need_jax()
     leaves = jax.tree_util.tree_leaves(value)
-    return not any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
+    return not any(map(_is_array, leaves))
 
 
 def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list[Any]:

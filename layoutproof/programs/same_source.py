@@ -24,13 +24,15 @@ from layoutproof.from_hlo.kernels import with_those_of
 from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
+from layoutproof.questions.reduced import work_of
 from layoutproof.values.compare import Comparison, Input, compare, elements_of
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.partly import partly
 from layoutproof.values.readings import readings, told
 from layoutproof.values.ties import untied
 from layoutproof.values.walk import Prepared
-from layoutproof.values.walked import numbers_in, unentered
+from layoutproof.values.walked import LEAST, numbers_in, unentered
+from layoutproof.values.work import MOST_STEPS
 
 QUESTION = "same"
 NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -55,7 +57,7 @@ def compared(
     shardings: of a text for several devices those of its `parameters` and `results`, as XLA prints them.
     """
     if len(text) > LARGEST:
-        return _unknown(f"the compiled text has {len(text):,} characters, more than the {LARGEST:,} that are compared")
+        return unknown(f"the compiled text has {len(text):,} characters, more than the {LARGEST:,} that are compared")
     try:
         (module,) = read_hlo(text.splitlines(keepends=True))
         made = compiled(module)
@@ -63,11 +65,11 @@ def compared(
         if devices > 1:
             made = partitioned(made, devices, shardings.get("parameters", ()), shardings.get("results", ()))
     except LayoutError as error:
-        return _unknown(f"the compiled text is not read as a program: {error.problem}")
+        return unknown(f"the compiled text is not read as a program: {error.problem}")
     avals = [v.aval for v in source.invars]
     positions = list(range(len(avals))) if kept is None else list(kept)
     if odd := misfit(made.program, source, positions):
-        return _unknown(odd)
+        return unknown(odd)
     inputs = [Input(f"argument {k}", tuple(a.shape), a.dtype) for k, a in enumerate(avals)]
     # what the source does not use is no parameter of the compiled program, and both are run on the same list
     every = tuple(v if k in positions else Variable(v.aval) for k, v in enumerate(source.invars))
@@ -159,7 +161,8 @@ def difference(
         for side, program in zip(names, sides, strict=True):
             never = unentered(program, prepared) if found.verdict is Verdict.SAMPLED else None
             if never is not None:
-                what = "a loop that never ran" if never.primitive.name == "while" else "a branch that was never taken"
+                loop = f"a loop that never ran {LEAST} times"
+                what = loop if never.primitive.name == "while" else "a branch that was never taken"
                 words = f"{side} has {what}, and an input decides it: it was not compared"
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
         if found.verdict is Verdict.SAMPLED and prepared.foreign:
@@ -180,7 +183,7 @@ def _tried(ours: Program, source: Program, inputs: Sequence[Input]) -> Iterator[
     for program in (ours, source):
         for arrays in numbers_in(program, lambda dtype: getattr(dtype, "kind", "") in "iu").values():
             numbers |= {int(x) for a in arrays for x in np.unique(a)[:64] if 0 <= abs(int(x)) < HIGH}
-    near = sorted({n + d for n in numbers for d in (-1, 0, 1)}, key=lambda n: (abs(n), n < 0))
+    near = sorted({n + d for n in numbers for d in range(-1, LEAST + 1)}, key=lambda n: (abs(n), n < 0))
     singles = [k for k, i in enumerate(inputs) if kind_of(i.dtype) == "i" and prod(i.shape) == 1]
     many = max(numbers) + 2
     rng = np.random.default_rng(29)
@@ -204,8 +207,18 @@ def _tried(ours: Program, source: Program, inputs: Sequence[Input]) -> Iterator[
         yield given(dict(zip(singles, values, strict=True)), 0, 3)
 
 
-def _unknown(reason: str, place: str = "", figures: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    return _data(Comparison(Verdict.UNKNOWN, reason, place), dict(figures or {}))
+def too_large(source: Program) -> str:
+    """Why a program is not walked over at its sizes; "" where it is."""
+    elements = sum(prod(a.shape) for a in (*(v.aval for v in source.invars), *source.out_avals))
+    if elements > MOST_ELEMENTS:
+        return f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
+    work = work_of(source)
+    return f"a walk takes {work:,} steps, more than {MOST_STEPS:,}" if work > MOST_STEPS else ""
+
+
+def unknown(reason: str) -> dict[str, Any]:
+    """An answer that nothing came of."""
+    return _data(Comparison(Verdict.UNKNOWN, reason), {})
 
 
 def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, Any]:
@@ -234,9 +247,11 @@ def finding(said: Mapping[str, Any], title: str) -> Finding:
     figures = dict(said["figures"])
     if said["axioms"]:
         figures["axioms"] = ", ".join(said["axioms"])
+    reduced = ", ".join(said.get("reduced", ()))
+    title += f", another compilation, at {reduced}" if reduced else ""
     return Finding(
         QUESTION, f"{title}: compiled = source", said["reason"], file=file, line=line, column=column,
         verdict=Verdict(said["verdict"]), counterexample=point, figures=figures, decided_by=said["by"],
         hint=said["hint"], assumes=tuple(said["drawn"]),
-        scope="over the reals, at these sizes: rounding is not asked",
+        scope=f"over the reals, at {'smaller' if reduced else 'these'} sizes: rounding is not asked",
     )  # fmt: skip

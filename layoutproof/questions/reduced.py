@@ -153,8 +153,7 @@ def smallest(
                 programs = traced(_at(shapes, trial))
             except LayoutError:
                 continue
-            found = kinds_in(programs[0])
-            if len(found) != len(given) or not all(a.kept(b) for a, b in zip(given, found, strict=True)):
+            if not _kept(given, kinds_in(programs[0])):
                 continue
             stated = _of_all(programs)
             if not any(_states(stated, n) for n in trial if n not in trial.values()):
@@ -172,12 +171,13 @@ def halved(
     fixed: set[int],
     traced: Callable[[list[tuple[int, ...]]], Sequence[Program]],
 ) -> tuple[list[tuple[int, ...]], str]:
-    """(The shapes, why they are the given ones), of programs without kernels and loops that say what has to be kept.
+    """(The shapes, why they are the given ones), no smaller than a walk needs; every kind of program is kept.
 
     All extents from `PAIR` on that are even are halved, together where that can be traced, else one of them, until a
     walk takes no more than `MOST_STEPS`. So what is a multiple of another extent stays one, as far as it can.
     fixed, traced: as of `smallest`.
     """
+    given = kinds_in(traced(list(shapes))[0])
     chosen: dict[int, int] = {}
     extents = sorted({n for shape in shapes for n in shape} - fixed, reverse=True)
     while max(map(work_of, traced(_at(shapes, chosen)))) > MOST_STEPS:
@@ -185,15 +185,22 @@ def halved(
         for those in (left, *([n] for n in left)):
             trial = {**chosen, **{n: chosen.get(n, n) // 2 for n in those}}
             try:
-                stated = _of_all(traced(_at(shapes, trial)))
+                programs = traced(_at(shapes, trial))
             except LayoutError:
                 continue
-            if those and not any(_states(stated, n) for n in trial if n not in trial.values()):
+            stated = _of_all(programs)
+            kept = _kept(given, kinds_in(programs[0]))
+            if those and kept and not any(_states(stated, n) for n in trial if n not in trial.values()):
                 chosen = trial
                 break
         else:
             return list(shapes), "its extents cannot be halved until a walk takes fewer steps: other ones are stated"
     return _at(shapes, chosen), "" if chosen else "it is small enough as it is"
+
+
+def _kept(given: Sequence[Kinds], found: Sequence[Kinds]) -> bool:
+    """Whether smaller programs have all kinds of the given ones."""
+    return len(found) == len(given) and all(a.kept(b) for a, b in zip(given, found, strict=True))
 
 
 PAIR = 4

@@ -11,7 +11,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
-from layoutproof.questions.reduced import equations_in, explained, halved, kinds_in, smallest
+from layoutproof.questions.reduced import equations_in, explained, halved, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
@@ -166,7 +166,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: Pair, found: Sequence[Call
     def at(shapes: list[tuple[int, ...]]) -> tuple[Program, Program]:
         return traced(plan.at(shapes)).programs
 
-    choose = halved if plan.halved and not kinds_in(given.programs[0]) else smallest
+    choose = halved if plan.halved else smallest
     shapes, why = choose(plan.shapes, fixed, at)
     pair = traced(plan.at(shapes))
     there = kernels(plan, pair)

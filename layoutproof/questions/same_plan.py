@@ -29,7 +29,7 @@ class Plan:
     """What is compared, with which inputs, at which sizes.
 
     names: of the function and of its reference.  calls: both, of the arrays alone, giving their outputs as a list.
-    halved: with `reduced`, whether extents are halved where no kernel and no loop says what smaller ones have to keep.
+    halved: with `reduced`, whether extents are halved until a walk is short, and not made as small as kernels allow.
     arrays: those among the arguments; sizes that are names mean all of them.  the rest: as of `lp.same`, `assume`
     without what it says of arrays that are drawn.
     """

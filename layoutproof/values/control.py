@@ -79,6 +79,7 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if not decided(on, goes_on, "a loop's end"):
             break
         steps += 1
+        on.trips[equation] = max(on.trips.get(equation, 0), steps)
         if (steps > MOST_STEPS or on.is_long()) and isinstance(goes_on, Known) and goes_on.sampled:
             # a number that was drawn from all of its type: smaller ones are drawn next
             raise on.refuse(f"a loop of {steps:,} steps and more that data decide")

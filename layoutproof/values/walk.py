@@ -66,7 +66,8 @@ class Prepared:
     starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
     each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether nobody has
     checked the programs: one walk takes `MOST_STEPS` at most, and results have to have the shapes that are said.
-    exhausted: whether a walk took more; then there are no others.
+    exhausted: whether a walk took more; then there are no others.  trips: of each loop that runs until something holds,
+    how many steps it had at the most.
     """
 
     def __init__(
@@ -82,11 +83,19 @@ class Prepared:
         self._used: dict[Program, frozenset[Equation]] = {}
         self._steps: dict[Program, int] = {}
         self.starts: dict[Any, Any] = {}
+        self.trips: dict[Equation, int] = {}
+        self._walked: set[Program] = set()
         self.exhausted = False
 
+    def ended(self, walked: set[Program], trips: Mapping[Equation, int]) -> None:
+        """Notes what a walk that came to its end has run; what was refused on the way was compared with nothing."""
+        self._walked |= walked
+        for loop, steps in trips.items():
+            self.trips[loop] = max(self.trips.get(loop, 0), steps)
+
     def walked(self, program: Program) -> bool:
-        """Whether some walk ran it."""
-        return program in self._plans
+        """Whether some walk that came to its end ran it."""
+        return program in self._walked
 
     def is_used(self, program: Program, equation: Equation) -> bool:
         """Whether a walk over a program computes an equation: somebody looks at its results."""
@@ -135,7 +144,8 @@ class Walk:
     whether there was none, read or not.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
     alone now, None where all go together.  lockstep: the devices that run a kernel and reach one another.  watch: is
-    told of programs, loads and stores, and may turn them, as of `watch.Watch`.
+    told of programs, loads and stores, and may turn them, as of `watch.Watch`.  walked: the programs that it ran.
+    trips: of each loop that runs until something holds, how many steps it had at the most.
     """
 
     def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None, watch: Any = None) -> None:
@@ -156,6 +166,8 @@ class Walk:
         self.device: int | None = None
         self.lockstep: lockstep.Lockstep | None = None
         self.around: list[Equation | None] = []
+        self.walked: set[Program] = set()
+        self.trips: dict[Equation, int] = {}
 
     def place(self) -> str:
         """`file:line` of the equation that is computed, or of the one that it is in."""
@@ -198,6 +210,7 @@ class Walk:
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
         around, outer, self.program = self.equation, self.program, inner
+        self.walked.add(inner)
         self.around.append(around)
         for equation, atoms in steps:
             self.equation = equation
@@ -211,6 +224,8 @@ class Walk:
             self.audit.body(inner)
         self.equation, self.program = around, outer
         self.around.pop()
+        if not self.around:
+            self.prepared.ended(self.walked, self.trips)
         return [known_of(a.val) if isinstance(a, Literal) else values[a] for a in inner.outvars]
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:

@@ -16,8 +16,13 @@ from layoutproof.values.walk import PRIMITIVES, REFUSED, Prepared
 Inputs = Sequence[bool]
 
 
+LEAST = 3
+"""Steps of a loop: a first, a middle and a last one. Another step, or another number to count by, shows by then."""
+
+
 def unentered(program: Program, prepared: Prepared) -> Equation | None:
-    """The first branch or loop that an input decides and of which a body was never walked over; None for none."""
+    """The first branch or loop that an input decides and that was not seen whole: a body that was never walked over, or
+    a loop that never had a first, a middle and a last step; None for none."""
     return _unentered(program, prepared, [True] * len(program.invars))
 
 
@@ -28,7 +33,8 @@ def _unentered(program: Program, prepared: Prepared, inputs: Inputs) -> Equation
             continue
         inner = list(programs_in(equation))
         decided = given[:1] if name == "cond" else _first_test(equation, given) if name == "while" else []
-        if any(decided) and not all(map(prepared.walked, inner)):
+        short = name == "while" and prepared.trips.get(equation, 0) < LEAST
+        if any(decided) and (short or not all(map(prepared.walked, inner))):
             return equation
         for each in filter(prepared.walked, inner):
             # of what a body is given, all rests on an input where something does

@@ -20,6 +20,7 @@ CODE = '''
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
 
 
 def copy(x, start=0, rows=8, moved=False):
@@ -45,6 +46,33 @@ def data(x):
     spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
     return pl.pallas_call(body, grid=(x.shape[0] // 8,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+
+def scaled(x, by=2.0, apart=False, rows=8):
+    def body(x_ref, o_ref):
+        if apart:
+            o_ref[...] = x_ref[...] * (by / 2)
+            o_ref[...] += o_ref[...]
+        else:
+            o_ref[...] = x_ref[...] * by
+
+    spec = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(
+        body, grid=(x.shape[0] // rows,), in_specs=[spec], out_specs=spec, out_shape=shape, input_output_aliases={0: 0}
+    )(x)
+
+
+def chosen(x, by=2.0):
+    def body(table, x_ref, o_ref):
+        o_ref[...] = x_ref[...] * by
+
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(8,), in_specs=[pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+    )
+    table = jnp.sum(x, 1).astype(jnp.int32)[:8]
+    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(table, x)
 '''
 Record = Callable[..., str]
 
@@ -91,8 +119,37 @@ def test_other_lines_are_no_change(record: Record, capsys: pytest.CaptureFixture
 
 
 def test_other_blocks_are_said(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    """And that they compute the same; what is known of the bodies stands below that."""
     code, found = gate(capsys, record("one.jsonl"), record("other.jsonl", "copy", "rows=16"))
-    assert (code, {"kernel", "kernel_body"} <= set(found)) == (0, True)
+    assert (code, {"kernel", "same_function"} <= set(found)) == (0, True)
+    assert "kernel_body" not in found
+
+
+def test_another_function_is_said_with_the_element_and_the_lines(
+    record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every place is right in both; the numbers are not. Under a rule of the user it is denied."""
+    code, found = gate(capsys, record("plain.jsonl", "scaled"), record("twice.jsonl", "scaled", "by=3.0"))
+    assert (code, set(found)) == (0, {"other_function"})
+    assert "is " in found["other_function"]
+    assert "8,192 of 8,192 elements differ; they part at recorded_kernels.py:" in found["other_function"]
+    Path("pyproject.toml").write_text('[tool.layoutproof.gate]\nother_function = "deny"\n')
+    assert gate(capsys, "plain.jsonl", "twice.jsonl")[0] == 1
+
+
+def test_a_body_that_is_written_otherwise_is_the_same(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    """The twin: as many blocks, another body, the same numbers; aliased, too."""
+    for more in ("apart=True", "rows=16"):
+        code, found = gate(capsys, record("plain.jsonl", "scaled"), record("other.jsonl", "scaled", more))
+        assert (code, "same_function" in found, "other_function" in found) == (0, True, False)
+        assert found["same_function"] == "rewritten, the same at 3 points"
+
+
+def test_what_a_walk_does_not_know_is_unknown_by_name(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blocks that a table chooses: the change of the body is a warning, as ever, with why values say nothing."""
+    code, found = gate(capsys, record("plain.jsonl", "chosen"), record("other.jsonl", "chosen", "by=3.0"))
+    assert (code, set(found)) == (0, {"kernel_body"})
+    assert "; values were not compared: the new record has blocks that a table chooses" in found["kernel_body"]
 
 
 def test_a_call_more_is_judged(record: Record, capsys: pytest.CaptureFixture[str]) -> None:

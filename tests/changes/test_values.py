@@ -12,7 +12,8 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.core.finding import Finding
 from layoutproof.programs.two_texts import computed
-from tests.changes.mutants import unnamed
+from tests.changes import loops
+from tests.changes.mutants import mutants, unnamed
 from tests.changes.test_computed import TEXT
 
 pytestmark = pytest.mark.slow
@@ -310,3 +311,37 @@ def test_a_step_of_another_shape_on_the_way_to_the_same_numbers(capsys: pytest.C
     code, found = gate(capsys, text, text.replace("f32[8,4]", "f32[8,5]"))
     assert (code, set(found)) == (0, {"same_function"})
     assert "reshaped_result" in {each["question"] for each in found["same_function"]["follows"]}
+
+
+FAR = loops.TEXTS["a bound beyond every small number"]
+LATER = {
+    "another step": ("%one = s32[] constant(1)", "%one = s32[] constant(2)"),
+    "a counter that stands": ("%j = s32[] add(%i, %one)", "%j = s32[] add(%one, %one)"),
+    "the bound and the counter exchanged": ("tuple(%j, %n, %n.0", "tuple(%n, %j, %n.0"),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_loop_is_seen_with_a_first_a_middle_and_a_last_step(name: str) -> None:
+    """What shows at the second step alone is no same function because a number was tried that makes one."""
+    old, new = LATER[name]
+    assert old in FAR
+    assert computed(FAR, FAR.replace(old, new)).state == "other"
+    assert computed(FAR, unnamed(FAR)).state == "same"
+    # beyond what is tried no loop ran, whatever a walk did that was given up
+    beyond = FAR.replace("constant(90)", "constant(5000)")
+    found = computed(beyond, beyond.replace(old, new))
+    assert found.state == "unknown"
+    assert "a loop that never ran 3 times, and an input decides it" in found.reason
+
+
+@pytest.mark.parametrize("name", loops.TEXTS)
+@pytest.mark.parametrize("edit", loops.EDITS)
+def test_edits_of_loops_and_branches_that_inputs_decide(name: str, edit: str) -> None:
+    """None is the same function where float64 tells them apart, at any single integer near those of the texts."""
+    from benchmarks.gate_values import _differs
+
+    text = loops.TEXTS[name]
+    for _, new in mutants(text, {edit: loops.EDITS[edit]}, 2, 5):
+        if computed(text, new).state == "same":
+            assert _differs(text, new) is not True, new

@@ -385,3 +385,78 @@ def test_a_dump_says_no_source() -> None:
     """What is compiled already is compared with nothing."""
     with pytest.raises(lp.LayoutError, match="give the function"):
         lp.compile(text_of("  ROOT x = f32[4] parameter(0)\n"), same=True)
+
+
+LARGE = """
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def mlp(x, w):
+    return lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0]
+
+
+def stated(x):
+    return jnp.tanh(x) @ jnp.ones((256, 256))
+"""
+
+
+def at_most(
+    monkeypatch: pytest.MonkeyPatch, steps: int, file: Path, name: str, *args: str
+) -> tuple[dict[str, Any], Any]:
+    """What the process that compiles answers where a walk may take so many steps, and the finding."""
+    from layoutproof.compiler.child import Answer
+    from layoutproof.programs import compiling, same_source
+    from layoutproof.programs.compile import Asked, made_of, request_of
+    from layoutproof.questions import reduced
+
+    for module in (same_source, reduced):
+        monkeypatch.setattr(module, "MOST_STEPS", steps)
+    file.write_text(LARGE)
+    asked = Asked(f"{file}:{name}", args, same=True)
+    found = compiling.answered(request_of(asked), lambda what: None)
+    return found, made_of(asked, Answer(found)).same
+
+
+def test_what_is_too_large_is_another_compilation_at_smaller_sizes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The record is that of the given sizes; the line of the verdict says which sizes were compared."""
+    args = ("f32[64,32]", "f32[6,32,32]")
+    found, same = at_most(monkeypatch, 1 << 17, tmp_path / "large.py", "mlp", *args)
+    assert "f32[64,32]" in found["text"]
+    assert same.verdict is Verdict.SAMPLED, same
+    assert "another compilation, at args[0] [16, 8] for [64, 32], args[1] [6, 8, 8] for [6, 32, 32]" in same.subject
+    assert same.scope == "over the reals, at smaller sizes: rounding is not asked"
+    # what is small enough is compared as it is
+    found, same = at_most(monkeypatch, 1 << 33, tmp_path / "large.py", "mlp", *args)
+    assert same.verdict is Verdict.SAMPLED
+    assert "another compilation" not in same.subject
+
+
+def test_what_states_its_sizes_is_unknown_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _, same = at_most(monkeypatch, 1 << 17, tmp_path / "large.py", "stated", "f32[256,256]")
+    assert same.verdict is Verdict.UNKNOWN
+    assert same.reason.startswith("a walk takes ")
+    assert "smaller sizes, which are another compilation, are not tried: its extents cannot be halved" in same.reason
+
+
+def test_a_miscompiled_program_at_smaller_sizes_is_refuted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The text of the other compilation is what is compared: a sign in it shows."""
+    from layoutproof.programs import compiling
+
+    whole = compiling._with_constants
+    texts: list[str] = []
+
+    def turned(made: Any) -> str:
+        texts.append(whole(made).replace(" tanh(", " negate("))
+        return texts[-1]
+
+    monkeypatch.setattr(compiling, "_with_constants", turned)
+    monkeypatch.setattr(compiling.cache, "get", lambda key: None)
+    monkeypatch.setattr(compiling.cache, "put", lambda key, value: None)
+    _, same = at_most(monkeypatch, 1 << 17, tmp_path / "large.py", "mlp", "f32[64,32]", "f32[6,32,32]")
+    assert same.verdict is Verdict.REFUTED, same
+    assert " negate(" in texts[-1]
+    assert "another compilation" in same.subject

@@ -1,4 +1,4 @@
-"""Smaller sizes of programs without kernels and loops, where a walk would take too long."""
+"""Smaller sizes of programs, where a walk would take too long."""
 
 from __future__ import annotations
 
@@ -48,3 +48,33 @@ def test_a_loop_counts_its_trips() -> None:
 
     work = reduced.work_of(program_of(jax.make_jaxpr(loop)(jax.ShapeDtypeStruct((8, 8), "float32"))))
     assert work == 10 * 8**3
+
+
+def test_a_loop_over_rows_is_shorter_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduced, "MOST_STEPS", 1 << 17)
+
+    def loop(x: Any, w: Any) -> Any:
+        return jax.lax.scan(lambda h, row: (jnp.tanh(h @ row), None), x, w)[0]
+
+    assert halved(loop, (64, 32), (12, 32, 32)) == ([(16, 8), (6, 8, 8)], "")
+
+
+def test_a_kernel_keeps_a_first_a_middle_and_a_last_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight blocks four stay; two would have no middle one."""
+    from jax.experimental import pallas as pl
+
+    def kernel(x: Any, o: Any) -> None:
+        o[...] = jnp.tanh(x[...])
+
+    def call(x: Any) -> Any:
+        block = pl.BlockSpec((128, x.shape[1]), lambda i: (i, 0))
+        return pl.pallas_call(
+            kernel, grid=(x.shape[0] // 128,), in_specs=[block], out_specs=block,
+            out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        )(x)  # fmt: skip
+
+    work = reduced.work_of(program_of(jax.make_jaxpr(call)(jax.ShapeDtypeStruct((1024, 64), "float32"))))
+    monkeypatch.setattr(reduced, "MOST_STEPS", work // 4)
+    assert halved(call, (1024, 64)) == ([(512, 32)], "")
+    monkeypatch.setattr(reduced, "MOST_STEPS", work // 256)
+    assert halved(call, (1024, 64))[1]

@@ -96,7 +96,8 @@ def command(
     or estimated cycles, and makes none of them more, is called a fix.
 
     With --same what the compiler made is compared with the function, at random points of prime fields and on float64,
-    over the reals: rounding is not asked.
+    over the reals: rounding is not asked. Where its arguments are too large for that, it is another compilation, at
+    smaller sizes that keep every kind of program, which the verdict's line names.
 
     Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort; with --same also
     1 where it computes something else, and 3 where that is unknown.
