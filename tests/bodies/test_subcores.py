@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,14 @@ from jax.experimental.pallas import tpu_sc as plsc
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.record import records_of
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.records import read_records
 from tests.bodies import run_subcores, subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
+from tests.bodies.subcores_page import page
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +61,10 @@ def test_runs_show_the_same(name: str) -> None:
     """Right is equal to what is wanted in every order that was drawn, and what is wrong shows in some."""
     assert run_subcores.signs(name, False) == {"equal"}
     assert CASES[name].seen in run_subcores.signs(name, True)
+
+
+def test_the_page_is_what_the_pairs_are() -> None:
+    assert Path("docs/subcores.md").read_text() == page()
 
 
 def one(body: Callable[..., Any], shape: tuple[int, ...], scratch: Any, *args: Any, **more: Any) -> list[Finding]:
@@ -157,6 +168,54 @@ def test_memory_of_all_subcores_is_one_memory(rows: int, fits: bool) -> None:
 
     budget = [f for f in one(body, (64, 16), [pltpu.VMEM((rows, 16), F)], X) if f.question == "memory_budget"]
     assert (Verdict.REFUTED in {f.verdict for f in budget}) is not fits
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "tiled", "taken"),
+    [(128, F, True, True), (16, F, True, False), (16, F, False, True), (128, jnp.bfloat16, True, False)],
+)
+def test_rows_that_the_compiler_takes_by_a_list(columns: int, dtype: Any, tiled: bool, taken: bool) -> None:
+    """Each as libtpu 0.0.52 answers for v6e."""
+
+    def call(x: Any, i: Any) -> Any:
+        mesh = plsc.VectorSubcoreMesh(core_axis_name="core", subcore_axis_name="subcore", num_cores=2, num_subcores=4)
+        scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, columns), dtype)]
+        params = pltpu.CompilerParams(use_tc_tiling_on_sc=tiled)
+
+        @pl.kernel(out_type=x, mesh=mesh, scratch_types=scratch, compiler_params=params)
+        def rows(x: Any, i: Any, o: Any, listed: Any, found: Any) -> None:
+            _, _, w = here()
+            pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+            pltpu.sync_copy(x.at[listed], found)
+            pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+        return rows(x, i)
+
+    shape = jax.ShapeDtypeStruct((64, columns), dtype)
+    found = lp.kernels(call, shape, LISTED, target=TARGET, properties=["body_accesses"])
+    assert found.exit_code == (0 if taken else 1)
+
+
+def test_a_record_is_judged_as_the_call(tmp_path: Path) -> None:
+    case = CASES["transposed_rows"]
+    args = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in case.args()]
+    (call,) = kernels_of(subcore_pairs.function_of(case, True), args, target=TARGET)
+    (tmp_path / "calls.jsonl").write_bytes(records_of([call]))
+    (read,) = read_records(tmp_path / "calls.jsonl")
+    assert isinstance(call, Kernel)
+    assert isinstance(read, Kernel)
+    assert [(f.question, f.verdict, f.reason) for f in judge(read)] == [
+        (f.question, f.verdict, f.reason) for f in judge(call)
+    ]
+
+
+def test_the_interpreter_is_not_asked_of_what_it_does_not_have() -> None:
+    case = CASES["lookup"]
+    args = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in case.args()]
+    function = subcore_pairs.function_of(case, False)
+    found = lp.kernels(function, *args, target=TARGET, assume=case.assume, replay=True)
+    assert found.exit_code == 0
+    assert "a kernel of SparseCores" in str(found)
 
 
 def test_without_a_target_that_has_them_it_is_said_which_do() -> None:

@@ -265,8 +265,11 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
             for t, e in ((a, one), (b, two))
         )
         together, doubt_of_order = _at_once(kernel, pair, a, b)
+        # programs that differ only where the body never asks do the same, and write the same
+        alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
+        asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
         condition = [
-            _differ(kernel, pair, parallel),
+            _differ(kernel, pair, asked_of),
             *together,
             *a.spot.path,
             *map(pair.other, b.spot.path),
