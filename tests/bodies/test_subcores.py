@@ -170,6 +170,49 @@ def test_memory_of_all_subcores_is_one_memory(rows: int, fits: bool) -> None:
     assert (Verdict.REFUTED in {f.verdict for f in budget}) is not fits
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_what_cores_write_that_the_body_does_not_tell_apart_is_the_same(asks: bool) -> None:
+    """Each row is copied by a subcore of both cores; where what it is depends on the core, they race."""
+
+    def body(x: Any, o: Any, rows: Any) -> None:
+        subcore = jax.lax.axis_index("subcore")
+        first = jax.lax.axis_index("core") * 8 if asks else 0
+        pltpu.sync_copy(x.at[pl.ds(first + subcore * 8, 8)], rows)
+        pltpu.sync_copy(rows, o.at[pl.ds(subcore * 8, 8)])
+
+    found = one(body, (32, 16), [pltpu.VMEM((8, 16), F)], X, properties=["body_races"])
+    assert {f.verdict for f in found} == {Verdict.REFUTED if asks else Verdict.PROVED}
+
+
+def test_a_scalar_subcore_shares_its_memory_with_nobody() -> None:
+    def call(x: Any) -> Any:
+        @pl.kernel(
+            out_type=x,
+            mesh=plsc.ScalarSubcoreMesh(axis_name="core", num_cores=2),
+            scratch_types=[pltpu.VMEM_SHARED((32, 16), F)],
+        )
+        def halves(x: Any, o: Any, own: Any) -> None:
+            at = pl.ds(jax.lax.axis_index("core") * 32, 32)
+            pltpu.sync_copy(x.at[at], own)
+            pltpu.sync_copy(own, o.at[at])
+
+        return halves(x)
+
+    found = lp.kernels(call, X, target=TARGET).findings
+    assert not [f for f in found if f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+
+def test_a_number_is_not_loaded_from_the_vector_memory_of_a_subcore() -> None:
+    def body(x: Any, o: Any, rows: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], rows)
+        rows[0, pl.ds(0, 8)] = jnp.full((8,), rows[1, 0])
+        pltpu.sync_copy(rows, o.at[pl.ds(w * 8, 8)])
+
+    found = one(body, (64, 16), [pltpu.VMEM((8, 16), F)], X, properties=["body_accesses"])
+    assert Verdict.REFUTED in {f.verdict for f in found}
+
+
 @pytest.mark.parametrize(
     ("columns", "dtype", "tiled", "taken"),
     [(128, F, True, True), (16, F, True, False), (16, F, False, True), (128, jnp.bfloat16, True, False)],

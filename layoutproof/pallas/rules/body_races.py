@@ -108,7 +108,8 @@ def _array(kernel: Kernel, reference: Reference) -> str:
     What the subcores of a core share is one, too.
     """
     if _is_of_core(reference):
-        return reference.name
+        # the one scalar subcore of a core shares it with nobody
+        return reference.name if kernel.subcores == "vector" else ""
     if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm", "gmem"):
         return ""
     for source, target in kernel.aliases:
