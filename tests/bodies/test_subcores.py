@@ -96,6 +96,23 @@ def test_a_scatter_is_a_race_where_a_list_may_hold_a_place_twice() -> None:
     assert all(f.verdict is Verdict.PROVED for f in one(scattered, (64, 16), scratch, X, LISTED, assume=said, **asked))
 
 
+def test_a_scatter_by_a_permutation_stores_all_rows() -> None:
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)]
+    said = ("0 <= args[1] < 64", "args[1] is injective")
+    found = one(scattered, (64, 16), scratch, X, LISTED, assume=said)
+    assert not [f for f in found if f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+    def half(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
+        """Of each list the first half: where that is all of a permutation is not so."""
+        _, _, w = here()
+        pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], rows)
+        pltpu.sync_copy(rows.at[pl.ds(0, 4)], o.at[listed.at[pl.ds(0, 4)]])
+
+    stored = one(half, (64, 16), scratch, X, LISTED, assume=said, properties=["outputs_stored"])
+    assert {f.verdict for f in stored} != {Verdict.PROVED}
+
+
 def test_a_gather_needs_the_range_of_its_list_and_says_so() -> None:
     def body(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
         _, _, w = here()
