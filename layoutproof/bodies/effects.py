@@ -267,7 +267,8 @@ class Body:
     doubts: values of which unknowns are the number, by name, where they may be undefined.
     masks: of elements that are chosen, loaded or stored, in program order.
     barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
-    before.
+    before.  asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
+    same.
     """
 
     references: tuple[Reference, ...] = ()
@@ -287,6 +288,7 @@ class Body:
     masks: tuple[Mask, ...] = ()
     checks: tuple[tuple[Term, Spot], ...] = ()
     barriers: tuple[Spot, ...] = ()
+    asks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

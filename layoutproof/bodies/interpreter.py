@@ -180,6 +180,7 @@ class Interpreter:
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
+        self.asks: set[str] = set()
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -523,6 +524,7 @@ def _read(
         masks=tuple(on.masks),
         checks=tuple(on.checks),
         barriers=tuple(on.barriers),
+        asks=frozenset(on.asks),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
@@ -20,6 +21,7 @@ from layoutproof.bodies.effects import (
     places,
     writes_to,
 )
+from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
@@ -201,7 +203,7 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
         at = places(shown, index)
         return None if at is None else places(table, at)
 
-    if integral and entry((ZERO,) * len(dims)) is None and not isinstance(known, Value):
+    if integral and entry((ZERO,) * len(dims)) is None and not (isinstance(known, Value) and _is_said(known)):
         # at once, not when an element is asked for: what the body does not name is the same number in every program
         low, high = (0, 2) if kind == "b" else (None, None)
         on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=kind == "i")
@@ -210,7 +212,8 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
         if not integral:
             raise Lost(f"what {reference.name} holds")
         if isinstance(known, Value):
-            return known.number(index)
+            with suppress(Lost):
+                return known.number(index)
         if name in on.loads:
             return Term("read", Term("name", name), *(index or (ZERO,)))
         at = entry(index) or (ZERO,)
@@ -230,9 +233,10 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
 
 
 def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
-    """What a view of memory shows, where that is known: a part of a table, or what was stored; None where it is not.
+    """What a view of memory shows, where that is known: a part of a table, or the numbers; None where it is not.
 
-    A copy, which was waited for, or a store was the last to write there, in the same iteration or around its loop.
+    Of some elements the numbers may be known, and not of others. A copy, which was waited for, or a store was the last
+    to write there, in the same iteration or around its loop.
     """
     if not on.forwards or view.reference.name in on.constant or view.reference.memory not in ("vmem", "smem"):
         return None
@@ -250,15 +254,17 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     elif list(map(_described, view.steps[: len(target.steps)])) == list(map(_described, target.steps)):
         rest = view.steps[len(target.steps) :]
     else:
-        return None
+        rest = None
     found: View | Value | None = None
     if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
-        found = _stored_there(last.value, View(view.reference, rest), target, view)
+        found = _stored_there(last.value.number, target, view, rest) if last.value.dims == target.dims else None
     elif isinstance(last, Copy) and not last.device and last.source.reference.name in on.constant:
-        slot = last.semaphore.reference
+        source, slot = last.source, last.semaphore.reference
         arrived = any(isinstance(e, Wait) and e.semaphore.reference is slot for e in on.effects[last.spot.number :])
-        if arrived and last.source.dims == target.dims:
-            found = View(last.source.reference, (*last.source.steps, *rest))
+        if arrived and source.dims == target.dims and rest is not None:
+            found = View(source.reference, (*source.steps, *rest))
+        elif arrived and source.dims == target.dims:
+            found = _stored_there(lambda index: _entry_at(on, source, index), target, view, rest)
     if found is not None and len(spot.loops) > len(around):
         on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
     return found
@@ -279,22 +285,47 @@ def _ends(piece: Slice) -> tuple[int, int] | None:
     return None if start is None or size is None else (start, start + (size - 1) * piece.stride + 1)
 
 
-def _stored_there(value: Value, rest: View, target: View, view: View) -> Value | None:
-    """The elements that a store has put where a view looks. rest: the view, of what the store wrote."""
-    if value.dims != target.dims or view.dims is None or value.dtype.kind not in ("i", "u", "b"):
+def _stored_there(put: Callable[[Index], Term], target: View, view: View, rest: Sequence[Step] | None) -> Value | None:
+    """The elements that a store has put where a view looks.
+
+    put: what was put at an element of its target.  rest: the steps of the view from the target on; None where it is
+    looked for element by element whether it is one of them.
+    """
+    if view.dims is None or view.dtype not in _INTEGERS:
         return None
 
     def number(index: Index) -> Term:
-        at = places(rest, index)
+        if rest is not None:
+            at = places(View(view.reference, tuple(rest)), index)
+        else:
+            place = places(view, index)
+            found = None if place is None else inside(target, place)
+            at = None if found is None or found[0] else found[1]
         if at is None:
             raise Lost(f"what {view.reference.name} holds")
-        return value.number(at)
+        return put(at)
 
+    return Value(view.dims, element_type_named(view.dtype), number)
+
+
+def _entry_at(on: Any, source: View, index: Index) -> Term:
+    """The entry of a table that a part of it shows."""
+    at = places(source, index)
+    place = None if at is None else places(on.constant[source.reference.name], at)
+    if place is None or source.dtype != source.reference.dtype:
+        raise Lost(f"what {source.reference.name} holds")
+    filled = next((t for t in every_table(on.kernel) if t.name == source.reference.name), None)
+    known = None if filled is None else known_entry(filled, place)
+    return Term("read", Term("name", source.reference.name), *place) if known is None else known
+
+
+def _is_said(value: Value) -> bool:
+    """Whether the number of every element is said by one term."""
     try:
-        number(tuple(Term("name", f"at{k}") for k in range(len(view.dims))))
+        value.number(tuple(Term("name", f"at{k}") for k in range(len(value.dims))))
     except Lost:
-        return None
-    return Value(view.dims, value.dtype, number)
+        return False
+    return True
 
 
 def _all_of(step: Step) -> bool:

@@ -24,6 +24,7 @@ def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if axis >= len(on.counted):
         raise UnsupportedOp("program_id of a grid that is not the kernel's own")
     name, extent = on.names[on.counted[axis]], on.grid[on.counted[axis]]
+    on.asks.add(name)
     return [number(Term("name", name), equation.outvars[0].aval.dtype, _below(extent))]
 
 
@@ -39,6 +40,7 @@ def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = equation.params["axis_name"]
     span = None
+    on.asks.add(axis)
     if axis in on.names:
         place, span = Term("name", axis), _below(on.grid[on.names.index(axis)])
     elif axis in dict(on.kernel.axes):

@@ -45,9 +45,10 @@ from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
 from layoutproof.core.term import ZERO, Term, fixed, reads
-from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.solvers.decide import proves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -349,7 +350,7 @@ def _nowhere(
     if not certain:
         inner = {**more, **values}
         return NotExists(inner, formula(inner, [*together, told.condition]))
-    if values and not single.unknowns and not told.ends and _every_value(told, single, more):
+    if values and not single.unknowns and not told.ends and _every_value(body, told, single, more):
         # for each value there is an index at which a table that takes all of them holds it
         return NotExists({**more, **values}, formula({**more, **values}, [*together, told.condition]))
     if values:
@@ -368,20 +369,34 @@ def _nowhere(
     return NotExists(more, And(tuple(parts)))
 
 
-def _every_value(told: _Told, single: Values, more: Mapping[str, Space]) -> bool:
+def _every_value(body: Body, told: _Told, single: Values, more: Mapping[str, Space]) -> bool:
     """Whether what the store reads of tables is as good as free: at some indices that nothing else uses, any value."""
     extents = {name: extent for space in more.values() for name, extent in zip(space.names, space.extents, strict=True)}
     whole: list[str] = []
     for table, read in zip(single.tables, single.reads, strict=True):
-        names = [a.args[0] for a in read.args[1:] if a.op == "name"]
-        spans = tuple(extents.get(name) for name in names)
+        bare_names = [a.args[0] for a in read.args[1:] if a.op == "name"]
+        spans = tuple(extents.get(name) for name in bare_names)
+        plain = spans == table.dims and len(set(bare_names)) == len(bare_names) == len(read.args) - 1
+        names = bare_names if plain else sorted(set(names_in(read)) & set(extents))
         values = range_of(table)
         many = product(fixed(table.dims))
         onto = table.onto or (table.injective and type(many) is int and values[1] - values[0] == many)
-        if not onto or len(set(names)) != len(read.args) - 1 or spans != table.dims or set(names) & set(whole):
+        if not onto or set(names) & set(whole) or not (plain or _all_entries(body, read, table, more)):
             return False
         whole += names
     if len({id(table) for table in single.tables}) < len(single.tables):
         return False
     bare = replaced(told.condition, lambda part: ZERO if part in single.reads else None)
     return not set(whole) & set(names_in(bare))
+
+
+def _all_entries(body: Body, read: Term, table: Table, more: Mapping[str, Space]) -> bool:
+    """Whether every entry of a table is read by some program in some iteration."""
+    if any(reads((part,)) or set(names_in(part)) & set(body.unknowns) for part in read.args[1:]):
+        return False
+    entry = Space(tuple(f"entry{k}" for k in range(len(table.dims))), table.dims)
+    spaces = {"entry": entry, **more}
+    at = environment(body, spaces, {})
+    alike = [Term("==", part, Term("name", name)) for part, name in zip(read.args[1:], entry.names, strict=True)]
+    claim = Claim({"entry": entry}, NotExists(more, said(spaces, at, alike)), lambda point, on: "no program reads it")
+    return proves(claim, ("isl", "brute"))

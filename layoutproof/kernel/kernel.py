@@ -283,7 +283,8 @@ class Kernel:
     begins_together: whether every device has begun the kernel before one does anything, as XLA sees to it where a
     kernel has no barrier of its own.  sharing: other kernels of the function with the same number.
     around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
-    subcores: which processors of SparseCores run its programs, one of SUBCORES; "" = TensorCores.
+    subcores: which processors of SparseCores run its programs, one of SUBCORES; "" = TensorCores.  tiled: of such a
+    kernel, whether arrays lie in the tiles of TensorCores.
     """
 
     name: str
@@ -318,6 +319,7 @@ class Kernel:
     sharing: tuple[Kernel, ...] = field(default=(), repr=False)
     most: tuple[tuple[str, int], ...] = ()
     subcores: str = ""
+    tiled: bool = True
 
     @property
     def body(self) -> Any:

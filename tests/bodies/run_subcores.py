@@ -25,7 +25,7 @@ from tests.bodies import subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET
 
 Steps = Iterator[str]
-SEEDS = 12
+SEEDS = 6
 SEMAPHORE = "semaphore"
 
 

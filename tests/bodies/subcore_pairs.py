@@ -57,7 +57,10 @@ def made(body, shape, scratch, dtype=F):
     mesh = plsc.VectorSubcoreMesh(
         core_axis_name="core", subcore_axis_name="subcore", num_cores=CORES, num_subcores=SUBCORES
     )
-    return pl.kernel(body, out_type=jax.ShapeDtypeStruct(shape, dtype), mesh=mesh, scratch_types=scratch)
+    # libtpu 0.0.52 takes rows of 16 numbers by a list, and masks, with these alone
+    params = pltpu.CompilerParams(use_tc_tiling_on_sc=False, needs_layout_passes=False)
+    out = jax.ShapeDtypeStruct(shape, dtype)
+    return pl.kernel(body, out_type=out, mesh=mesh, scratch_types=scratch, compiler_params=params)
 
 
 def here():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,14 @@ from jax.experimental.pallas import tpu_sc as plsc
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.record import records_of
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.records import read_records
 from tests.bodies import run_subcores, subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
+from tests.bodies.subcores_page import page
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +63,10 @@ def test_runs_show_the_same(name: str) -> None:
     assert CASES[name].seen in run_subcores.signs(name, True)
 
 
+def test_the_page_is_what_the_pairs_are() -> None:
+    assert Path("docs/subcores.md").read_text() == page()
+
+
 def one(body: Callable[..., Any], shape: tuple[int, ...], scratch: Any, *args: Any, **more: Any) -> list[Finding]:
     def call(*given: Any) -> Any:
         return made(body, shape, scratch)(*given)
@@ -83,6 +94,23 @@ def test_a_scatter_is_a_race_where_a_list_may_hold_a_place_twice() -> None:
     assert race.needs == ("args[1] is injective",)
     said = (*within, "args[1] is injective")
     assert all(f.verdict is Verdict.PROVED for f in one(scattered, (64, 16), scratch, X, LISTED, assume=said, **asked))
+
+
+def test_a_scatter_by_a_permutation_stores_all_rows() -> None:
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)]
+    said = ("0 <= args[1] < 64", "args[1] is injective")
+    found = one(scattered, (64, 16), scratch, X, LISTED, assume=said)
+    assert not [f for f in found if f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+    def half(x: Any, i: Any, o: Any, listed: Any, rows: Any) -> None:
+        """Of each list the first half: where that is all of a permutation is not so."""
+        _, _, w = here()
+        pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], rows)
+        pltpu.sync_copy(rows.at[pl.ds(0, 4)], o.at[listed.at[pl.ds(0, 4)]])
+
+    stored = one(half, (64, 16), scratch, X, LISTED, assume=said, properties=["outputs_stored"])
+    assert {f.verdict for f in stored} != {Verdict.PROVED}
 
 
 def test_a_gather_needs_the_range_of_its_list_and_says_so() -> None:
@@ -157,6 +185,97 @@ def test_memory_of_all_subcores_is_one_memory(rows: int, fits: bool) -> None:
 
     budget = [f for f in one(body, (64, 16), [pltpu.VMEM((rows, 16), F)], X) if f.question == "memory_budget"]
     assert (Verdict.REFUTED in {f.verdict for f in budget}) is not fits
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_what_cores_write_that_the_body_does_not_tell_apart_is_the_same(asks: bool) -> None:
+    """Each row is copied by a subcore of both cores; where what it is depends on the core, they race."""
+
+    def body(x: Any, o: Any, rows: Any) -> None:
+        subcore = jax.lax.axis_index("subcore")
+        first = jax.lax.axis_index("core") * 8 if asks else 0
+        pltpu.sync_copy(x.at[pl.ds(first + subcore * 8, 8)], rows)
+        pltpu.sync_copy(rows, o.at[pl.ds(subcore * 8, 8)])
+
+    found = one(body, (32, 16), [pltpu.VMEM((8, 16), F)], X, properties=["body_races"])
+    assert {f.verdict for f in found} == {Verdict.REFUTED if asks else Verdict.PROVED}
+
+
+def test_a_scalar_subcore_shares_its_memory_with_nobody() -> None:
+    def call(x: Any) -> Any:
+        @pl.kernel(
+            out_type=x,
+            mesh=plsc.ScalarSubcoreMesh(axis_name="core", num_cores=2),
+            scratch_types=[pltpu.VMEM_SHARED((32, 16), F)],
+        )
+        def halves(x: Any, o: Any, own: Any) -> None:
+            at = pl.ds(jax.lax.axis_index("core") * 32, 32)
+            pltpu.sync_copy(x.at[at], own)
+            pltpu.sync_copy(own, o.at[at])
+
+        return halves(x)
+
+    found = lp.kernels(call, X, target=TARGET).findings
+    assert not [f for f in found if f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+
+def test_a_number_is_not_loaded_from_the_vector_memory_of_a_subcore() -> None:
+    def body(x: Any, o: Any, rows: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], rows)
+        rows[0, pl.ds(0, 8)] = jnp.full((8,), rows[1, 0])
+        pltpu.sync_copy(rows, o.at[pl.ds(w * 8, 8)])
+
+    found = one(body, (64, 16), [pltpu.VMEM((8, 16), F)], X, properties=["body_accesses"])
+    assert Verdict.REFUTED in {f.verdict for f in found}
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "tiled", "taken"),
+    [(128, F, True, True), (16, F, True, False), (16, F, False, True), (128, jnp.bfloat16, True, False)],
+)
+def test_rows_that_the_compiler_takes_by_a_list(columns: int, dtype: Any, tiled: bool, taken: bool) -> None:
+    """Each as libtpu 0.0.52 answers for v6e."""
+
+    def call(x: Any, i: Any) -> Any:
+        mesh = plsc.VectorSubcoreMesh(core_axis_name="core", subcore_axis_name="subcore", num_cores=2, num_subcores=4)
+        scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, columns), dtype)]
+        params = pltpu.CompilerParams(use_tc_tiling_on_sc=tiled)
+
+        @pl.kernel(out_type=x, mesh=mesh, scratch_types=scratch, compiler_params=params)
+        def rows(x: Any, i: Any, o: Any, listed: Any, found: Any) -> None:
+            _, _, w = here()
+            pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+            pltpu.sync_copy(x.at[listed], found)
+            pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+        return rows(x, i)
+
+    shape = jax.ShapeDtypeStruct((64, columns), dtype)
+    found = lp.kernels(call, shape, LISTED, target=TARGET, properties=["body_accesses"])
+    assert found.exit_code == (0 if taken else 1)
+
+
+def test_a_record_is_judged_as_the_call(tmp_path: Path) -> None:
+    case = CASES["transposed_rows"]
+    args = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in case.args()]
+    (call,) = kernels_of(subcore_pairs.function_of(case, True), args, target=TARGET)
+    (tmp_path / "calls.jsonl").write_bytes(records_of([call]))
+    (read,) = read_records(tmp_path / "calls.jsonl")
+    assert isinstance(call, Kernel)
+    assert isinstance(read, Kernel)
+    assert [(f.question, f.verdict, f.reason) for f in judge(read)] == [
+        (f.question, f.verdict, f.reason) for f in judge(call)
+    ]
+
+
+def test_the_interpreter_is_not_asked_of_what_it_does_not_have() -> None:
+    case = CASES["lookup"]
+    args = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in case.args()]
+    function = subcore_pairs.function_of(case, False)
+    found = lp.kernels(function, *args, target=TARGET, assume=case.assume, replay=True)
+    assert found.exit_code == 0
+    assert "a kernel of SparseCores" in str(found)
 
 
 def test_without_a_target_that_has_them_it_is_said_which_do() -> None:

@@ -58,6 +58,8 @@ _SPACES |= {"gmem": "gmem", "error": "any"}
 
 def memory_word(space: Any) -> str:
     """A memory space of JAX as a word of `kernel.MEMORIES`."""
+    # a space may be said with the mesh whose it is (`MemorySpace.VMEM @ mesh`)
+    space = space.memory_space if hasattr(space, "mesh") and hasattr(space, "memory_space") else space
     # jax 0.12 wraps some spaces in objects whose text is the name
     text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
     return _SPACES.get(text, "any")

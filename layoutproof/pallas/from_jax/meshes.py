@@ -82,6 +82,7 @@ def mesh_kernel_of(
         operands=tuple(used),
         semantics=("core_parallel", *("subcore_parallel",) * (len(shape) - 1)) if MESHES[kind] else cores,
         subcores=MESHES[kind],
+        tiled=getattr(params.get("compiler_params"), "use_tc_tiling_on_sc", None) is not False,
         aliases=tuple((int(a), int(b)) for a, b in dict(aliases).items()),
         scratch=tuple(scratch_of(v.aval) for v in variables[inputs + outputs :]),
         scoped=scoped_in(inner),

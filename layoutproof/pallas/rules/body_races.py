@@ -108,7 +108,8 @@ def _array(kernel: Kernel, reference: Reference) -> str:
     What the subcores of a core share is one, too.
     """
     if _is_of_core(reference):
-        return reference.name
+        # the one scalar subcore of a core shares it with nobody
+        return reference.name if kernel.subcores == "vector" else ""
     if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm", "gmem"):
         return ""
     for source, target in kernel.aliases:
@@ -253,20 +254,26 @@ def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], paral
         yield partial(_pair, kernel, pair, name, a, b, parallel)
 
 
+def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
+    """An element of an array as the array has it; of memory that subcores share as it is."""
+    reference = touch.view.reference
+    if reference.role not in ("in", "out"):
+        return place
+    # of a batch each program sees its own part of the array
+    return tuple(in_array(kernel.operands[reference.position], place))
+
+
 def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int]) -> Obligation:
     what = f"whether two programs meet in {name}"
     try:
         one, two = any_element(a.view, "at"), any_element(b.view, "there")
-        # of a batch each program sees its own part of the array
-        at_place, there = (
-            in_array(kernel.operands[t.view.reference.position], e.place)
-            if t.view.reference.role != "scratch"
-            else e.place
-            for t, e in ((a, one), (b, two))
-        )
+        at_place, there = (_place_in_array(kernel, t, e.place) for t, e in ((a, one), (b, two)))
         together, doubt_of_order = _at_once(kernel, pair, a, b)
+        # programs that differ only where the body never asks do the same, and write the same
+        alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
+        asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
         condition = [
-            _differ(kernel, pair, parallel),
+            _differ(kernel, pair, asked_of),
             *together,
             *a.spot.path,
             *map(pair.other, b.spot.path),
