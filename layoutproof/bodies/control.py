@@ -22,7 +22,7 @@ from layoutproof.bodies.recurrence import closed_form, difference, rounds
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Index, Lost, Span, Value, dims_of, hull, leaf, maybe, span_of_type, takes
-from layoutproof.bodies.wraps import bounds, never_wraps
+from layoutproof.bodies.wraps import bounds, never_wraps, unwrapped
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, linear, negation
 from layoutproof.core.operations import CONDITIONS, INT32, Op
 from layoutproof.core.term import ONE, ZERO, Term
@@ -405,12 +405,22 @@ def _close(
             return invariants.never(on.kernel, on, [*on.path, *before, negation(claim)], (*on.loops, loop))
 
         forms |= on.searched(lambda: rounds(loop, begin, step, forms, holds))
+    counted = None if condition is None else _counted(loop, condition, forms, begin, step, varying)
+    if counted is not None:
+        # while it is below a number of its type, the next one is of its type too
+        index = counted[0]
+        wide = forms[index]
+        forms |= {index: wide.args[0] if wide.op == "int32" else wide}
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed
-    trips = count
-    if trips is None:
-        trips = _trips(on, loop, condition, forms, dict(zip(names, starts, strict=True)), varying)
+    if counted is not None:
+        trips = Term("max", Term("-", counted[2], counted[1]), ZERO)
+    elif condition is not None:
+        trips = _trips(on, loop, condition, forms, begin)
+    else:
+        assert count is not None
+        trips = count
     open_ = {
         name: (start, following)
         for name, start, following in zip(names, starts, nexts, strict=True)
@@ -470,28 +480,30 @@ def _number(value: Any) -> Term | None:
         return None
 
 
-def _trips(
-    on: Any,
-    loop: Loop,
-    condition: Term | None,
-    forms: Mapping[str, Term],
-    starts: Mapping[str, Term | None],
-    varying: Collection[str],
-) -> Term:
-    """How often a loop runs that a condition ends. varying: unknowns of which each iteration may have others.
+def _counted(
+    loop: Loop, condition: Term, forms: Mapping[str, Term], starts: Mapping[str, Term | None],
+    nexts: Mapping[str, Term | None], varying: Collection[str],
+) -> tuple[str, Term, Term] | None:  # fmt: skip
+    """(What a loop with `i < upper` counts by one, its start, the upper bound that stays as it is); None of others.
 
-    `i < upper` with a step of 1 runs `upper - start` times, or never; any other a number of times that is not known:
-    before the last one the condition held.
+    forms: of what is carried, as terms of the counter.  starts, nexts: as for `closed_form`.  varying: unknowns of
+    which each iteration may have others.
     """
-    assert condition is not None
-    counter = Term("name", loop.name)
-    if condition.op == "<":
-        left, upper = condition.args
-        start = starts.get(left.args[0]) if left.op == "name" else None
-        above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
-        by_one = start is not None and difference(forms.get(left.args[0], start), Term("+", start, counter)) == 0
-        if by_one and start is not None and not {loop.name, *varying} & set(_reached(forms, above)):
-            return Term("max", Term("-", above, start), ZERO)
+    if condition.op != "<" or condition.args[0].op != "name":
+        return None
+    (name,), upper = condition.args[0].args, condition.args[1]
+    start, following = starts.get(name), nexts.get(name)
+    above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
+    if start is None or name not in forms or {loop.name, *varying} & set(_reached(forms, above)):
+        return None
+    by_one = following is not None and difference(unwrapped(following), Term("name", name)) == 1
+    return (name, start, above) if by_one else None
+
+
+def _trips(
+    on: Any, loop: Loop, condition: Term, forms: Mapping[str, Term], starts: Mapping[str, Term | None]
+) -> Term:  # fmt: skip
+    """How often a loop runs that a condition ends and that counts otherwise: before the last time it held."""
     name = on.named("trips")
     trips = Term("name", name)
     before = renaming({loop.name: Term("-", trips, ONE)})

@@ -26,6 +26,8 @@ from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known, first_place
 from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
+from layoutproof.values.readings import folded
+from layoutproof.values.readings import told as read
 from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
 from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
@@ -245,7 +247,8 @@ def compare(
     retrace: the reference at other sizes, for where a difference begins.  prepared: the programs of all walks, by which
     the caller knows afterwards which of them were walked over.
     """
-    prepared = prepared or Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"))
+    if prepared is None:
+        prepared = Prepared(lambda grid, ids: tick(f"program {ids} of {grid}"), folded(*sides))
     if outputs is not None:
         sides = (_only(sides[0], outputs), _only(sides[1], outputs))
     for i in inputs:
@@ -392,10 +395,12 @@ def _compare(
                 f"shows one on whole numbers: {told(tied)}",
                 witness=tied, points=said.points, axioms=axioms,
             )  # fmt: skip
-        notes = (f"float64 could not run: {shown.reason}",) if shown.reason else ()
+        notes = [f"float64 could not run: {shown.reason}"] if shown.reason else []
+        if prepared.readings:
+            notes.append(f"numbers that are read as what they may be made of: {read(prepared.readings)}")
         exponents, sums = said.audit.found()
         return Comparison(
-            Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=notes, exponents=exponents,
+            Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=tuple(notes), exponents=exponents,
             sums=sums, inside=said.inside, ordered=said.inside and said.ordered, race=said.race,
             defined=said.defined, complete=said.complete,
         )  # fmt: skip
@@ -502,8 +507,9 @@ def _at_points(
     tallies: list[_Tally] = []
     preferred: frozenset[int] = frozenset()
     taken: Array | None = None
-    # what is at most 0 is the same at every point: after the first one it is asked where that may explain a difference
-    bounds, lean = True, True
+    # what is at most 0 is the same at every point, and only ours is told: after the first one, and of the reference
+    # where ours has such, it is asked where that may explain a difference
+    bounds, of_both, lean = True, False, True
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
@@ -512,11 +518,12 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(seed, levels, bounds, lean, oracles, prepared.readings)
-            numbers.preferred = preferred
+            numbers.preferred, asked = preferred, bounds
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
             mine, numbers.told = numbers.told, set()
             whose = "the reference: "
+            numbers.bounds = asked = bounds and (of_both or not numbers.bounded)
             theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
             if any(numbers.lost(v) for v in (*ours, *theirs)):
@@ -535,14 +542,14 @@ def _at_points(
         except Collision:
             continue
         except NotModelled as refusal:
-            if not bounds:
-                bounds, seed = True, seed - 1
+            if not asked:
+                bounds, of_both, seed = True, True, seed - 1
                 continue
             return _Field("unknown", whose + refusal.what, refusal.place)
         except OutOfBounds as refusal:
             return _Field("unknown", whose + refusal.said, refusal.place)
-        if not bounds and any((different & says).any() for different, says in answers):
-            bounds, seed = True, seed - 1
+        if not asked and any((different & says).any() for different, says in answers):
+            bounds, of_both, seed = True, True, seed - 1
             continue
         found.told = found.told or bool(mine | numbers.told)
         if not preferred and (preferred := numbers.apart(mine, numbers.told)):
@@ -553,7 +560,7 @@ def _at_points(
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
         done += 1
-        bounds = False
+        bounds = of_both = False
         for k, (different, says) in enumerate(answers):
             if k == len(tallies):
                 none = np.zeros(different.shape, bool)
@@ -645,17 +652,18 @@ def _on_floats(
             if large is not None:
                 # an overflow of one side is no difference over the reals
                 a = replace(a, array=np.where(np.isinf(a.array), b.array, a.array))
-            if found.first is None:
-                found.first = _differs(a.array, b.array, SHOWN, position, numbers)
-                if found.first is not None and (scale > 1 or _apart(found.first) < CLEAR):
-                    # near to what rounding the numbers of the code may make
-                    moved = Floats(seed, scale, sign, True, numbers=prepared.numbers)
-                    values = _large(drawn(moved, inputs), draw)
-                    near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
-                    least = NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array))
-                    found.first = _differs(a.array, b.array, SHOWN, position, numbers, np.nan_to_num(least))
-            if found.clear is None and scale == 1.0:
-                found.clear = _differs(a.array, b.array, CLEAR, position, numbers)
+            first = found.first or _differs(a.array, b.array, SHOWN, position, numbers)
+            clear = found.clear or (_differs(a.array, b.array, CLEAR, position, numbers) if scale == 1.0 else None)
+            if first is not found.first or clear is not found.clear:
+                # near to what rounding the numbers of the code may make
+                moved = Floats(seed, scale, sign, True, numbers=prepared.numbers)
+                values = _large(drawn(moved, inputs), draw)
+                near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
+                least = np.nan_to_num(NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array)))
+                first = found.first or _differs(a.array, b.array, SHOWN, position, numbers, least)
+                if clear is not found.clear:
+                    clear = _differs(a.array, b.array, CLEAR, position, numbers, least)
+            found.first, found.clear = first, clear
         held = tuple(v.array for v in values)
         words = "" if large is None else large.words
         found.first, found.clear = (_on(w, held, words) for w in (found.first, found.clear))
@@ -834,12 +842,6 @@ def _begins(
             if found is not None:
                 return found
     return None
-
-
-def _apart(witness: Witness) -> float:
-    """The relative difference."""
-    size = max(abs(witness.ours), abs(witness.theirs))
-    return abs(witness.ours - witness.theirs) / size if np.isfinite(size) and size else np.inf
 
 
 def _differs(

@@ -11,6 +11,7 @@ import numpy as np
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
 from layoutproof.values import words
 from layoutproof.values.known import Known, Words, combined, moved
+from layoutproof.values.literals import computed
 
 Array = np.ndarray[Any, Any]
 
@@ -124,6 +125,9 @@ _DATA: dict[str, Callable[..., Any]] = {
     },
 }  # fmt: skip
 
+_RATIONAL = ("add", "add_any", "sub", "mul", "div", "square", "one_minus_square")
+"""What is computed of numbers of the code as of what they stand for."""
+
 _GROWN = ("exp", "expm1", "logistic", "tanh")
 """Functions that `exp` makes: what they give has its place in the field."""
 
@@ -141,8 +145,12 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
             return [words.RULES[name](on, equation, operands)]
         if all(isinstance(o, Known) for o in operands):
             if name in _KNOWN:
+                parts = [o.array for o in operands]
                 with np.errstate(all="ignore"):
-                    found = np.asarray(_KNOWN[name](*(o.array for o in operands)))
+                    if name in _RATIONAL and all(part.dtype.kind == "f" for part in parts):
+                        found = computed(_KNOWN[name], parts)
+                    else:
+                        found = np.asarray(_KNOWN[name](*parts))
                 odd = np.isfinite(found) & ~np.isin(found, (0.0, 1.0))
                 if name in _GROWN and on.numbers.exact and odd.any():
                     # e is no literal: it is what exp makes of 1

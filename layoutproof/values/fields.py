@@ -66,11 +66,15 @@ def mixed(keys: Array, salt: int) -> Array:
     >>> int(mixed(np.array([1]), 0)[0]) != int(mixed(np.array([1]), 1)[0])
     True
     """
+    found = np.array(keys, np.uint64, order="C")
     with np.errstate(over="ignore"):
-        x = keys.astype(np.uint64) + np.uint64((salt * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+        for x, shifted in _pieces(found.reshape(-1)):
+            x += np.uint64((salt * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)
+            for by, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+                np.right_shift(x, np.uint64(by), out=shifted)
+                x ^= shifted
+                x *= np.uint64(factor)
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 f32(1 / sqrt(128)) is no square root in a field; 0.1 is meant as 1/10. A literal is read as the simplest number that
 rounds to it in float32: a rational n/d with n d < 2^16, three decimal digits and a power of ten, a square root of a
-simple rational, a simple rational times ln 2 or by it. Any other is the binary number that is written, rounded to the
-24 bits of float32.
+simple rational, a simple rational times ln 2 or by it. What the code computes of such numbers alone, in float64, is
+the rational that it is to all its digits. Any other is the binary number that is written, rounded to the 24 bits of
+float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 from typing import Any
 
@@ -22,6 +25,13 @@ MOST = 2**16
 """Numerator times denominator of a simple rational is below it."""
 CLOSE = 2.0**-24
 """How near, relatively, a number comes to one that is rounded to it in float32."""
+EXACT = 2.0**-50
+"""Likewise one that was computed of such numbers in float64."""
+MOST_EXACT = 2**32
+"""Numerator times denominator of a rational that is known to that many digits is below it: of 2^17 numbers of float32
+about one is near such a one by chance."""
+FEW = 64
+"""Arrays of more different numbers than that are weights, not literals."""
 _STEPS = 12
 _LN2 = float(np.log(2.0))
 
@@ -52,7 +62,7 @@ DIGITS = 5
 """Of a number of the code in decimals, where it is nothing simpler."""
 
 
-def _simple(x: Array, most: int = MOST) -> tuple[Array, Array, Array]:
+def _simple(x: Array, most: int = MOST, close: float = CLOSE) -> tuple[Array, Array, Array]:
     """(numerator, denominator, whether there is one) of the first convergent of a continued fraction that is close."""
     size = np.abs(x)
     rest = size.copy()
@@ -65,7 +75,7 @@ def _simple(x: Array, most: int = MOST) -> tuple[Array, Array, Array]:
             whole = np.floor(rest)
             h, h_before = whole * h + h_before, h
             k, k_before = whole * k + k_before, k
-            good = ~found & (h * k < most) & (h > 0) & (np.abs(h - size * k) <= CLOSE * size * k)
+            good = ~found & (h * k < most) & (h > 0) & (np.abs(h - size * k) <= close * size * k)
             numerator = np.where(good, np.where(good, h, 0).astype(np.int64), numerator)
             denominator = np.where(good, np.where(good, k, 1).astype(np.int64), denominator)
             found |= good
@@ -128,6 +138,9 @@ def literals(x: Array) -> Numbers:
         # 1 - 1e-5 is written so, and not as a root
         decimal(DIGITS)
     if left.any():
+        top, bottom, good = _simple(np.where(left, x, 1.0), MOST_EXACT, EXACT)
+        take(left & good, (n, top), (d, bottom))
+    if left.any():
         mantissa, exponent = np.frexp(x)
         take(left, (n, np.round(mantissa * 2.0**24).astype(np.int64)), (twos, exponent.astype(np.int64) - 24))
     return Numbers(n, d, twos, tens, root, logs)
@@ -143,6 +156,7 @@ def _squarefree(n: int) -> tuple[int, int]:
     return n, k
 
 
+@lru_cache(maxsize=4096)
 def meant(x: float) -> float:
     """The number that a literal stands for, as float64 has it.
 
@@ -156,6 +170,29 @@ def meant(x: float) -> float:
     )  # fmt: skip
     scaled = n / d * 2.0**two * (10.0**ten if ten >= 0 else 1.0) / (1.0 if ten >= 0 else 10.0**-ten)
     return float(scaled * root**0.5 * np.log(2.0) ** log)
+
+
+def computed(of: Callable[..., Array], parts: Sequence[Array]) -> Array:
+    """What a rational function gives of numbers of the code, each being what it stands for.
+
+    >>> computed(np.add, [np.array([float(np.float32(0.9))]), np.array(1 / 3000)]).tolist() == [0.9 + 1 / 3000]
+    True
+    """
+    return np.asarray(of(*map(_all_meant, parts)))
+
+
+def _all_meant(x: Array) -> Array:
+    """Each number as what it stands for; as they are where they are weights."""
+    if x.size == 1:
+        number = float(x.reshape(())[()])
+        return x if not np.isfinite(number) else np.full(x.shape, meant(number))
+    if np.unique(x.reshape(-1)[: 16 * FEW]).size > FEW:
+        return x
+    distinct = np.unique(x)
+    if distinct.size > FEW or not np.isfinite(distinct).all():
+        return x
+    found = np.array([meant(number) for number in distinct.tolist()])
+    return x if np.array_equal(found, distinct) else found[np.searchsorted(distinct, x)]
 
 
 def value_of(reading: Reading) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
 from layoutproof.values.known import Span, any_integers, hull, product_span
-from layoutproof.values.literals import Reading, literals
+from layoutproof.values.literals import FEW, Reading, literals
 from layoutproof.values.refusals import Levels, NotModelled
 from layoutproof.values.sets import Sets
 
@@ -40,8 +40,6 @@ EVEN = ("cos", "cosh")
 """Functions with f(-x) = -f(x), and with f(-x) = f(x); of others nothing is known."""
 EQUAL = "=="
 """The axiom that two numbers which are not the same function of the inputs are never equal."""
-FEW = 64
-"""Arrays of more different numbers than that are weights, not literals."""
 OPPOSED = 1e15
 """A literal from this on is the opposite of a mask value, above everything."""
 
@@ -52,13 +50,15 @@ class Field:
 
     span: of integers, between which numbers they lie.  turned: of each element that is marked `ROOT` because it is a
     sum with logarithms of what are no squares, and for no other reason: `LOGARITHM`, and a bit for each level at which
-    their number is odd, so that its exponential is the opposite there; 0 of all others, None of none.
+    their number is odd, so that its exponential is the opposite there; 0 of all others, None of none.  by: what those
+    logarithms were multiplied with since, such as 1 / ln 2: a residue of each level; None where that is 1.
     """
 
     residues: tuple[Array | None, ...]
     flags: Array | None = None
     span: Span | None = None
     turned: Array | None = None
+    by: tuple[int, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,6 +112,8 @@ class Points:
         readings: Mapping[float, Reading] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.bounds, self.oracles, self.readings = bounds, oracles, readings
+        # whether some was found
+        self.bounded = False
         self.lean, self.left = lean, False
         primes = chain(seed)
         low = LONGEST - levels
@@ -213,7 +215,7 @@ class Points:
     def map(self, data: Field, move: Callable[[Array], Array]) -> Field:
         """What moves elements and computes nothing, on every component."""
         flags, turned = (None if part is None else move(part) for part in (data.flags, data.turned))
-        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span, turned)
+        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span, turned, data.by)
 
     def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
         """What makes one array of several and computes nothing."""
@@ -223,10 +225,11 @@ class Points:
             raise Levels
         plain = all(part.flags is None for part in parts)
         span = hull([part.span for part in parts])
-        turned = None
-        if any(part.turned is not None for part in parts):
+        turned, by = None, {part.by for part in parts if part.turned is not None}
+        if len(by) == 1:
             turned = move([part.signs for part in parts])
-        return Field(residues, None if plain else move([part.marks for part in parts]), span, turned)
+        flags = None if plain else move([part.marks for part in parts])
+        return Field(residues, flags, span, turned, None if turned is None else by.pop())
 
     # arithmetic
 
@@ -255,8 +258,8 @@ class Points:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
         x, y = a.marks, b.marks
         flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS)
-        turned = None
-        if a.turned is not None or b.turned is not None:
+        turned, by = None, {part.by for part in (a, b) if part.turned is not None}
+        if len(by) == 1:
             # ln x + ln y = ln(x y), and the product of two that are no squares is one
             known = (((x & ROOT) == 0) | (a.signs != 0)) & (((y & ROOT) == 0) | (b.signs != 0))
             odd = np.where(known, (a.signs ^ b.signs) & ~np.uint8(LOGARITHM), 0).astype(np.uint8)
@@ -264,7 +267,8 @@ class Points:
             turned = np.where(odd != 0, odd | np.uint8(LOGARITHM), 0).astype(np.uint8)
         # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
         span = _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
-        return replace(self._kept(_where_number(residues, x, y), flags, span), turned=turned)
+        found = self._kept(_where_number(residues, x, y), flags, span)
+        return found if turned is None else replace(found, turned=turned, by=by.pop())
 
     def neg(self, a: Field) -> Field:
         """-a."""
@@ -273,7 +277,7 @@ class Points:
         if a.flags is None:
             return Field(residues, None, span)
         signs = ((a.flags & NONNEGATIVE) << 1) | ((a.flags & NONPOSITIVE) >> 1)
-        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span, a.turned)
+        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span, a.turned, a.by)
 
     def sub(self, a: Field, b: Field) -> Field:
         """a - b: at most 0 where b is a maximum of a set that holds a."""
@@ -288,6 +292,7 @@ class Points:
             return found
         inner = (of_x[of_maximum] & MAXIMUM) != 0
         held, beside = self.sets[top].holds(y[of_maximum], x[of_maximum], inner, self._literals[top])
+        self.bounded = self.bounded or bool(held.any())
         flags = found.marks.copy()
         flags[of_maximum] |= np.where(held, NONPOSITIVE, 0).astype(np.uint8)
         flags[of_maximum] |= np.where(held & beside, BESIDE, 0).astype(np.uint8)
@@ -323,7 +328,22 @@ class Points:
         flags = kinds | ((x | y) & (ROOT | BESIDE)) | alike | opposite
         if sign:
             flags = flags & ~np.uint8(SIGNS) | np.where(kinds == NUMBER, sign, 0).astype(np.uint8)
-        return self._kept(residues, flags.astype(np.uint8), span)
+        found = self._kept(residues, flags.astype(np.uint8), span)
+        for log, number in ((a, b), (b, a)):
+            if log.turned is not None and number.turned is None and (by := self._number(number)) is not None:
+                before = log.by or (1,) * self.levels
+                made = tuple(m * n % f.p for f, m, n in zip(self.fields, before, by, strict=True))
+                turned = np.broadcast_to(log.turned, found.shape)
+                return replace(found, turned=turned, by=None if set(made) == {1} else made)
+        return found
+
+    def _number(self, a: Field) -> tuple[int, ...] | None:
+        """The number that all elements are, at each level; None where they are several, 0, or not known somewhere."""
+        if any(r is None or not r.size or (r != r.flat[0]).any() or not r.flat[0] for r in a.residues):
+            return None
+        if a.flags is not None and ((a.flags & (KIND | ROOT)) != 0).any():
+            return None
+        return tuple(int(r.flat[0]) for r in a.residues if r is not None)
 
     def _of_square(self, a: Field, b: Field) -> int:
         """The sign of a b where b is a or -a, as arrays; 0 where it is neither."""
@@ -376,6 +396,7 @@ class Points:
         if self.oracles:
             return self._lawless("exp", a, 0, 1, NONNEGATIVE, _OF_EXP)
         found: list[Array | None] = [None]
+        a = a if a.by is None else replace(a, turned=None, by=None)
         for k in range(1, self.levels):
             below = a.residues[k - 1]
             if below is None:
@@ -713,7 +734,7 @@ class Points:
             if x is not None and y is not None:
                 different |= x != y
         different = np.where((kinds_a == NUMBER) & (kinds_b == NUMBER), different, kinds_a != kinds_b)
-        said = (((a.marks | b.marks) & ROOT) == 0) | ((a.signs != 0) & (a.signs == b.signs))
+        said = (((a.marks | b.marks) & ROOT) == 0) | ((a.signs != 0) & (a.signs == b.signs) & (a.by == b.by))
         said &= (kinds_a != LOST) & (kinds_b != LOST)
         return different, said
 

@@ -1,4 +1,4 @@
-"""Numbers that a compiler made of those of the source, read as what they were made of.
+"""Numbers that a compiler, or Python, made of those of the source, read as what they were made of.
 
 1 / f32(0.001) is 999.999939, which no simple number rounds to; 0.9 ** 8 neither. A number of the compiled text that the
 source does not have is looked for among products, quotients and powers of those that it has, each read as the number
@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from layoutproof.ir.program import Program
-from layoutproof.values.literals import Reading, literals, meant
-from layoutproof.values.points import FEW
+from layoutproof.values.literals import FEW, Reading, literals, meant
 from layoutproof.values.walked import numbers_in
 
 CLOSE = 4 * 2.0**-24
@@ -63,6 +62,12 @@ def both_ways(one: Program, other: Program) -> Mapping[float, Reading]:
         if abs(x) not in made_of and x not in found and not any(abs(n) in found for n, _ in reading):
             found[x] = reading
     return found
+
+
+def folded(one: Program, other: Program) -> Mapping[float, Reading]:
+    """Of numbers that only one of two programs has, and that are nothing simple, such as 3 * 0.044715, which Python
+    multiplied: the product of the other's numbers as which each is read."""
+    return {x: made for x, made in both_ways(one, other).items() if literals(np.array([x])).twos[0]}
 
 
 def _rounded(x: float, theirs: Sequence[float]) -> Reading | None:

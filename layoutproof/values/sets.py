@@ -5,6 +5,7 @@ What a maximum was taken of is kept, so that a maximum of maxima is that of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ Array = np.ndarray[Any, Any]
 
 KEPT = 200_000
 """Of arrays of more maxima than that the sets are not kept: a maximum of those is unknown."""
+NONE = 2**31 - 1
+"""No member: every residue is below it."""
 
 
 class Sets:
@@ -45,41 +48,60 @@ class Sets:
         return self._maximum(residues, leaves, maxima)
 
     def _maximum(self, residues: Array, leaves: Array, maxima: Array) -> tuple[Array, Array]:
-        if leaves.all() and not maxima.any():
-            both = (np.sort(residues, 1) | (np.arange(len(residues))[:, None] << 32)).reshape(-1)
-        else:
-            rows, columns = np.nonzero(leaves & ~maxima)
-            keys = residues[rows, columns]
-            inner_rows, inner_columns = np.nonzero(leaves & maxima)
-            if inner_rows.size:
-                sets = [self._members[int(k)] for k in residues[inner_rows, inner_columns]]
-                rows = np.concatenate([rows, np.repeat(inner_rows, [s.size for s in sets])])
-                keys = np.concatenate([keys, *sets])
-            both = np.sort((rows.astype(np.int64) << 32) | keys)
-        both = both[np.append(True, both[1:] != both[:-1])] if both.size else both
-        rows, keys = both >> 32, both & (2**32 - 1)
-        count = np.bincount(rows, minlength=len(residues))
-        result = np.zeros(len(residues), np.int64)
-        filled = np.flatnonzero(count)
-        if not filled.size:
-            return result, count
-        starts = np.concatenate([[0], np.cumsum(count[filled])[:-1]])
-        sums = np.add.reduceat(mixed(keys, self.salt), starts)
-        several = count[filled] > 1
-        drawn = (mixed(sums, self.salt + 1) % np.uint64(self.p)).astype(np.int64)
-        result[filled] = np.where(several, drawn, keys[starts])
-        if several.sum() > KEPT:
-            self._unkept = True
-            return result, count
-        ends = starts + count[filled]
-        for row in np.flatnonzero(several):
-            sign = int(sums[row])
-            if sign not in self._drawn:
-                self._drawn[sign] = key = self._free(int(drawn[row]))
-                self._members[key] = keys[starts[row] : ends[row]]
-            drawn[row] = self._drawn[sign]
-        result[filled[several]] = drawn[several]
+        result, count = np.zeros(len(residues), np.int64), np.zeros(len(residues), np.int64)
+        several = 0
+        for which, keys in self._members_of(residues, leaves, maxima):
+            keys.sort(1)
+            # no residue is as large as what stands where there is no member
+            new = keys != NONE
+            new[:, 1:] &= keys[:, 1:] != keys[:, :-1]
+            count[which] = many = new.sum(1)
+            hashes = mixed(keys, self.salt)
+            if not new.all():
+                hashes *= new
+            sums = hashes.sum(1)
+            drawn = (mixed(sums, self.salt + 1) % np.uint64(self.p)).astype(np.int64)
+            drawn[many <= 1] = (keys[:, 0] * new[:, 0])[many <= 1]
+            several += int((many > 1).sum())
+            if several > KEPT:
+                self._unkept = True
+            else:
+                for row in np.flatnonzero(many > 1):
+                    sign = int(sums[row])
+                    if sign not in self._drawn:
+                        self._drawn[sign] = key = self._free(int(drawn[row]))
+                        self._members[key] = keys[row] if many[row] == keys.shape[1] else keys[row][new[row]]
+                    drawn[row] = self._drawn[sign]
+            result[which] = drawn
         return result, count
+
+    def _members_of(self, residues: Array, leaves: Array, maxima: Array) -> Iterator[tuple[Any, Array]]:
+        """(rows, their members, side by side and in no order, `NONE` beyond them): rows of like many at once."""
+        plain = residues.astype(np.int32)
+        if not maxima.any():
+            if not leaves.all():
+                plain[~leaves] = NONE
+            yield slice(None), plain
+            return
+        plain[~leaves | maxima] = NONE
+        rows, columns = np.nonzero(leaves & maxima)
+        sets = [self._members[int(k)] for k in residues[rows, columns]]
+        sizes = np.array([s.size for s in sets])
+        width = np.bincount(rows, sizes, len(residues)).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(residues)))])
+        # of sizes within a factor of two: little is left empty
+        like = np.frexp(width)[1]
+        for size in np.unique(like):
+            which = np.flatnonzero(like == size)
+            wide = int(width[which].max())
+            keys = np.full((which.size, residues.shape[1] + wide), NONE, np.int32)
+            keys[:, wide:] = plain[which]
+            for row, inside in zip(keys, which, strict=True):
+                at = 0
+                for members in sets[starts[inside] : starts[inside + 1]]:
+                    row[at : at + members.size] = members
+                    at += members.size
+            yield which, keys
 
     def _free(self, key: int) -> int:
         """The key, or where another set has it by chance the next one that is drawn."""

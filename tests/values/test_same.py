@@ -582,3 +582,65 @@ def test_of_the_forms_of_one_function_for_several_platforms_that_outside_of_kern
     forms = functools.partial(jax.lax.platform_dependent, cpu=jnp.sin, default=jnp.cos)
     decided = lp.same(forms, jnp.cos, "f32[4]")
     assert (decided.verdict.value, "which are platforms" in decided.reason) == ("unknown", True)
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [(0.9, "sampled"), (0.8, "refuted")])
+def test_what_the_code_computes_of_its_own_numbers(kept: float, verdict: str) -> None:
+    """Labels that are smoothed: 0.9 + 0.1 / 300 is no number that is read by itself."""
+    targets = np.arange(16) * 17
+
+    def theirs(x: Any) -> Any:
+        labels = 0.9 * jax.nn.one_hot(targets, 300) + 0.1 / 300
+        return -(labels * jax.nn.log_softmax(x, -1)).sum(-1)
+
+    def ours(x: Any) -> Any:
+        own = jnp.where(jnp.arange(300) == targets[:, None], x, 0).sum(-1)
+        return jax.nn.logsumexp(x, -1) - kept * own - 0.1 * x.sum(-1) / 300
+
+    assert lp.same(ours, theirs, "f32[16,300]").verdict.value == verdict
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(3, "sampled"), (2, "refuted")])
+def test_a_product_that_python_computed_is_read_as_one(times: int, verdict: str) -> None:
+    """0.134145 of the gradient of gelu, which JAX makes of 0.044715."""
+
+    def ours(x: Any) -> Any:
+        t = jnp.tanh(0.7978845608 * (x + 0.044715 * x**3))
+        return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608 * (1 + times * 0.044715 * x * x)
+
+    def theirs(x: Any) -> Any:
+        return jax.grad(lambda x: jax.nn.gelu(x, approximate=True).sum())(x)
+
+    found = lp.same(ours, theirs, ROWS)
+    assert found.verdict.value == verdict
+    assert ("0.134145007 as 0.0447149985 3" in str(found)) == (verdict == "sampled")
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, "sampled"), (0.5, "refuted")])
+def test_logarithms_to_base_two(scale: float, verdict: str) -> None:
+    """As splash attention keeps them for its gradient: every row of the second output rests on all of them."""
+
+    def ours(x: Any, y: Any) -> Any:
+        s = x * 1.4426950408889634
+        m = s.max(-1, keepdims=True)
+        total = m + jnp.log2(jnp.exp2(s - m).sum(-1, keepdims=True))
+        p = jnp.exp2(s - scale * total)
+        return p, p.T @ y
+
+    def theirs(x: Any, y: Any) -> Any:
+        p = jax.nn.softmax(x, -1)
+        return p, p.T @ y
+
+    assert lp.same(ours, theirs, ROWS, "f32[16,8]").verdict.value == verdict
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(1.0, "unknown"), (1.00001, "refuted")])
+def test_what_rounding_a_number_of_the_code_makes_is_no_difference(more: float, verdict: str) -> None:
+    """However much of it the function makes: 20,000 times 2^-25 is more than 0.001."""
+    scale = 128**-0.5
+
+    def ours(x: Any) -> Any:
+        y = x * 20000
+        return x * jnp.exp(y * (scale + 1) - y - y * scale * more)
+
+    assert lp.same(ours, lambda x: x, ROWS).verdict.value == verdict
