@@ -394,7 +394,7 @@ def _all_entries(body: Body, read: Term, table: Table, more: Mapping[str, Space]
     """Whether every entry of a table is read by some program in some iteration."""
     if any(reads((part,)) or set(names_in(part)) & set(body.unknowns) for part in read.args[1:]):
         return False
-    entry = Space(tuple(f"entry{k}" for k in range(len(table.dims))), table.dims)
+    entry = Space(tuple(f"entry{k}" for k in range(len(table.dims))), fixed(table.dims))
     spaces = {"entry": entry, **more}
     at = environment(body, spaces, {})
     alike = [Term("==", part, Term("name", name)) for part, name in zip(read.args[1:], entry.names, strict=True)]
