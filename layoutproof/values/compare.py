@@ -502,7 +502,7 @@ def _at_points(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None],
 ) -> _Field:  # fmt: skip
-    levels, seed, done, oracles = 1, 0, 0, False
+    levels, seed, done, oracles = prepared.levels, 0, 0, False
     found = _Field("same")
     tallies: list[_Tally] = []
     preferred: frozenset[int] = frozenset()
@@ -538,6 +538,7 @@ def _at_points(
             lean = True
             # nested deeper than the chain is long: they are functions of which no law is known
             oracles, levels = (True, 1) if levels == LONGEST else (oracles, levels + 1)
+            prepared.levels = max(prepared.levels, levels)
             continue
         except Collision:
             continue

@@ -132,25 +132,26 @@ def _parting(
             _first(other, {*mine.made, *given}, results[1]),
         )
 
-    return at_a_point(of, prepared.readings) or (None, None)
+    return at_a_point(of, prepared) or (None, None)
 
 
 Found = TypeVar("Found")
 
 
-def at_a_point(of: Callable[[Points], Found], readings: Mapping[float, Reading] = MappingProxyType({})) -> Found | None:
+def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | None:
     """What comes of walks at the first point at which nothing collides; None where it is not modelled."""
-    levels, seed, oracles = 1, 0, False
+    levels, seed, oracles = prepared.levels, 0, False
     while seed < TRIED:
         seed += 1
         try:
             with np.errstate(all="ignore"):
-                return of(Points(seed, levels, False, oracles=oracles, readings=readings))
+                return of(Points(seed, levels, False, oracles=oracles, readings=prepared.readings))
         except Levels:
             if oracles:
                 return None
             # nested deeper than the chain is long: functions of which no law is known
             oracles, levels = (True, 1) if levels == LONGEST else (False, levels + 1)
+            prepared.levels = max(prepared.levels, levels)
             seed -= 1
         except Collision:
             continue

@@ -135,4 +135,4 @@ def _points(sides: Sides, given: Sequence[Input], prepared: Prepared) -> list[_N
             walk.run(side, values)
         return walks
 
-    return at_a_point(of, prepared.readings)
+    return at_a_point(of, prepared)

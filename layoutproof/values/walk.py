@@ -67,7 +67,7 @@ class Prepared:
     each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether nobody has
     checked the programs: one walk takes `MOST_STEPS` at most, and results have to have the shapes that are said.
     exhausted: whether a walk took more; then there are no others.  trips: of each loop that runs until something holds,
-    how many steps it had at the most.
+    how many steps it had at the most.  levels: how long the chain of fields had to be so far, with which a walk begins.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class Prepared:
         self.starts: dict[Any, Any] = {}
         self.trips: dict[Equation, int] = {}
         self._walked: set[Program] = set()
+        self.levels = 1
         self.exhausted = False
 
     def ended(self, walked: set[Program], trips: Mapping[Equation, int]) -> None:
