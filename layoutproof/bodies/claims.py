@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Loop, Reference, Unknown, loads_of
+from layoutproof.bodies.sums import with_sums
 from layoutproof.bodies.terms import PARTS, Evaluation, replaced
 from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
@@ -72,6 +73,7 @@ def asked(
     of its ids (see `beside`).  place: the element as the counterexample has it; () = as `elements` say it.
     Raises Unsupported where the condition says `maybe` or speaks of a leaf.
     """
+    body = with_sums(kernel, body)
     programs = {"program": kernel.grid_names} if programs is None else programs
     spans = {loop.name: most(loop) for loop in loops} | dict(elements or {})
     spans |= {n: k for ids in programs.values() for n, k in zip(ids, kernel.grid, strict=True) if type(k) is int}

@@ -456,7 +456,7 @@ def _close(
             on.any_number(after, _HANDED_ON, init.dtype, loop.source, told, fixed=not on.loops)
             first, following = _number(init), _number(result)
             if first is not None and following is not None:
-                on.handed.append(Handed(name, after, loop, first, following))
+                on.handed.append(Handed(name, after, loop, first, following, trips))
         said = last if init.dtype.kind != "b" else condition_of(last)
         finals.append(Value((), init.dtype, _always(said), undefined))
     return finals

@@ -308,7 +308,7 @@ class Mask:
 class Handed:
     """A number that `loop` hands on, an unknown elsewhere: `start` at first, then what `following` says of the last.
 
-    name: in an iteration.  after: what it is called when the loop has ended.
+    name: in an iteration.  after: what it is called when the loop has ended.  trips: how many iterations there are.
     """
 
     name: str
@@ -316,6 +316,7 @@ class Handed:
     loop: Loop
     start: Term
     following: Term
+    trips: Term | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

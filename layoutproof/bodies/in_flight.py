@@ -52,6 +52,8 @@ from layoutproof.kernel.scalar_memory import every_table
 
 MOST_STEPS = 1_000_000
 """Terms that are evaluated in one walk."""
+FEW_STEPS = 20_000
+"""Likewise in a walk with contents of tables, of which several are tried."""
 MOST_WAYS = 64
 """Ways through the body that are kept apart."""
 MOST_ITERATIONS = 2_000
@@ -162,7 +164,7 @@ class Walk:
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
     programs were walked to their end.  ways: through all of them; what is in flight then, others have to wait for.
-    fill: what tables hold, None = nobody says.  read: what was read of them then.
+    fill: what tables hold, None = nobody says.  read: what was read of them then.  most: terms that are evaluated.
     """
 
     kernel: Kernel
@@ -175,6 +177,7 @@ class Walk:
     ways: Sequence[Way] = ()
     fill: Filling | None = None
     read: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
+    most: int = MOST_STEPS
 
     def __post_init__(self) -> None:
         self._parts = nested(self.body.effects)
@@ -229,7 +232,7 @@ class Walk:
                     ways = [replace(w, cells=without(w.cells, self._kept), written=frozenset()) for w in ways]
                 ways = self._program(dict(zip(self.kernel.grid_names, program, strict=True)), ways)
                 before = program
-                if self.steps > MOST_STEPS or len(ways) > MOST_WAYS:
+                if self.steps > self.most or len(ways) > MOST_WAYS:
                     return False
             self.ways = ways
             self._left(ways, before or (), handed)
@@ -335,7 +338,7 @@ class Walk:
     def _turn_by_turn(self, nest: Nest, count: int | None, here: Here, ways: list[Way]) -> list[Way] | None:
         """The ways through so many turns, or until the loop's condition is false; None where that is not known."""
         for inner, more in turns(self, nest.loop, count, here):
-            too_many = self.steps > MOST_STEPS or inner.turns[-1] == MOST_ITERATIONS
+            too_many = self.steps > self.most or inner.turns[-1] == MOST_ITERATIONS
             if not isinstance(more, bool) or (count is None and too_many):
                 return None
             ways = forward(nest.parts, self, inner, ways)
@@ -354,8 +357,8 @@ class Walk:
 
     def turned(self, loop: Loop) -> None:
         """Stops where the walk is too long."""
-        if self.steps > MOST_STEPS:
-            self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
+        if self.steps > self.most:
+            self._open("", Spot(0, (), (), loop.source), f"more than {self.most} terms in the walk")
             raise _Stop
 
     def _freed(self, freed: Freed, way: Way, at: Any) -> None:
@@ -682,7 +685,7 @@ def walked_with_tables(kernel: Kernel) -> tuple[Problem, dict[str, int]] | None:
     """
     tables = {table.name: table for table in every_table(kernel)}
     for fill in fillings() if tables else ():
-        walk = Walk(kernel, kernel.body, fill=fill)
+        walk = Walk(kernel, kernel.body, fill=fill, most=FEW_STEPS)
         walk.one_by_one()
         sure = next((p for p in walk.problems if p.sure), None)
         entries = None if sure is None else entries_of(tables, walk.read)

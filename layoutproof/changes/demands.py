@@ -104,7 +104,8 @@ def _follows(given: Table, wanted: Table) -> bool:
     high = wanted.high is None or within(given.high, wanted.high)
     # every value among the first entries is more than every value somewhere; of two counts only alike ones are compared
     first = not wanted.onto or wanted.first is None or str(given.first) == str(wanted.first)
-    return low and high and first and all(getattr(given, word) or not getattr(wanted, word) for word in WORDS)
+    total = wanted.total is None or (given.total is not None and given.total <= wanted.total)
+    return low and high and first and total and all(getattr(given, word) or not getattr(wanted, word) for word in WORDS)
 
 
 def _whole(*values: object) -> bool:

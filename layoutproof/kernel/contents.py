@@ -59,6 +59,8 @@ def contradicted(table: Table) -> str:
                 entry = f"{table.name}[{', '.join(map(str, _place(table, k)))}]"
                 said = f"{table.low} <= {table.name} < {table.high}"
                 return f"{entry} is {value}, as the code says, and {said} is assumed"
+    if table.total is not None and sum(table.contents) > table.total:
+        return f"sum({table.name}) is {sum(table.contents)}, as the code says, and at most {table.total} is assumed"
     words = [word for word in ("monotone", "injective", "onto") if getattr(table, word) and not getattr(known, word)]
     return f"{table.name} is not {words[0]}: the code says what it holds" if words else ""
 

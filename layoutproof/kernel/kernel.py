@@ -98,6 +98,7 @@ class Table:
     low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
+    total: what all entries together are at most, None = nothing said.
     first: of a table that is onto, among how many of the first entries every value occurs, None = all.
     place: whether it is where a device is on its mesh, or which program of the grid around a pipeline runs it: there is
     one at each of the values.
@@ -117,6 +118,7 @@ class Table:
     first: Amount | None = None
     place: bool = False
     contents: tuple[int, ...] | None = None
+    total: int | None = None
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.
@@ -128,6 +130,7 @@ class Table:
             # it is known, and nothing is assumed
             return ()
         bounds = [] if self.low is None or self.high is None else [f"{self.low} <= {self.name} < {self.high}"]
+        bounds += [] if self.total is None else [f"sum({self.name}) <= {self.total}"]
         said = {w: self.name for w in ("monotone", "injective", "onto") if getattr(self, w)}
         if self.first is not None and self.onto:
             said["onto"] = f"{self.name}[:{self.first}]"

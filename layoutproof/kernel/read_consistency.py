@@ -22,7 +22,7 @@ Seen = tuple[Table, Index, Any]
 
 def restricted(table: Table) -> bool:
     """Whether a single read is already bound by more than the table's bounds."""
-    return _placed(table) or (_symbolic(table) and (table.injective or table.onto))
+    return _placed(table) or table.total is not None or (_symbolic(table) and (table.injective or table.onto))
 
 
 def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
@@ -38,6 +38,9 @@ def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
             if seen[j][0] is one[0]:
                 held = on.logical_and(held, _pair(one, seen[j], on.logical_and(inside[k], inside[j]), on))
     for table in {id(t): t for t, _, _ in seen}.values():
+        if table.total is not None and table.low is not None:
+            own = [(s, i) for s, i in zip(seen, inside, strict=True) if s[0] is table]
+            held = on.logical_and(held, _below_total(table, own, on))
         if table.onto and not table.monotone and table.low is not None and table.high is not None:
             held = on.logical_and(
                 held, _enough(table, [(s, i) for s, i in zip(seen, inside, strict=True) if s[0] is table], on)
@@ -126,13 +129,30 @@ def _enough(table: Table, seen: Sequence[tuple[Seen, Any]], on: Numbers) -> Any:
     low, high = (on.size(bound) for bound in range_of(table))
     spare = on.size(product(table.dims)) - (high - low)
     repeated: Any = 0
-    for k, ((_, at, value), inside) in enumerate(seen):
-        new, known = inside, on.logical_not(inside)
-        for (_, there, other), also in seen[:k]:
-            same: Any = also
-            for a, b in zip(at, there, strict=True):
-                same = on.logical_and(same, on.equal(a, b))
-            new = on.logical_and(new, on.logical_not(same))
+    for k, ((_, _, value), inside) in enumerate(seen):
+        new, known = _is_new(seen, k, on), on.logical_not(inside)
+        for (_, _, other), also in seen[:k]:
             known = on.logical_or(known, on.logical_and(also, on.equal(value, other)))
         repeated = repeated + on.select(on.logical_and(new, known), 1, 0)
     return on.less(repeated, spare + 1)
+
+
+def _below_total(table: Table, seen: Sequence[tuple[Seen, Any]], on: Numbers) -> Any:
+    """The entries that are read leave enough of the total for all others, which hold the least each."""
+    low = on.size(range_of(table)[0])
+    left = (table.total or 0) - on.size(product(table.dims)) * low
+    over: Any = 0
+    for k, ((_, _, value), _) in enumerate(seen):
+        over = over + on.select(_is_new(seen, k, on), value - low, 0)
+    return on.less(over, left + 1)
+
+
+def _is_new(seen: Sequence[tuple[Seen, Any]], k: int, on: Numbers) -> Any:
+    """Whether a read is inside of its table, and of an entry that none of those before it has read."""
+    (_, at, _), new = seen[k]
+    for (_, there, _), also in seen[:k]:
+        same: Any = also
+        for a, b in zip(at, there, strict=True):
+            same = on.logical_and(same, on.equal(a, b))
+        new = on.logical_and(new, on.logical_not(same))
+    return new

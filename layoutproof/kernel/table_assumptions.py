@@ -1,4 +1,4 @@
-"""What a user says of the tables of a call: `0 <= t < 8`, `t is monotone`, `t is injective`, `t is onto`.
+"""What a user says of the tables of a call: `0 <= t < 8`, `t is monotone` (injective, onto), `sum(t) <= 8`.
 
 A table is a scalar-prefetch operand, or an input of integers: `0 <= args[4] < 8`. What is said holds of every entry;
 `t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables is a
@@ -24,6 +24,7 @@ from layoutproof.kernel.table_schemas import written_out
 WORDS = ("monotone", "injective", "onto")
 _NAME = r"\s*([^\W\d]\w*(?:\.\w+|\s*\[[^\]]*\])*)"
 _IS = re.compile(_NAME + r"\s+is\s+(\w+)\s*")
+_SUM = re.compile(r"\s*sum\(" + _NAME + r"\s*\)\s*<(?P<also>=?)(?P<most>[^<]+)")
 _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?)(?P<high>[^<]+)")
 _TABLE = re.compile(_NAME + r"\s*")
 _WHOLE = re.compile(r":|\.\.\.?|[^\W\d]\w*|")
@@ -63,6 +64,9 @@ def with_assumptions(
             changes[name] = _and(changes.get(name, tables[name]), changed)
         elif strict:
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
+    for table in changes.values():
+        if table.total is not None and (table.monotone or table.injective or table.onto):
+            raise LayoutError(f"of a table with a sum only bounds are said: {'; '.join(table.assumptions())}")
     kernel = assuming(kernel, tuple(changes.values())) if changes else kernel
     for text in related:
         relation = relation_of(kernel, text)
@@ -173,7 +177,7 @@ def _relates(text: Any, sizes: Collection[str] = ()) -> bool:
 
     sizes: names that stand for sizes of the call, and for no index.
     """
-    if not isinstance(text, str) or "[" not in text or _IS.fullmatch(text):
+    if not isinstance(text, str) or "[" not in text or _IS.fullmatch(text) or _SUM.fullmatch(text):
         return False
     between = _BETWEEN.fullmatch(text)
     if between is None or _TABLE.fullmatch(between["name"]) is None or "[" in between["low"] + between["high"]:
@@ -196,6 +200,14 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
         if said[2] != "onto":
             raise LayoutError(f"of the first entries only 'onto' can be said, not {said[2]!r}", text=text)
         return entries[0], {"onto": True, "first": parse(first[1])}
+    summed = _SUM.fullmatch(text) if isinstance(text, str) else None
+    if summed is not None:
+        if not _of_all(summed[1]):
+            raise LayoutError(f"a sum is said of all of a table, not of a part of one: {shown}", text=text)
+        most = parse(summed["most"])
+        if type(most) is not int:
+            raise LayoutError(f"a sum is at most a number, not {most}: {shown}", text=text)
+        return summed[1], {"total": most if summed["also"] else most - 1}
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:

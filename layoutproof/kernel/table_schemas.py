@@ -52,6 +52,11 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "page_table": Schema("which page holds each part of each sequence", ("pages",), ("0 <= {t} < {pages}",)),
     "lengths": Schema("how long each sequence is", ("most",), ("0 <= {t} <= {most}",)),
+    "group_sizes": Schema(
+        "how many rows each group has, together no more than `total`",
+        ("total",),
+        ("0 <= {t} <= {total}", "sum({t}) <= {total}"),
+    ),
     "permutation": Schema("each number below `of` once", ("of",), ("0 <= {t} < {of}", "{t} is injective")),
     "sorted_ids": Schema(
         "ids in order, such as the expert of each row", ("below",), ("0 <= {t} < {below}", "{t} is monotone")

@@ -44,6 +44,8 @@ def impossible(table: Table) -> str:
     values: Any = None if table.low is None or table.high is None else table.high - table.low
     if type(values) is int and values < 1:
         return f"{table.name} has no value it could hold: {table.low} <= {table.name} < {table.high}"
+    if table.total is not None and type(entries) is type(table.low) is int and entries * table.low > table.total:
+        return f"sum({table.name}) cannot be at most {table.total}: it has {entries} entries of at least {table.low}"
     if type(entries) is not int or type(values) is not int:
         return ""
     counts = f"it has {entries} entries and {values} values"
@@ -54,7 +56,7 @@ def impossible(table: Table) -> str:
 
 def _possible(table: Table) -> bool:
     """Whether there are such tables for all sizes: advice that few sizes can follow is none."""
-    if impossible(table):
+    if impossible(table) or (table.total is not None and (table.monotone or table.injective or table.onto)):
         return False
     if table.low is None or table.high is None:
         return True
@@ -147,4 +149,4 @@ def together(one: Table, other: Table) -> Table | None:
     """A table of which all is said that is said of both; None where there is no such table for all sizes."""
     said = {word: getattr(one, word) or getattr(other, word) for word in ("monotone", "injective", "onto")}
     both = replace(one, **said)
-    return both if (one.low, one.high) == (other.low, other.high) and _possible(both) else None
+    return both if (one.low, one.high, one.total) == (other.low, other.high, other.total) and _possible(both) else None

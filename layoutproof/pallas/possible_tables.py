@@ -88,7 +88,7 @@ def _witnessed(kernel: Kernel, where: Term | None, sizes: tuple[str, ...], names
 def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
     """Whether tables of which all entries are one number are as said, of any size; such need no search."""
     tables = [table for table in every_table(kernel) if table.name in names]
-    if any(table.injective or table.onto for table in tables):
+    if any(table.injective or table.onto or table.total is not None for table in tables):
         return False
     ranges: list[tuple[int | None, int | None]] = []
     for table in tables:

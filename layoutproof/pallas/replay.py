@@ -195,6 +195,8 @@ def _entries(table: Table, value: int | None) -> list[int]:
         # nothing is assumed: small numbers rather than the ends of the type
         low, high = 0, 8
     many, last = prod(int(n) for n in table.dims), high - low - 1
+    if table.total is not None:
+        value = min(value or 0, table.total // max(many, 1))
     if value is not None and not table.injective and not table.onto:
         return [min(max(value, low), high - 1)] * many
     return [low + k * last // max(many - 1, 1) for k in range(many)]

@@ -65,6 +65,8 @@ def _alone(table: Table, held: Array, sizes: Mapping[str, int]) -> str:
     flat = held.reshape(-1)
     if low is not None and high is not None and flat.size and not (low <= int(flat.min()) and int(flat.max()) < high):
         return f"{table.low} <= {table.name} < {table.high}"
+    if table.total is not None and int(flat.sum(dtype=np.int64)) > table.total:
+        return f"sum({table.name}) <= {table.total}"
     if table.monotone and np.any(flat[1:] < flat[:-1]):
         return f"{table.name} is monotone"
     if table.injective and np.unique(flat).size < flat.size:

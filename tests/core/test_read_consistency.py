@@ -78,6 +78,21 @@ def test_reads_of_one_table_stand_together_where_some_table_holds_them(
                     )
 
 
+@pytest.mark.parametrize("total", range(-3, 8))
+@pytest.mark.parametrize("low", [-1, 0, 1])
+def test_reads_of_a_table_with_a_sum_leave_enough_for_all_others(low: int, total: int) -> None:
+    values, dims = range(low, low + 3), (3,)
+    tables = [each for each in whole_tables(3, values, ()) if sum(each) <= total]
+    if not tables:
+        return  # what no table can be is refused before, see `impossible`
+    table = Table("t", dims, low=low, high=low + 3, total=total)
+    for at in itertools.product(range(4), repeat=3):
+        for value in itertools.product(values, repeat=3):
+            pairs = [((k,), v) for k, v in zip(at, value, strict=True)]
+            found = consistent_reads([(table, a, v) for a, v in pairs], INTS)
+            assert found is stands(pairs, dims, tables), pairs
+
+
 @pytest.mark.parametrize("words", SAID, ids=lambda words: "+".join(words) or "nothing")
 def test_a_size_for_which_no_table_is_as_said_lets_no_read_stand(words: tuple[str, ...]) -> None:
     table = Table("t", (symbol("N"),), low=0, high=3, **dict.fromkeys(words, True))

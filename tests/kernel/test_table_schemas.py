@@ -34,6 +34,7 @@ def said(tables: dict[str, Any], *texts: str) -> str | None:
         ("t is cu_seqlens(total=8)", [0, 8, 8, 8], [1, 3, 3, 8]),
         ("t is page_table(pages=4)", [[3, 0], [1, 1]], [[3, 0], [4, 1]]),
         ("t is lengths(most=4)", [4, 0, 1], [4, 5, 1]),
+        ("t is group_sizes(total=5)", [4, 0, 1], [4, 1, 1]),
         ("t is permutation(of=3)", [2, 0, 1], [2, 0, 2]),
         ("t is sorted_ids(below=3)", [0, 2, 2], [0, 2, 1]),
     ],

@@ -61,6 +61,8 @@ def test_tables_of_any_length_are_found(rows: int, groups: int) -> None:
         ("t is injective", [3, 1, 0, 1], "t is injective"),
         ("0 <= t < 2; t[:2] is onto", [1, 0, 0, 0], ""),
         ("0 <= t < 2; t[:2] is onto", [1, 1, 0, 0], "t[:2] is onto"),
+        ("sum(t) <= 5", [4, 0, 0, 1], ""),
+        ("sum(t) < 5", [4, 0, 0, 1], "sum(t) <= 4"),
         ("t[i] < t[i + 1]", [0, 1, 2, 3], ""),
         ("t[i] < t[i + 1]", [0, 1, 3, 3], "t[i] < t[i + 1]"),
         # nothing is said where an index is outside of its table

@@ -56,8 +56,6 @@ BODY = True
 SETTLED_BY = (
     "wait for as many bytes, under the condition that starts a copy, in its program or a kernel that needs its outputs"
 )
-FEW_STEPS = 50_000
-"""Terms of a walk up to which it is walked again with contents of tables."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -194,7 +192,7 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
     if sure is not None:
         return _refuted(kernel, sure)
     with suppress(Undecided, ArithmeticError):
-        by_tables = walked_with_tables(kernel) if walk.problems and walk.steps <= FEW_STEPS else None
+        by_tables = walked_with_tables(kernel) if walk.problems else None
         if by_tables is not None:
             return _refuted(kernel, *by_tables)
     if walk.problems or not done:

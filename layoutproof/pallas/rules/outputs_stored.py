@@ -146,7 +146,7 @@ def _of_some_tables(kernel: Kernel, operand: Operand) -> Obligation:
     """
     held = Obligation(operand.name, by_rule(""), source=operand.source)
     tables = [table for table in kernel.tables if table.contents is None]
-    if not tables or kernel.relations or any(t.injective or t.onto or t.place for t in tables):
+    if not tables or kernel.relations or any(t.injective or t.onto or t.place or t.total is not None for t in tables):
         return held
     for end in (0, 1):
         full: dict[str, Table] = {}
