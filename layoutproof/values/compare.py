@@ -21,14 +21,14 @@ from layoutproof.ir.program import Literal, Program, Variable
 from layoutproof.values.control import called
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.fields import LONGEST
+from layoutproof.values.fields import Depth
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known, first_place
 from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.readings import folded
 from layoutproof.values.readings import told as read
-from layoutproof.values.refusals import OFFER, Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, TOO_DEEP, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
 from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
 from layoutproof.values.walk import Prepared, Walk
@@ -502,7 +502,7 @@ def _at_points(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
     tick: Callable[[str], None],
 ) -> _Field:  # fmt: skip
-    levels, seed, done, oracles = prepared.levels, 0, 0, False
+    depth, seed, done = Depth(prepared.levels), 0, 0
     found = _Field("same")
     tallies: list[_Tally] = []
     preferred: frozenset[int] = frozenset()
@@ -517,7 +517,7 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, levels, bounds, lean, oracles, prepared.readings)
+            numbers = Points(seed, depth.levels, bounds, lean, depth.oracles, prepared.readings)
             numbers.preferred, asked = preferred, bounds
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
@@ -536,9 +536,10 @@ def _at_points(
                 lean = False
                 continue
             lean = True
-            # nested deeper than the chain is long: they are functions of which no law is known
-            oracles, levels = (True, 1) if levels == LONGEST else (oracles, levels + 1)
-            prepared.levels = max(prepared.levels, levels)
+            deeper = depth.deeper()
+            if deeper is None:
+                return _Field("unknown", TOO_DEEP)
+            depth, prepared.levels = deeper, max(prepared.levels, deeper.levels)
             continue
         except Collision:
             continue

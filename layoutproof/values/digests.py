@@ -21,10 +21,10 @@ from layoutproof.core.files import read
 from layoutproof.ir.program import Program
 from layoutproof.values.compare import CLEAR, DRAWN, DRAWS, MOST_POINTS, PLACES_DRAWN, Input, drawn
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.fields import LONGEST
+from layoutproof.values.fields import Depth
 from layoutproof.values.floats import Floats
 from layoutproof.values.points import EQUAL, KIND, LOST, NUMBER, ROOT, Field, Points
-from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import TOO_DEEP, Collision, Levels, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
@@ -106,22 +106,22 @@ def _values(program: Program, given: Sequence[Sequence[Input]], points: int) -> 
 def _at_points(program: Program, inputs: Sequence[Input], points: int, found: Any) -> None:
     """Puts the outputs at each point into a digest, until each element has said something."""
     prepared = Prepared()
-    levels, oracles, seed, done = 1, False, 0, 0
+    depth, seed, done = Depth(), 0, 0
     said: list[Array] = []
     taken: Array | None = None
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
             raise NotModelled("sets of maxima meet by chance at every point")
-        numbers = Points(seed, levels, False, False, oracles)
+        numbers = Points(seed, depth.levels, False, False, depth.oracles)
         try:
             outputs = _run(program, numbers, inputs, prepared)
         except Levels:
-            if oracles and levels == LONGEST:
-                raise NotModelled("exponentials and logarithms nested in a way that no level holds") from None
             # as a comparison does: the fewest levels, since a root has to exist at each
-            oracles, levels = (True, 1) if levels == LONGEST else (oracles, levels + 1)
-            seed -= 1
+            deeper = depth.deeper()
+            if deeper is None:
+                raise NotModelled(TOO_DEEP) from None
+            depth, seed = deeper, seed - 1
             continue
         except Collision:
             continue
@@ -130,7 +130,7 @@ def _at_points(program: Program, inputs: Sequence[Input], points: int, found: An
         if any(numbers.lost(each) for each in outputs):
             raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         done += 1
-        found.update(f"{seed} {levels} {oracles}".encode())
+        found.update(f"{seed} {depth.levels} {depth.oracles}".encode())
         here = [_put(each, found) for each in outputs]
         said = [a | b for a, b in zip(said, here, strict=True)] if said else here
         ever = np.array(numbers.taken, bool).reshape(-1, 3)

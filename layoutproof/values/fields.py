@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,26 @@ _SHORT = 2**16
 """Summed elements of a product of matrices up to which 2^16 times the sum of the upper halves fits 62 bits."""
 _HALF, _GIANT = 16, 20
 """Bits of the first table of powers, and of the table that finds logarithms."""
+
+
+class Depth(NamedTuple):
+    """How deeply nested exponentials and logarithms may be at a point.
+
+    levels: primes of the chain in use.  oracles: whether those that no level holds are functions without laws.
+    """
+
+    levels: int = 1
+    oracles: bool = False
+
+    def deeper(self) -> Depth | None:
+        """The next depth where this one does not reach; None = there is none.
+
+        >>> Depth(1).deeper(), Depth(LONGEST).deeper(), Depth(LONGEST, True).deeper()
+        (Depth(levels=2, oracles=False), Depth(levels=1, oracles=True), None)
+        """
+        if self.levels < LONGEST:
+            return Depth(self.levels + 1, self.oracles)
+        return None if self.oracles else Depth(1, True)
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ import numpy as np
 
 from layoutproof.ir.program import Program, programs_in
 from layoutproof.values.compare import Input, drawn, with_integers
-from layoutproof.values.fields import LONGEST
+from layoutproof.values.fields import Depth
 from layoutproof.values.known import Held, Known
 from layoutproof.values.literals import Reading
 from layoutproof.values.points import KIND, Field, Points
@@ -140,18 +140,17 @@ Found = TypeVar("Found")
 
 def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | None:
     """What comes of walks at the first point at which nothing collides; None where it is not modelled."""
-    levels, seed, oracles = prepared.levels, 0, False
+    depth, seed = Depth(prepared.levels), 0
     while seed < TRIED:
         seed += 1
         try:
             with np.errstate(all="ignore"):
-                return of(Points(seed, levels, False, oracles=oracles, readings=prepared.readings))
+                return of(Points(seed, depth.levels, False, oracles=depth.oracles, readings=prepared.readings))
         except Levels:
-            if oracles:
+            deeper = depth.deeper()
+            if deeper is None:
                 return None
-            # nested deeper than the chain is long: functions of which no law is known
-            oracles, levels = (True, 1) if levels == LONGEST else (False, levels + 1)
-            prepared.levels = max(prepared.levels, levels)
+            depth, prepared.levels = deeper, max(prepared.levels, deeper.levels)
             seed -= 1
         except Collision:
             continue

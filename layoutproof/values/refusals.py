@@ -37,6 +37,10 @@ class Levels(Exception):
     """The chain of fields is too short for what is nested."""
 
 
+TOO_DEEP = "exponentials and logarithms nested in a way that no level holds"
+"""What is not modelled where `Levels` is raised however long the chain is."""
+
+
 class Collision(Exception):
     """Two sets have the same number by chance: the point is drawn again."""
 
