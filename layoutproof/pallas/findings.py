@@ -10,7 +10,7 @@ finding, the counts and the exit code all go by `word`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided, failure
@@ -22,6 +22,7 @@ from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.judge import (
     about_body,
     beside,
+    by_default,
     foreign,
     judge,
     kernel_target,
@@ -46,6 +47,7 @@ class Judged:
     where: the condition on its sizes under which it was judged, "" = none.
     compiled: what the compiler makes of it, for each target that was asked; findings say what that decides.
     premise: what was taken to hold although nobody said it, "" = nothing.
+    among: whether some of what is asked by default was left out.
     """
 
     call: Kernel | Unmodelled
@@ -60,6 +62,7 @@ class Judged:
     where: str = ""
     compiled: tuple[Compiled, ...] = ()
     premise: str = ""
+    among: bool = False
 
     @property
     def scope(self) -> str:
@@ -91,7 +94,7 @@ class Judged:
         """The unknown that the call is as a whole, None where it was judged."""
         if isinstance(self.call, Unmodelled):
             return _open(self.call, self.call.reason)
-        if self.foreign or not self.findings:
+        if self.foreign or not (self.findings or self.among):
             return _open(self.call, self.foreign or "there is nothing in it to ask about")
         return _open(self.call, self.unread) if self.unread else None
 
@@ -145,9 +148,11 @@ def judged(
     where: str | None = None,
     effort: int = 1,
     strict_tables: bool = False,
+    among: Collection[str] | None = None,
 ) -> Judged:
     """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
 
+    among: of what is asked by default these properties alone.
     A property that was named and has nothing to ask of the call (no alias, nothing parallel) is unknown: `unasked`.
     """
     chip = None if target is None else kernel_target(target, compiler)
@@ -157,6 +162,8 @@ def judged(
     call = meant_for(call, chip)
     why = "" if chip is None else foreign(call, chip)
     asked = (*with_parts(names), *beside(names)) if names else None
+    if among is not None:
+        asked = tuple(name for name in by_default(call) if name in among)
     try:
         found = judge(
             call, names=asked, only=only, target=chip, where=where, effort=effort, strict_tables=strict_tables
@@ -169,7 +176,10 @@ def judged(
         if all(finding.question != name for finding in found):
             found += (replace(unasked(name, call), subject=call.name),)
     taken = premise(call, found, only=only, where=where, effort=effort) if chip is None and asked is None else ""
-    return Judged(call, found, shown, version, why, tuple(names or ()), only, where=where or "", premise=taken)
+    return Judged(
+        call, found, shown, version, why, tuple(names or ()), only, where=where or "", premise=taken,
+        among=among is not None,
+    )  # fmt: skip
 
 
 def count(calls: Iterable[Judged], what: str) -> int:

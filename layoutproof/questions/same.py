@@ -16,7 +16,7 @@ from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Pair, Plan, again, planned, traced
-from layoutproof.questions.same_premises import Call, for_all_sizes, kernels, premises, rests_on
+from layoutproof.questions.same_premises import Call, conditions, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
 from layoutproof.values.partly import partly
@@ -114,8 +114,11 @@ def _answer_of(plan: Plan, pair: Pair, tick: Tick) -> Same:
         return _at_smaller_sizes(whole, plan, pair, found, tick)
 
     def at_given_sizes() -> Same:
-        rests = premises(plan, found)
-        said = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
+        # what is wrong with what is assumed is said at once
+        conditions(plan, found)
+        compared = _compared(plan, pair, tick)
+        rests = premises(plan, found, compared)
+        said = witnessed(pair.jaxprs, compared, rests, pair.outputs)
         return replace(whole, comparison=said, premises=rests_on(said, rests))
 
     answer = kept(plan, [(pair, found)], at_given_sizes)

@@ -39,14 +39,23 @@ def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
     return calls_in(call, shapes, {}, target=target, assume=plan.assume)
 
 
-def premises(plan: Plan, found: Sequence[Call]) -> tuple[Finding, ...]:
-    """What is found of kernels, of what the walk takes to hold."""
+def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:
+    """The condition on sizes under which each kernel is asked about. Raises LayoutError where there is none to ask."""
     from layoutproof.pallas.judge import conditions_of
 
     for text in () if found else (*plan.where, *plan.assume):
         raise LayoutError(f"{shorten(text, 80)!r} is about a kernel, and the function has none")
-    held = conditions_of(found, plan.where) if found else ()
-    return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said)))
+    return tuple(conditions_of(found, plan.where)) if found else ()
+
+
+def premises(plan: Plan, found: Sequence[Call], seen: Comparison | None = None) -> tuple[Finding, ...]:
+    """What is found of kernels, of what the walk takes to hold.
+
+    seen: what the comparison showed; what `rests_on` would leave out of it is not asked.
+    """
+    among = [name for name in PREMISES if seen is None or name not in _needless(seen)]
+    held = conditions(plan, found)
+    return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said, among=among)))
 
 
 def for_all_sizes(plan: Plan, found: Sequence[Call], grids: Sequence[Sequence[Term]]) -> tuple[Finding, ...] | str:
@@ -69,9 +78,14 @@ def rests_on(found: Comparison, asked: Sequence[Finding], given: bool = True) ->
 
     asked: as `premises` gives them.  given: whether it was made at the given sizes.
     """
-    # what rests on floats that nobody wrote is seen
-    needless = () if found.verdict is Verdict.SAMPLED and not found.defined else (WRITTEN,)
+    needless = (WRITTEN,) if found.verdict in (Verdict.REFUTED, Verdict.UNKNOWN) else _needless(found)
     return tuple(_seen(f, found) if given else f for f in asked if f.question not in needless)
+
+
+def _needless(found: Comparison) -> tuple[str, ...]:
+    """What need not be asked: what rests on floats that nobody wrote is seen, where no integer is such."""
+    settled = found.verdict is Verdict.PROVED or (found.verdict is Verdict.SAMPLED and found.defined)
+    return (WRITTEN,) if settled else ()
 
 
 def _seen(premise: Finding, found: Comparison) -> Finding:
