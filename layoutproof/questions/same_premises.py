@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
+from layoutproof.ir.program import programs_in
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
-from layoutproof.values.compare import Comparison
+from layoutproof.values.compare import Comparison, Input
 from layoutproof.values.relations.reading import LARGEST
 
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
-    "table_reads", "alias_hazard", "initialised", "device_waits", "device_races", "device_barrier",
+    "table_reads", "alias_hazard", "initialised", "device_waits", "device_races", "device_barrier", "subcore_barrier",
 )  # fmt: skip
 """What the walk takes to hold: it runs programs in one order, copies land when they are waited for, and integers that
 nobody wrote, which it draws, are not read."""
@@ -36,7 +38,43 @@ def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
 
     call, shapes = pair.with_tables()
     target = None if plan.target == CPU else plan.target
-    return calls_in(call, shapes, {}, target=target, assume=plan.assume)
+    found = calls_in(call, shapes, {}, target=target, assume=plan.assume)
+    given = _given_whole(pair)
+    return tuple(map(_bounded, found, given)) if len(given) == len(found) else found
+
+
+def _given_whole(pair: Pair) -> list[dict[str, Input]]:
+    """Of each kernel that the function itself calls, the names of its operands that are arguments, as they are."""
+    program = pair.programs[0]
+    arguments = dict(zip(program.invars, pair.arrays, strict=True))
+    found = []
+    for equation in program.eqns:
+        if equation.primitive.name == "pallas_call":
+            mapping = equation.params["grid_mapping"]
+            before, tables = mapping.dynamic, mapping.tables
+        elif equation.primitive.name in ("mpmd_map", "core_map"):
+            before = tables = 0
+        elif any(True for _ in programs_in(equation)):
+            # a kernel in it would be one that is counted elsewhere
+            return []
+        else:
+            continue
+        operands = equation.invars[before:]
+        names = [f"prefetch{k}" if k < tables else f"args[{k - tables}]" for k in range(len(operands))]
+        found.append({n: arguments[v] for n, v in zip(names, operands, strict=True) if v in arguments})
+    return found
+
+
+def _bounded(call: Call, given: Mapping[str, Input]) -> Call:
+    """A kernel of which is assumed what is assumed of the arguments that it is given as they are."""
+    if not isinstance(call, Kernel):
+        return call
+    texts = [
+        f"{i.span[0]} <= {name} < {i.span[1] + 1}"
+        for name, i in given.items()
+        if i.span is not None and i.value is None
+    ]
+    return with_assumptions(call, texts, strict=False) if texts else call
 
 
 def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:

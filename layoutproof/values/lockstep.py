@@ -36,6 +36,7 @@ class Lockstep:
         self.arguments: list[Sequence[Any]] = [()] * count
         self.scopes: list[list[Any]] = [[] for _ in range(count)]
         self._barriers = [Semaphore(()) for _ in range(count)]
+        self._met = [0] * count
         self._going = [threading.Event() for _ in range(count)]
         self._until: list[Callable[[], bool] | None] = [None] * count
         self._ended = [False] * count
@@ -129,6 +130,12 @@ class Lockstep:
         """The barrier semaphore of the device that asks."""
         found: Semaphore = self._barriers[on.device]
         return found
+
+    def meets(self, on: Any, group: Sequence[int]) -> None:
+        """Goes on when all of a group have come here as often."""
+        self._met[on.device] += 1
+        often = self._met[on.device]
+        self.wait(on, lambda: all(self._met[device] >= often for device in group))
 
     def peer(self, on: Any, device: int, memory: Any) -> Any:
         """What a reference of this device is on another one."""

@@ -151,7 +151,8 @@ def view_of(on: Any, value: Any) -> View:
     raise on.refuse(f"an address that is no reference but {type(value).__name__}")
 
 
-def _places(view: View) -> Array:
+def places_of(view: View) -> Array:
+    """The flat places of a view's elements, in its shape."""
     if view.places is not None:
         return view.places
     return np.arange(prod(view.memory.shape), dtype=np.int64).reshape(view.memory.shape)
@@ -166,8 +167,10 @@ def _box(shape: Sequence[int], pieces: Sequence[Any]) -> Array:
     return at
 
 
-def _index(on: Any, entry: Any) -> Any:
-    """A known number or array of an index."""
+def index_of(on: Any, entry: Any) -> Any:
+    """A known number or array of an index, which may stand in memory."""
+    if isinstance(entry, Memory | View | Transformed):
+        entry = load(on, view_of(on, entry))
     if isinstance(entry, Known):
         on.inside = on.inside and not entry.sampled
         if entry.array.dtype.kind not in "iub":
@@ -191,9 +194,9 @@ def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
             view = _indexed(on, view, transform.indices, clip)
         elif isinstance(transform, Reshaped):
             shape = tuple(int(n) for n in transform.shape)
-            view = View(view.memory, _places(view).reshape(shape), shape)
+            view = View(view.memory, places_of(view).reshape(shape), shape)
         elif isinstance(transform, Transposed):
-            turned = np.transpose(_places(view), tuple(transform.permutation))
+            turned = np.transpose(places_of(view), tuple(transform.permutation))
             view = View(view.memory, turned, turned.shape)
         elif isinstance(transform, Bitcast):
             view = _as_words(on, view, transform.dtype)
@@ -210,7 +213,7 @@ def _as_words(on: Any, view: View, dtype: Any) -> View:
     many, left = divmod(bits_of(dtype), bits_of(old))
     if view.words or not many or left or len(view.shape) < 2:
         raise on.refuse("a view of elements as narrower ones, or of words as others")
-    at = _places(view)
+    at = places_of(view)
     # places that are left out, of masked accesses, are no elements of a word
     return _of_words(
         [View(view.memory, at[..., k::many, :], at[..., k::many, :].shape) for k in range(many)], dtype
@@ -218,7 +221,7 @@ def _as_words(on: Any, view: View, dtype: Any) -> View:
 
 
 def _of_words(words: Sequence[View], dtype: Any) -> View:
-    return View(words[0].memory, np.stack([_places(w) for w in words]), words[0].shape, tuple(words), dtype)
+    return View(words[0].memory, np.stack([places_of(w) for w in words]), words[0].shape, tuple(words), dtype)
 
 
 def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
@@ -227,7 +230,7 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
     arrays = False
     for entry, extent in zip(indices, view.shape, strict=True):
         if isinstance(entry, Span):
-            start, size, stride = _index(on, entry.start), _index(on, entry.size), int(entry.stride or 1)
+            start, size, stride = index_of(on, entry.start), index_of(on, entry.size), int(entry.stride or 1)
             last = start + (size - 1) * stride
             outside = bool(size) and (start < 0 or last >= extent)
             if outside and not clip:
@@ -238,7 +241,7 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
                 start + stride * np.arange(size) if outside else slice(start, last + 1 if size else start, stride)
             )
         else:
-            at = _index(on, entry)
+            at = index_of(on, entry)
             whole = False
             outside = bool(np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)))
             on.inside = on.inside and not outside
@@ -259,7 +262,7 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
     ):
         shown = tuple(len(range(n)[p]) for p, n in zip(pieces, view.shape, strict=True) if isinstance(p, slice))
         return View(view.memory, None, shown, box=tuple(pieces))
-    base = _places(view)
+    base = places_of(view)
     if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
         clip
         and any(
@@ -333,7 +336,7 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: b
         if (left := _left(on, memory, missing)) is not None:
             left[box] = missing
         return
-    at = _places(view)
+    at = places_of(view)
     chosen = (at >= 0) if mask is None else (np.broadcast_to(mask, at.shape) & (at >= 0))
     every = bool(chosen.all())
     flat = at.reshape(-1) if every else at[chosen]
@@ -407,26 +410,30 @@ def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _mask(on: Any, mask: Any, view: View) -> Array | None:
+def mask_of(on: Any, mask: Any, shape: Sequence[int]) -> Array | None:
+    """Where a mask holds, None where there is none."""
     if mask is None:
         return None
     if not isinstance(mask, Known):
         raise on.refuse("a mask of data")
-    return np.broadcast_to(mask.array.astype(bool), view.shape)
+    return np.broadcast_to(mask.array.astype(bool), tuple(shape))
 
 
 def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, False)
-    held = _mask(on, mask, view)
-    if held is None:
-        return [load(on, view)]
+    held = mask_of(on, mask, view.shape)
+    return [load(on, view) if held is None else masked_load(on, view, held, other)]
+
+
+def masked_load(on: Any, view: View, held: Array, other: Any) -> Any:
+    """What is there where a mask holds; elsewhere `other`, None = nobody says what."""
     if view.words:
         raise on.refuse("a masked load of words")
     if on.watch is not None:
         on.watch.loads(on, view.memory)
-    at = _places(view)
+    at = places_of(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     found = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
@@ -437,15 +444,15 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         on.defined = on.defined and (bool(held.all()) or missing_of(on, view.shape, view.memory.dtype) is None)
     if view.memory.missing is not None:
         on.defined = on.defined and not bool((view.memory.missing.reshape(-1)[np.maximum(at, 0)] & held).any())
-    return [combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))]
+    return combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))
 
 
 def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, True)
-    held = _mask(on, mask, view)
-    at = _places(view)
+    held = mask_of(on, mask, view.shape)
+    at = places_of(view)
     if held is not None and (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
     before = value
@@ -481,7 +488,7 @@ def _slot(on: Any, semaphore: Any) -> tuple[Semaphore, int]:
 
 
 def _first_of(view: View) -> tuple[Semaphore, int]:
-    return view.memory, int(_places(view).reshape(-1)[0])
+    return view.memory, int(places_of(view).reshape(-1)[0])
 
 
 def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
@@ -544,8 +551,30 @@ def land(on: Any, copy: Copy) -> None:
     if tuple(value.shape) != copy.target.shape:
         value = moved(on.numbers, value, lambda r: r.reshape(copy.target.shape))
     if copy.add:
-        value = on.numbers.add(on.data(load(on, copy.target)), on.data(value))
-    store(on, copy.target, value)
+        add_to(on, copy.target, value)
+    else:
+        if copy.target.at is not None and np.unique(copy.target.at).size < copy.target.at.size:
+            raise on.refuse("a copy that writes one place twice: nobody says which is last")
+        store(on, copy.target, value)
+
+
+def add_to(on: Any, view: View, value: Any) -> None:
+    """Adds elements to those of a view; where one is named twice it gets both. Places of -1 are left out."""
+    if view.at is None:
+        store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
+        return
+    at = view.at.reshape(-1)
+    left = np.flatnonzero(at >= 0)
+    while left.size:
+        _, first = np.unique(at[left], return_index=True)
+        turn, left = left[first], np.delete(left, first)
+        part = View(view.memory, at[turn], turn.shape)
+        store(on, part, on.numbers.add(on.data(load(on, part)), on.data(chosen(on, value, turn))))
+
+
+def chosen(on: Any, value: Any, which: Array) -> Any:
+    """The elements of a value at flat places."""
+    return moved(on.numbers, value, lambda r: r.reshape(-1)[which])
 
 
 def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -14,7 +14,18 @@ from typing import Any
 
 from layoutproof.core.errors import failure, shorten
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable, programs_in
-from layoutproof.values import contractions, control, devices, elementwise, kernels, lockstep, movement, references
+from layoutproof.values import (
+    contractions,
+    control,
+    devices,
+    elementwise,
+    kernels,
+    lockstep,
+    meshes,
+    movement,
+    references,
+    subcores,
+)
 from layoutproof.values.known import Held, Known, data_of, known_of
 from layoutproof.values.literals import value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
@@ -35,12 +46,17 @@ PRIMITIVES: Mapping[str, Rule] = {
     **references.PRIMITIVES,
     **control.PRIMITIVES,
     **kernels.PRIMITIVES,
+    **meshes.PRIMITIVES,
+    **subcores.PRIMITIVES,
     **devices.PRIMITIVES,
 }
 """Primitive -> (walk, equation, operands) -> results."""
 
 TOGETHER = frozenset({*control.PRIMITIVES, *devices.PRIMITIVES})
 """Primitives that take what all devices hold; every other one is computed for each device."""
+
+KERNELS = frozenset({*meshes.PRIMITIVES, "pallas_call"})
+"""Primitives that run a kernel."""
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("sort", "top_k", "approx_top_k"), "an order of data"),
@@ -238,9 +254,9 @@ class Walk:
         try:
             # a kernel may ask on which device it runs
             if self.mesh and self.device is None and (
-                name == "pallas_call" or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
+                name in KERNELS or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
             ):  # fmt: skip
-                how = devices.together if name == "pallas_call" and reaches_devices(equation) else devices.each
+                how = devices.together if name in KERNELS and reaches_devices(equation) else devices.each
                 return how(self, lambda given: self._results(equation, given), operands)
             if rule is not None:
                 results = rule(self, equation, operands)

@@ -16,7 +16,7 @@ for some lists of places only, and exits with 3.
 JAX's interpreter (0.10.2, 0.12.0.1) takes no lists of places and no barriers of subcores, so that both are run by one of our
 own on NumPy arrays (`python -m tests.bodies.run_subcores`), in {SEEDS} orders drawn by chance: memory starts as NaN, a copy
 moves when it starts or when it is waited for. All right ones give what is wanted in each order. `tests/bodies/test_subcores.py`
-asks both. libtpu 0.0.52 compiles all right ones for v6e. `python -m tests.bodies.subcores_page` prints this page.
+asks both, and `tests/values/test_cores.py` whether `layoutproof same` tells right from wrong: it does for all. libtpu 0.0.52 compiles all right ones for v6e. `python -m tests.bodies.subcores_page` prints this page.
 
 | pair | what is wrong | question | answer | a run shows |
 |---|---|---|---|---|

@@ -141,7 +141,13 @@ class _Converter:
             found["num_consts"], found["num_carry"] = scan_parts(equation)
         if equation.primitive.name == "shard_map":
             # a mesh can be called, as a decorator
-            found["mesh"] = {str(name): int(extent) for name, extent in dict(params["mesh"].shape).items()}
+            found["mesh"] = dict(_axes(params["mesh"]))
+        if equation.primitive.name in ("mpmd_map", "core_map"):
+            meshes = params["meshes"] if "meshes" in params else (params["mesh"],)
+            bodies = params["jaxprs"] if "jaxprs" in params else (params["jaxpr"],)
+            found["meshes"] = tuple((type(mesh).__name__, _axes(mesh)) for mesh in meshes)
+            found["jaxprs"] = tuple(map(self.program, bodies))
+            found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
         if is_pallas_call(params):
             with suppress(AttributeError):
                 # of a version that has it in another form: who runs the kernel refuses it
@@ -186,6 +192,11 @@ class _Converter:
         memory = memory_of(getattr(block, "transformed_block_aval", block.block_aval))
         dims = tuple(map(_dimension, block.block_shape))
         return Window(dims, self.program(block.index_map_jaxpr), aval_of(block.array_aval), memory)
+
+
+def _axes(mesh: Any) -> tuple[tuple[str, int], ...]:
+    """The axes of a mesh of devices or cores, with their extents."""
+    return tuple((str(name), int(extent)) for name, extent in dict(mesh.shape).items())
 
 
 def _computed(equation: Any, arrays: Sequence[Any]) -> list[Any]:

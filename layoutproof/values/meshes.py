@@ -1,0 +1,86 @@
+"""A kernel over a mesh of cores: one program for each, all at the same time (`pl.kernel`, `pl.core_map`).
+
+A core has its own scratch; what the subcores of one SparseCore share is one memory for them; arrays in HBM are one for
+all. Programs run one after the other, each until it waits for others (`lockstep`): that no two touch memory at the same
+time is a premise of the answer (`body_races`). Read from jax/_src/pallas/mosaic (jax 0.10.2).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from layoutproof.values.lockstep import Lockstep
+from layoutproof.values.references import Memory, Semaphore, View, fresh, missing_of, unwritten
+
+CORES = ("TensorCoreMesh", "VectorSubcoreMesh", "ScalarSubcoreMesh")
+"""The meshes of a TPU's cores."""
+SHARED = "vmem_shared"
+"""The memory that the subcores of one core share."""
+
+
+def _mesh_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """`mpmd_map` takes and gives arrays; `core_map` works on references that are around it."""
+    params = equation.params
+    meshes, bodies = params["meshes"], params["jaxprs"]
+    if len(meshes) != 1 or len(bodies) != 1:
+        raise on.refuse(f"{len(bodies)} programs over {len(meshes)} meshes that run at once")
+    ((kind, axes),), (body,) = meshes, bodies
+    if kind not in CORES:
+        raise on.refuse(f"a kernel over a {kind}")
+    if on.watch is not None:
+        raise on.refuse("a kernel over a mesh of cores, program by program")
+    if on.lockstep is not None:
+        raise on.refuse("a kernel over a mesh of cores in one that reaches other devices")
+    if any(isinstance(v, View) for v in operands):
+        raise on.refuse("a kernel over a mesh of cores that is given a part of memory")
+    around = [
+        v if isinstance(v, Memory | Semaphore) else Memory(v, atom.aval.dtype, f"args[{k}]")
+        for k, (v, atom) in enumerate(zip(operands, equation.invars, strict=True))
+    ]
+    aliases = {b: a for a, b in params.get("input_output_aliases") or ()}
+    results = [
+        around[aliases[k]] if k in aliases else Memory(
+            unwritten(on, v.aval.shape, v.aval.dtype), v.aval.dtype, f"outputs[{k}]",
+            missing_of(on, v.aval.shape, v.aval.dtype),
+        )
+        for k, v in enumerate(equation.outvars)
+    ]  # fmt: skip
+    _run(on, body, axes, [*around, *results])
+    left = [m.missing for m in results if m.missing is not None]
+    on.defined = on.defined and not any(m.any() for m in left)
+    return [m.value for m in results]
+
+
+def _run(on: Any, body: Any, axes: tuple[tuple[str, int], ...], given: list[Any]) -> None:
+    """Runs the program of each core. given: the memory that all of them see."""
+    extents = tuple(n for _, n in axes)
+    variables = body.invars or body.constvars
+    scratch = [v.aval for v in variables[len(given) :]]
+    shared: dict[int, list[Any]] = {}
+    within = prod(extents[1:])
+    rows = []
+    for number in range(prod(extents)):
+        own = [fresh(on, aval, f"scratch[{k}]") for k, aval in enumerate(scratch)]
+        first = shared.setdefault(number // within, own)
+        rows.append([*given, *(f if a.memory == SHARED else o for f, o, a in zip(first, own, scratch, strict=True))])
+
+    def program(row: list[Any]) -> list[Any]:
+        on.programs, on.flying = None, []
+        on.prepared.tick(extents, tuple(map(int, np.unravel_index(on.device, extents))))
+        on.lockstep.begins(on, row)
+        on.run(body, row)
+        on.ordered = on.ordered and not on.flying
+        return []
+
+    mesh, device = on.mesh, on.device
+    on.mesh, on.lockstep = axes, Lockstep(axes, len(rows))
+    try:
+        on.lockstep.run(on, program, rows)
+    finally:
+        on.mesh, on.device, on.lockstep = mesh, device, None
+
+
+PRIMITIVES = {"mpmd_map": _mesh_call, "core_map": _mesh_call}
