@@ -144,7 +144,7 @@ def test_what_is_remembered_has_a_bound() -> None:
 
 def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
-    from layoutproof.changes import lock_head, states
+    from layoutproof.changes import labels, lock_head, states
     from layoutproof.core import bounds, expression, files
     from layoutproof.hlotext import lines
     from layoutproof.layouts import strided
@@ -174,6 +174,9 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
         "an expression, a condition, a size, a CuTe or a strided layout": f"{expression.LONGEST:,} characters",
         "candidates (`--prune`); a baseline": f"{prune.MAX_ROWS >> 20} MiB",
         "an HLO operation within operations": f"{bounds.DEEPEST} levels",
+        "computations within one another, of two dumps that `gate` compares": (
+            f"{labels.MOST_RUNNING} levels, where loops and branches run them {labels.MOST_RUNNING // (1 + labels.RUN)}"
+        ),
         "a number in an HLO dump": f"{lines.MOST_DIGITS:,} digits",
     }
     assert expression.LONGEST == cute.LONGEST == strided.LONGEST

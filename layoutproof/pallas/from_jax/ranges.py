@@ -29,13 +29,7 @@ RUNS = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", 
 
 
 def range_of(atom: Any, equations: Sequence[Any]) -> Range | None:
-    """What an integer of a program may be, as its equations alone say; None where they say nothing.
-
-    >>> import jax, jax.numpy as jnp
-    >>> made = jax.make_jaxpr(lambda n: jnp.clip(n, 1, 4) + 2)(3)
-    >>> range_of(made.jaxpr.outvars[0], made.jaxpr.eqns)
-    (3, 6)
-    """
+    """What an integer of a program may be, as its equations alone say; None where they say nothing."""
     whole = _type_of(atom.aval)
     try:
         found = _Ranges(equations, {})(atom)

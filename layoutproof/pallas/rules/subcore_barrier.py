@@ -8,6 +8,7 @@ Example: `pl.when(jax.lax.axis_index("subcore") < 8)` around `plsc.subcore_barri
 Source: jax/_src/pallas/mosaic/sc_primitives.py (jax 0.10.2), `subcore_barrier`: "Blocks until all subcores on the same
 core reach this instruction."
 Fix: put the barrier outside of the condition, and let every subcore take as many turns.
+Incident: none is known to us.
 Limits: Kernels over a `VectorSubcoreMesh`. Of several barriers under conditions each may stand for another: unknown.
 """
 
