@@ -11,6 +11,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
 from layoutproof.ir.program import programs_in
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
@@ -69,12 +70,13 @@ def _bounded(call: Call, given: Mapping[str, Input]) -> Call:
     """A kernel of which is assumed what is assumed of the arguments that it is given as they are."""
     if not isinstance(call, Kernel):
         return call
+    tables = {table.name: table.dims for table in every_table(call)}
     texts = [
         f"{i.span[0]} <= {name} < {i.span[1] + 1}"
         for name, i in given.items()
-        if i.span is not None and i.value is None
+        if i.span is not None and i.value is None and tables.get(name) == i.shape
     ]
-    return with_assumptions(call, texts, strict=False) if texts else call
+    return with_assumptions(call, texts) if texts else call
 
 
 def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:
