@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -139,7 +140,10 @@ def halves(wrong: bool) -> Callable[..., Any]:
         pltpu.make_async_copy(part, o.at[out], semaphore).start()
         pltpu.make_async_copy(part, o.at[out], semaphore).wait()
 
-    mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+    with warnings.catch_warnings():
+        # jax 0.12 has another name for it
+        warnings.simplefilter("ignore", DeprecationWarning)
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
     return lambda x: pl.kernel(
         body,
         out_type=jax.ShapeDtypeStruct((16, 128), F),
@@ -159,7 +163,7 @@ def test_cores_of_a_tensorcore_mesh_have_their_own_scratch() -> None:
 
 def test_a_gather_over_devices_is_that_of_each() -> None:
     """A kernel of subcores inside of `shard_map`: each device has its rows."""
-    mesh = jax.sharding.AbstractMesh((2,), ("data",))
+    mesh = jax.sharding.AbstractMesh((2,), ("data",), (jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec
     lookup = subcore_pairs.function_of(CASES["lookup"], False)
 

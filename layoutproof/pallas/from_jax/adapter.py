@@ -87,6 +87,16 @@ def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
     return inner, tuple(getattr(jaxpr, "consts", ()))
 
 
+def is_tracer(value: Any) -> bool:
+    """Whether a constant of a jaxpr is only there while JAX traces: of jax 0.12 a scope holds the references around it.
+
+    The equation that runs the scope has them as operands, too.
+    """
+    from jax.core import Tracer
+
+    return isinstance(value, Tracer)
+
+
 def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every jaxpr among an equation's parameters, also in tuples: (parameter name, jaxpr)."""
     for name, value in params.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.pallas.from_jax.adapter import place_of
+from layoutproof.pallas.from_jax.adapter import is_tracer, place_of
 
 NOT_RUN = ("fwd_jaxpr_thunk", "bwd", "out_trees", "jvp_jaxpr_fun")
 """Parameters of functions with a derivative of their own: what is differentiated is in a jaxpr, and these never run."""
@@ -46,6 +46,8 @@ def _parts(value: Any) -> Iterator[bytes]:
     """What a value holds, as bytes; each kind begins with its own word."""
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
         yield from _program(value)
+    elif is_tracer(value):
+        yield f"tracer {_kind(value.aval)}".encode()
     elif value is None or isinstance(value, bool | int | float | complex | str | bytes | enum.Enum):
         yield f"{type(value).__name__} {value!r}".encode(errors="surrogatepass")
     elif isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):

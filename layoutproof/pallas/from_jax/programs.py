@@ -36,6 +36,7 @@ from layoutproof.pallas.from_jax.adapter import (
     is_jaxs_own,
     is_literal,
     is_pallas_call,
+    is_tracer,
     memory_word,
     name_of,
     opened,
@@ -101,7 +102,8 @@ class _Converter:
             # of jax 0.12 a jaxpr holds its constants itself
             inner, consts = opened(jaxpr)
             made = self._made(jaxpr) if inner is jaxpr else self.program(inner)
-            made = dataclasses.replace(made, consts=consts) if consts else made
+            known = consts and not any(map(is_tracer, consts))
+            made = dataclasses.replace(made, consts=consts) if known else made
             self.made[id(jaxpr)] = jaxpr, made
         return self.made[id(jaxpr)][1]
 
