@@ -109,8 +109,9 @@ def test_a_choice_by_a_number_that_was_stored_takes_what_it_takes() -> None:
 
     how = {"x": (30, 128), "scratch": [pltpu.SMEM((1,), jnp.int32)]}
     (said,) = found("undefined_values", body(1), **how)
-    assert said.verdict is Verdict.UNKNOWN
-    assert "depends on what the body loads from scratch[0]" in said.reason
+    assert said.verdict is Verdict.REFUTED
+    assert said.counterexample == {"program": (3,), "element": (30, 0)}
+    assert worst("undefined_values", body(0), **how) is Verdict.PROVED
     assert worst("undefined_values", body(1), x=(32, 128), scratch=how["scratch"]) is Verdict.PROVED
 
 

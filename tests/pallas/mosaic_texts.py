@@ -73,6 +73,8 @@ def as_compiled(kernel: Kernel) -> Kernel:
         operands=tuple(_operand(o, kernel) for o in kernel.operands),
         semantics=tuple("parallel" if k in kernel.parallel() else "arbitrary" for k in range(len(kernel.grid))),
         vmapped=(),
+        # what bounds a grid is computed outside of the module
+        most=(),
         scratch=tuple(replace(s, dtype="") if s.memory == "semaphore" else s for s in kernel.scratch),
         accesses=(),
         touched=None,
