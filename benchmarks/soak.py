@@ -195,8 +195,9 @@ def fork_and_import(number: int) -> bool:
 
 def interrupted(after: float) -> None:
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     try:
+        # on a busy machine it may end before its start has returned
+        timer.start()
         answer = lp.ask("injective", ENDLESS, engine="smt", effort=100)
     except KeyboardInterrupt:
         return

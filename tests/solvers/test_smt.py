@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -302,3 +303,19 @@ def test_history_does_not_change_answers() -> None:
     for k in range(2, 12):
         smt.decide(injective(mapping((k, N), lambda _, i, j, k=k: i + k * j)))
     assert smt.decide(claim) == first
+
+
+def test_a_context_that_ctrl_c_left_half_made_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its finaliser looks for what the constructor has not set yet, and Python prints that on standard error."""
+    from layoutproof.solvers.smt.session import Session
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    said: list[object] = []
+    monkeypatch.setattr("z3.z3.Z3_mk_context_rc", interrupted)
+    monkeypatch.setattr("sys.unraisablehook", said.append)
+    with pytest.raises(KeyboardInterrupt):
+        Session()
+    gc.collect()
+    assert said == []

@@ -14,6 +14,14 @@ SOON = 0.05
 """Seconds between two looks at whether z3 has noticed that it shall stop."""
 
 
+def _context() -> Any:
+    """A z3 context. Where Ctrl-C comes while it is made, its finaliser finds nothing to free, and says nothing."""
+    made = z3.Context.__new__(z3.Context)
+    made.owner = False
+    made.__init__()
+    return made
+
+
 class Session:
     """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it.
 
@@ -24,7 +32,7 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.context = z3.Context()
+        self.context = _context()
         # a collector on another thread may free what the question has dropped while the question is in z3
         z3.Z3_enable_concurrent_dec_ref(self.context.ref())
         self.running: _Running | None = None
