@@ -27,6 +27,7 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic import dumps
 from layoutproof.mosaic.unseen import flops, unseen
 from layoutproof.pallas.from_jax.adapter import (
+    MESH_KERNELS,
     body_of,
     device_of,
     is_pallas_call,
@@ -36,7 +37,6 @@ from layoutproof.pallas.from_jax.adapter import (
     own_lines,
     put,
 )
-from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
 from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site

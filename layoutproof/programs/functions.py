@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from math import prod
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.child import Answer, Child, ask
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, failure
 from layoutproof.programs.compile import CPU, Asked, checked, paths_in, request_of
 
 POINTS = 3
@@ -54,6 +54,21 @@ class Computed:
     error: LayoutError | None = None
     line: int = 0
     narrower: str = ""
+
+
+def attempted(compare: Callable[[], Computed]) -> Computed:
+    """What a comparison of what was written gives. It never raises: what is not compared is unknown."""
+    try:
+        return compare()
+    except LayoutError as error:
+        return Computed("unknown", error.problem)
+    except ImportError as error:
+        return Computed("unknown", f"values are not compared without {error.name}: install layoutproof[jax]")
+    except (MemoryError, RecursionError) as error:
+        return Computed("unknown", f"it is too large to be computed with: {type(error).__name__}")
+    except Exception as error:
+        # a text or record may say anything, and what else is known of it stands
+        return Computed("unknown", f"it is not computed with: {failure(error)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, failure
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import every
@@ -17,7 +17,7 @@ from layoutproof.from_hlo.shapes import dtype_of
 from layoutproof.ir.program import Array, Dimension, Equation, Grid, Program, Variable, Window, primitive
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.pallas.records import Recorded
-from layoutproof.programs.functions import Computed
+from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import difference, misfit
 from layoutproof.questions.reduced import work_of
 from layoutproof.values.compare import Input, number
@@ -30,17 +30,7 @@ NAMES = ("the new record", "the old record")
 
 def computed(old: Recorded, new: Recorded) -> Computed:
     """What came of comparing the values of two records of a call. It never raises: what is not compared is unknown."""
-    try:
-        return _computed(old, new)
-    except LayoutError as error:
-        return Computed("unknown", error.problem)
-    except ImportError as error:
-        return Computed("unknown", f"values are not compared without {error.name}: install layoutproof[jax]")
-    except (MemoryError, RecursionError) as error:
-        return Computed("unknown", f"it is too large to be computed with: {type(error).__name__}")
-    except Exception as error:
-        # a record may say anything, and what else is known of it stands
-        return Computed("unknown", f"it is not computed with: {failure(error)}")
+    return attempted(lambda: _computed(old, new))
 
 
 def _computed(old: Recorded, new: Recorded) -> Computed:

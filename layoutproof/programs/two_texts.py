@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.errors import LayoutError, failure
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.kernels import TARGET
 from layoutproof.from_hlo.programs import Compiled, compiled, side_by_side, split_of
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
-from layoutproof.programs.functions import Computed
+from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import LARGEST, difference, misfit
 from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.values.compare import Comparison, Input, number
@@ -40,17 +40,7 @@ _DOES = frozenset(("outfeed", "infeed", "send", "send-done", "recv", "recv-done"
 
 def computed(old: str, new: str) -> Computed:
     """What came of comparing the values of two texts. It never raises: what cannot be compared is unknown."""
-    try:
-        return _computed(old, new)
-    except LayoutError as error:
-        return Computed("unknown", error.problem)
-    except ImportError as error:
-        return Computed("unknown", f"values are not compared without {error.name}: install layoutproof[jax]")
-    except (MemoryError, RecursionError) as error:
-        return Computed("unknown", f"it is too large to be computed with: {type(error).__name__}")
-    except Exception as error:
-        # a text may say anything, and what else is known of it stands
-        return Computed("unknown", f"it is not computed with: {failure(error)}")
+    return attempted(lambda: _computed(old, new))
 
 
 def _computed(old: str, new: str) -> Computed:

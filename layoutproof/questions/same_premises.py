@@ -15,6 +15,7 @@ from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Pair, Plan
+from layoutproof.values import meshes
 from layoutproof.values.compare import Comparison, Input
 from layoutproof.values.relations.reading import LARGEST
 
@@ -53,7 +54,7 @@ def _given_whole(pair: Pair) -> list[dict[str, Input]]:
         if equation.primitive.name == "pallas_call":
             mapping = equation.params["grid_mapping"]
             before, tables = mapping.dynamic, mapping.tables
-        elif equation.primitive.name in ("mpmd_map", "core_map"):
+        elif equation.primitive.name in meshes.PRIMITIVES:
             before = tables = 0
         elif any(True for _ in programs_in(equation)):
             # a kernel in it would be one that is counted elsewhere

@@ -406,7 +406,7 @@ def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
-    store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
+    add_to(on, view, value)
     return []
 
 
@@ -560,7 +560,7 @@ def land(on: Any, copy: Copy) -> None:
 
 def add_to(on: Any, view: View, value: Any) -> None:
     """Adds elements to those of a view; where one is named twice it gets both. Places of -1 are left out."""
-    if view.at is None:
+    if view.at is None or view.words:
         store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
         return
     at = view.at.reshape(-1)
@@ -569,10 +569,10 @@ def add_to(on: Any, view: View, value: Any) -> None:
         _, first = np.unique(at[left], return_index=True)
         turn, left = left[first], np.delete(left, first)
         part = View(view.memory, at[turn], turn.shape)
-        store(on, part, on.numbers.add(on.data(load(on, part)), on.data(chosen(on, value, turn))))
+        store(on, part, on.numbers.add(on.data(load(on, part)), on.data(elements_at(on, value, turn))))
 
 
-def chosen(on: Any, value: Any, which: Array) -> Any:
+def elements_at(on: Any, value: Any, which: Array) -> Any:
     """The elements of a value at flat places."""
     return moved(on.numbers, value, lambda r: r.reshape(-1)[which])
 

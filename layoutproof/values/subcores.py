@@ -18,7 +18,7 @@ from layoutproof.values.references import (
     Array,
     View,
     add_to,
-    chosen,
+    elements_at,
     index_of,
     load,
     mask_of,
@@ -81,7 +81,7 @@ def _put(on: Any, view: View, value: Any, add: bool) -> None:
     lanes = np.flatnonzero(at >= 0)
     if np.unique(at[lanes]).size < lanes.size:
         raise on.refuse("two lanes that store to one place: nobody says which is last")
-    store(on, View(view.memory, at[lanes], lanes.shape), chosen(on, value, lanes))
+    store(on, View(view.memory, at[lanes], lanes.shape), elements_at(on, value, lanes))
 
 
 def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tuple[View, Array | None]:

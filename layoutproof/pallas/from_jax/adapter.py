@@ -87,6 +87,16 @@ def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
     return inner, tuple(getattr(jaxpr, "consts", ()))
 
 
+MESH_KERNELS = ("mpmd_map", "core_map")
+"""Primitives that run a kernel over a mesh of cores."""
+
+
+def over_meshes(params: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """(The meshes of a `mpmd_map` or `core_map`, the jaxpr that runs over each)."""
+    meshes = tuple(params["meshes"]) if "meshes" in params else (params["mesh"],)
+    return meshes, tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
+
+
 def is_tracer(value: Any) -> bool:
     """Whether a constant of a jaxpr is only there while JAX traces: of jax 0.12 a scope holds the references around it.
 

@@ -10,6 +10,7 @@ from typing import Any
 from layoutproof.kernel.calls_around import Around, Step
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.adapter import (
+    MESH_KERNELS,
     inner_jaxprs,
     is_literal,
     is_pallas_call,
@@ -17,7 +18,6 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
     place_of,
 )
-from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
 
 ONCE = (
     "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "shard_map", "custom_vmap_call",

@@ -18,12 +18,11 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
-from layoutproof.pallas.from_jax.adapter import memory_word, opened, place_of_function, skipped_frame
+from layoutproof.pallas.from_jax.adapter import memory_word, opened, over_meshes, place_of_function, skipped_frame
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import barrier_of, body_name, placed, scoped_in, scratch_of, touched_in
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
-PRIMITIVES = ("mpmd_map", "core_map")
 MESHES = {"TensorCoreMesh": "", "VectorSubcoreMesh": "vector", "ScalarSubcoreMesh": "scalar"}
 """The meshes of a TPU's cores by the names of their classes, and which processors of SparseCores they are of."""
 
@@ -38,8 +37,7 @@ def mesh_kernel_of(
     import jax
 
     params, primitive = equation.params, equation.primitive.name
-    meshes = tuple(params["meshes"]) if "meshes" in params else (params["mesh"],)
-    jaxprs = tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
+    meshes, jaxprs = over_meshes(params)
     inner, _ = opened(jaxprs[0])
     name = str(params.get("name") or body_name(jaxprs[0]))
     if not source or skipped_frame(source.rpartition(":")[0]):

@@ -33,6 +33,7 @@ from layoutproof.ir.program import (
     view,
 )
 from layoutproof.pallas.from_jax.adapter import (
+    MESH_KERNELS,
     is_jaxs_own,
     is_literal,
     is_pallas_call,
@@ -40,6 +41,7 @@ from layoutproof.pallas.from_jax.adapter import (
     memory_word,
     name_of,
     opened,
+    over_meshes,
     place_of,
     scan_parts,
     scope_of,
@@ -144,9 +146,8 @@ class _Converter:
         if equation.primitive.name == "shard_map":
             # a mesh can be called, as a decorator
             found["mesh"] = dict(_axes(params["mesh"]))
-        if equation.primitive.name in ("mpmd_map", "core_map"):
-            meshes = params["meshes"] if "meshes" in params else (params["mesh"],)
-            bodies = params["jaxprs"] if "jaxprs" in params else (params["jaxpr"],)
+        if equation.primitive.name in MESH_KERNELS:
+            meshes, bodies = over_meshes(params)
             found["meshes"] = tuple((type(mesh).__name__, _axes(mesh)) for mesh in meshes)
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())

@@ -15,6 +15,7 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
+    MESH_KERNELS,
     axes_of,
     device_of,
     inner_jaxprs,
@@ -30,7 +31,6 @@ from layoutproof.pallas.from_jax.around import arounds
 from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
 from layoutproof.pallas.from_jax.constants import Constants
-from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 
 

@@ -201,11 +201,8 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
         elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
 
         def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-            element = tuple(value(entry) for entry in one.place)
             turns = f"iterations {value(counter)} and {value(pair.other(counter))} of the parallel loop"
-            both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
-            did = "both write" if a.writes and b.writes else "one writes and one reads"
-            return f"{turns} may run in any order, and {did} element {element} of {name}{both}"
+            return f"{turns} may run in any order, and {_meet(a, b, tuple(map(value, one.place)), name)}"
 
         found = asked(
             kernel,
@@ -225,6 +222,13 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
         return "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop"
 
     return about(name, replace(found, claim=replace(found.claim, hint=hint)), a.spot.source, what)
+
+
+def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
+    """What two that meet in an element do to it."""
+    both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
+    did = "both write" if a.writes and b.writes else "one writes and one reads"
+    return f"{did} element {element} of {name}{both}"
 
 
 def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> list[Term]:
@@ -284,11 +288,8 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
         elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
 
         def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-            element = tuple(value(entry) for entry in at_place)
-            both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
             who = f"programs {at['first']} and {at['second']} may run at the same time"
-            did = "both write" if a.writes and b.writes else "one writes and one reads"
-            return f"{who}, and {did} element {element} of {name}{both}"
+            return f"{who}, and {_meet(a, b, tuple(map(value, at_place)), name)}"
 
         found = asked(
             kernel,
