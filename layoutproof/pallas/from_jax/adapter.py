@@ -102,9 +102,9 @@ def is_tracer(value: Any) -> bool:
 
     The equation that runs the scope has them as operands, too.
     """
-    from jax.core import Tracer
-
-    return isinstance(value, Tracer)
+    # a plain value is asked about where JAX is not installed, too
+    core = sys.modules.get("jax.core")
+    return core is not None and isinstance(value, core.Tracer)
 
 
 def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
