@@ -1,18 +1,17 @@
-"""How large the house is: `python benchmarks/house.py [--walks]`. A report, never a limit.
+"""How large the house is: `python benchmarks/house.py [--walks]`.
 
-Lines of each package, functions whose cyclomatic complexity is over 25 (decisions and 1, nested functions for
-themselves), signatures with `Any`; with `--walks` calls, functions and files of our own on the way of one warm `ask`,
-one `kernels` and one `gate`.
+Lines of each package, and what `tests/ratchet.py` measures, which may only become less; with `--walks` calls, functions
+and files of our own on the way of one warm `ask`, one `kernels` and one `gate`.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,27 +19,13 @@ from typing import Any
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["LAYOUTPROOF_CACHE"] = "off"
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "layoutproof"
-COMPLEX = 25
-DECISIONS = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.comprehension, ast.Assert, ast.match_case)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+sys.path.insert(0, str(ROOT))
+
+from tests.imports import PACKAGE, package_of, sources  # noqa: E402
+from tests.ratchet import COMPLEX, measured  # noqa: E402
+
 KERNEL = "jax.experimental.pallas.ops.tpu.matmul:matmul"
 BLOCKS = ["--args", "f32[1000,1000], f32[1000,1000]", "--kwarg", "block_shape=(256,256)", "--kwarg", "block_k=256"]
-
-
-def own(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function, without the functions in it."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, FUNCTIONS):
-            yield child
-            yield from own(child)
-
-
-def complexity(node: ast.AST) -> int:
-    """Decisions and 1."""
-    inside = list(own(node))
-    branches = sum(len(each.values) - 1 for each in inside if isinstance(each, ast.BoolOp))
-    return 1 + branches + sum(isinstance(each, DECISIONS) for each in inside)
 
 
 def walk(run: Callable[[], Any]) -> tuple[int, int, int]:
@@ -90,25 +75,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--walks", action="store_true")
     options = parser.parse_args()
-    sizes: dict[str, int] = {}
-    hard: list[tuple[int, str]] = []
-    many = loose = 0
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text()
-        package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        sizes[package] = sizes.get(package, 0) + text.count("\n")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, FUNCTIONS[:2]):
-                many += 1
-                said = [node.returns, *(each.annotation for each in ast.walk(node.args) if isinstance(each, ast.arg))]
-                loose += any("Any" in ast.unparse(each) for each in said if each is not None)
-                if complexity(node) > COMPLEX:
-                    hard.append((complexity(node), f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"))
-    print(", ".join(f"{name} {count:,}" for name, count in sizes.items()), f"in all {sum(sizes.values()):,} lines")
-    print(f"{loose:,} of {many:,} functions have Any in their signature; complexity over {COMPLEX}: {len(hard)}")
-    print("\n".join(f"  {count} {place}" for count, place in sorted(hard, reverse=True)))
+    modules = sources()
+    lines = Counter[str]()
+    for name, source in modules.items():
+        lines[package_of(name)] += source.count("\n")
+    found = measured(modules)
+    print(", ".join(f"{name} {count:,}" for name, count in sorted(lines.items())), f"in all {lines.total():,} lines")
+    print(f"functions with Any in their signature: {sum(found.any.values()):,}")
+    print(f"functions of a complexity over {COMPLEX}: {len(found.complex)}")
+    print(f"names of classes that mean two things: {len(found.doubled)}")
+    print("\n".join(f"  {count} {name}" for name, count in sorted(found.complex.items(), key=lambda row: -row[1])))
     if options.walks:
-        sys.path.insert(0, str(ROOT))
         walks()
 
 
