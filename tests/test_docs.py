@@ -16,6 +16,7 @@ import pytest
 
 import layoutproof
 from tests.imports import sources
+from tests.new import EXAMPLES, KINDS, Example, files, main
 from tests.package_graph import PAGE, part, picture, renewed, without_transitive
 
 pytestmark = pytest.mark.slow
@@ -25,8 +26,6 @@ PACKAGE = Path(layoutproof.__file__).parent
 JOURNEYS = re.findall(
     r"^## The journey of one (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
 )
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-EXAMPLES = re.findall(r"^### (Add a .*?)\n(.*?)(?=^##|\Z)", GUIDE, re.DOTALL | re.MULTILINE)
 
 CALLED = """
 import json, sys
@@ -111,27 +110,34 @@ def test_each_journey_is_walked(name: str, text: str, tmp_path: Path) -> None:
     assert out_of_order([wanted[1], wanted[0]], called) == [wanted[0]]
 
 
-def test_there_are_three_journeys_and_four_examples() -> None:
+def test_there_are_three_journeys_and_six_examples() -> None:
     """So that no test above or below passes because it found nothing."""
     assert [name for name, _ in JOURNEYS] == ["question", "kernel", "gate"]
-    assert [title.split()[-1] for title, _ in EXAMPLES] == ["layouts", "language", "target", "format"]
+    assert sorted(each.title for each in EXAMPLES) == sorted(KINDS.values())
 
 
 @pytest.mark.commit
 @pytest.mark.slow
-def test_the_examples_pasted_leave_the_tests_green(tmp_path: Path) -> None:
-    """All four at once, with the tests that look through languages, properties, targets and forms by their names."""
+def test_what_is_written_for_something_new_leaves_the_tests_green(tmp_path: Path) -> None:
+    """The examples under other names, all at once: their own tests, and those that look through what there is."""
     shutil.copytree(PACKAGE, tmp_path / "layoutproof")
     for folder in ("tests", "docs", "specs", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     for file in ("pyproject.toml", *(page.name for page in ROOT.glob("*.md"))):
         shutil.copy(ROOT / file, tmp_path)
-    for _, text in EXAMPLES:
-        for file, source in re.findall(r"^```python\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    looking = ["properties/test_faults.py", "properties/test_replicas.py", "formats/test_formats.py"]
+    looking += [
+        "questions/test_expressions.py",
+        "test_docstrings.py",
+        "cli/test_explain.py",
+        "messages/test_messages.py",
+    ]
+    looking += ["questions/test_doors.py", "test_house.py", "test_reached.py"]
+    for kind in KINDS:
+        for file, text in files(kind, f"new_{kind}").items():
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / file).write_text(source)
-    looking = ("properties/test_faults.py", "properties/test_replicas.py", "formats/test_formats.py")
-    looking += ("questions/test_expressions.py", "test_docstrings.py", "cli/test_explain.py")
+            (tmp_path / file).write_text(text)
+            looking += [file.removeprefix("tests/")] if Path(file).name.startswith("test_") else []
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{file}" for file in looking)],
         capture_output=True,
@@ -143,18 +149,40 @@ def test_the_examples_pasted_leave_the_tests_green(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+def test_new_files_have_the_new_name_alone() -> None:
+    """And what is named after it; another example's name stays."""
+    made = files("property", "my_rows")
+    assert list(made) == ["layoutproof/properties/my_rows.py", "tests/properties/faults/my_rows.py"]
+    assert [text for text in made.values() if "in_order" in text] == []
+    assert "class MyPitchLayout" in files("language", "my_pitch")["layoutproof/layouts/my_pitch.py"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rules", "mine"], "KIND is one of property, rule,"),
+        (["rule"], "python -m tests.new KIND NAME"),
+        (["rule", "My-Rule"], "My-Rule is no name of a module"),
+        (["property", "injective"], "layoutproof/properties/injective.py is there already"),
+    ],
+)
+def test_nothing_is_written_for_what_is_none(words: list[str], said: str) -> None:
+    """What is wrong is said."""
+    with pytest.raises(SystemExit, match=said):
+        main(words)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
-def test_each_example_of_the_guide_works(title: str, text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", EXAMPLES, ids=[each.title for each in EXAMPLES])
+def test_each_example_of_the_guide_works(example: Example, tmp_path: Path) -> None:
     """Its files, put into a copy of the package, make its commands print what stands below them."""
     shutil.copytree(PACKAGE, tmp_path / "layoutproof")
-    files = re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    for file, source in files:
+    for file, source in example.files.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(source)
-    (console,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (console,) = re.findall(r"^```console\n(.*?)^```$", example.text, re.DOTALL | re.MULTILINE)
     asked = re.findall(r"^\$ layoutproof (.*)\n((?:[^$\n].*\n)*)", console, re.MULTILINE)
-    assert files
+    assert example.files
     assert asked
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for command, said in asked:

@@ -21,7 +21,7 @@ ROOTS = ("layoutproof.cli.main", "layoutproof.cli.pytest_plugin", "layoutproof.a
 
 BY_FILE_NAME = (
     *("algebra", "cli.commands", "formats", "hardware", "layouts", "operators", "pallas.rules", "properties"),
-    *("crosschecks.sources", "questions.conversions"),
+    *("crosschecks.sources", "messages.readers", "questions.conversions"),
 )
 """Packages of which each file is found by its name, as `docs/architecture.md` says; algebra is public as it is."""
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from dataclasses import replace
+from functools import cache
+from types import ModuleType
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.messages import (
-    allocator,
-    buffer_assignment,
-    calls,
-    compiler_checks,
-    donation,
-    mosaic,
-    out_of_memory,
-    references,
-    resharding,
-    shapes,
-    shardings,
-    tracing,
-)
+from layoutproof.messages import readers, shapes
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import lines_of
 
@@ -29,20 +20,11 @@ MOST_BYTES = 64 << 20
 """Of a text that is read."""
 
 
-READERS = (
-    out_of_memory,
-    buffer_assignment,
-    allocator,
-    resharding,
-    shardings,
-    tracing,
-    calls,
-    donation,
-    references,
-    mosaic,
-    compiler_checks,
-)
-"""Those of messages; shapes are read where none of them finds one."""
+@cache
+def _readers() -> tuple[ModuleType, ...]:
+    """Each file of `layoutproof.messages.readers`, by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(readers.__path__))
+    return tuple(importlib.import_module(f"{readers.__name__}.{name}") for name in names)
 
 
 def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
@@ -67,7 +49,7 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     if not text.strip():
         raise LayoutError("nothing is pasted: the text is empty")
     lines = lines_of(text)
-    found = [_agreeing(each) for reader in READERS for each in reader.read(lines, target)]
+    found = [_agreeing(each) for reader in _readers() for each in reader.read(lines, target)]
     found = found or list(shapes.read(lines, target))
     if not found:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""

@@ -15,14 +15,22 @@ from pathlib import Path
 import pytest
 
 import layoutproof
+from tests.new import EXAMPLES as examples_of_the_guide
+from tests.new import Example
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-EXAMPLES = re.findall(r"^### (Add a .*?)\n(.*?)(?=^##|\Z)", GUIDE, re.DOTALL | re.MULTILINE)
-GROUPS = {"properties": "properties", "layouts": "languages", "hardware": "targets", "formats": "formats"}
+GROUPS = {
+    "properties": "properties",
+    "rules": "properties",
+    "layouts": "languages",
+    "hardware": "targets",
+    "formats": "formats",
+}
 """Folder of the package -> the group of entry points for the same kind of file."""
+EXAMPLES = [each for each in examples_of_the_guide if Path(next(iter(each.files))).parent.name in GROUPS]
+"""Those of the guide that another package may have; messages are read by this one alone."""
 
 TINY = '''"""Every element has a place of its own, if it is asked politely.
 
@@ -75,16 +83,16 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def examples(room: Path) -> Path:
-    """The folder, with the guide's four examples installed as a package of somebody else's, and faulty ones beside."""
+    """The folder, with the guide's examples installed as a package of somebody else's, and faulty ones beside."""
     modules = {
         "politely": TINY,
         "raises": "1 / 0",
         "empty": '"""Nothing."""',
         "taken": 'EXTENTS = {"cuda": {"lane": 1}}',
     }
-    entries: dict[str, dict[str, str]] = {group: {} for group in GROUPS.values()}
-    for _, text in EXAMPLES:
-        for file, source in re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    entries: dict[str, dict[str, str]] = {group: {} for group in set(GROUPS.values())}
+    for example in EXAMPLES:
+        for file, source in example.files.items():
             path = Path(file)
             if path.parts[0] == "tests":
                 continue
@@ -124,10 +132,10 @@ def run(room: Path, *arguments: str) -> tuple[int, str, str]:
 
 @pytest.mark.commit
 @pytest.mark.slow
-@pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
-def test_the_guides_examples_work_from_another_package(title: str, text: str, examples: Path) -> None:
+@pytest.mark.parametrize("example", EXAMPLES, ids=[each.title for each in EXAMPLES])
+def test_the_guides_examples_work_from_another_package(example: Example, examples: Path) -> None:
     """The same file as built in, the same commands, the same words."""
-    (console,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (console,) = re.findall(r"^```console\n(.*?)^```$", example.text, re.DOTALL | re.MULTILINE)
     asked = re.findall(r"^\$ layoutproof (.*)\n((?:[^$\n].*\n)*)", console, re.MULTILINE)
     assert asked
     for command, said in asked:
