@@ -91,10 +91,11 @@ def recorded() -> Measured:
 
 
 def grown(before: Measured, now: Measured) -> list[str]:
-    """What has become more, one line each."""
+    """What has become more, one line each; a function that has moved to another module is the one that it was."""
     lines = []
+    gone = {name.partition(":")[2]: count for name, count in before.complex.items() if name not in now.complex}
     for name, count in now.complex.items():
-        bound = before.complex.get(name, COMPLEX)
+        bound = before.complex.get(name) or gone.get(name.partition(":")[2], COMPLEX)
         if count > bound:
             had = f"it had {bound}" if name in before.complex else f"above {COMPLEX}"
             lines.append(f"{name} has complexity {count}, {had}: split it")

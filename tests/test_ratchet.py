@@ -47,3 +47,7 @@ def test_a_function_that_has_grown_is_found() -> None:
     before, now = (Measured({"layoutproof.a:f": many}, {}, {}) for many in (27, 28))
     assert grown(before, now) == ["layoutproof.a:f has complexity 28, it had 27: split it"]
     assert grown(now, before) == []
+    assert grown(Measured({"layoutproof.b:f": 28}, {}, {}), now) == []
+    assert grown(Measured({"layoutproof.b:g": 28}, {}, {}), now) == [
+        "layoutproof.a:f has complexity 28, above 25: split it"
+    ]
