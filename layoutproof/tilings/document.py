@@ -1,4 +1,4 @@
-"""Errors of search files with the place in the file, and functions that a file names."""
+"""What every kind of search has: first keys of its answer, errors with the place in the file, functions of a file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from layoutproof.core.document import Document
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import VerdictWord
 from layoutproof.specs.positions import Node
 from layoutproof.specs.validation import words
+
+
+class ProblemDocument(Document):
+    """What every answer of a search begins with."""
+
+    subject: str
+    target: str
+    verdict: VerdictWord
 
 
 @contextmanager
