@@ -235,7 +235,7 @@ def with_files(answer: Document, written: list[str]) -> FilesDocument:
 
 
 def summed_up(exit_code: int, summary: str, *files: Path | str | None) -> SummaryDocument:
-    """What is said of an answer that was written to a file."""
+    """What a command prints where it wrote its answer to a file."""
     written = [str(file) for file in files if file]
     return {**envelope(exit_code), "summary": summary, "written": written}
 

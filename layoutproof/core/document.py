@@ -106,11 +106,7 @@ def error_entry(error: Exception, kind: str, message: str) -> ErrorEntry:
     if not isinstance(error, LayoutError):
         return {"kind": kind, "message": message}
     found: ErrorEntry = {
-        "kind": kind,
-        "message": error.problem,
-        "text": error.text,
-        "file": error.file,
-        "line": error.line or 0,
+        "kind": kind, "message": error.problem, "text": error.text, "file": error.file, "line": error.line or 0,
         "column": error.column or 0,
-    }
+    }  # fmt: skip
     return without_empty(found)

@@ -363,36 +363,18 @@ def as_dict(finding: Finding) -> FindingEntry:
     'proved'
     """
     seldom: _Seldom = {
-        "hint": finding.hint,
-        "scope": finding.scope,
-        "assumes": list(finding.assumes),
-        "needs": list(finding.needs),
-        "where": finding.where,
-        "derivation": list(finding.derivation),
-        "relpath": finding.relpath,
-        "before": finding.before,
-        "after": finding.after,
-        "match_heuristic": finding.match_heuristic,
-        "policy": finding.policy,
-        "fingerprint": finding.fingerprint,
-        "bad_input": finding.bad_input,
+        "hint": finding.hint, "scope": finding.scope, "assumes": list(finding.assumes), "needs": list(finding.needs),
+        "where": finding.where, "derivation": list(finding.derivation), "relpath": finding.relpath,
+        "before": finding.before, "after": finding.after, "match_heuristic": finding.match_heuristic,
+        "policy": finding.policy, "fingerprint": finding.fingerprint, "bad_input": finding.bad_input,
         "follows": list(map(as_dict, finding.follows)),
-    }
+    }  # fmt: skip
     return {
-        "question": finding.question,
-        "subject": finding.subject,
-        "verdict": finding.verdict.value,
-        "severity": finding.severity,
-        "reason": finding.reason,
-        "counterexample": plain(finding.counterexample),
-        "file": finding.file,
-        "line": finding.line,
-        "column": finding.column,
-        "figures": plain(finding.figures),
-        "fix": finding.fix,
-        "decided_by": finding.decided_by,
-        **without_empty(seldom),
-    }
+        "question": finding.question, "subject": finding.subject, "verdict": finding.verdict.value,
+        "severity": finding.severity, "reason": finding.reason, "counterexample": plain(finding.counterexample),
+        "file": finding.file, "line": finding.line, "column": finding.column, "figures": plain(finding.figures),
+        "fix": finding.fix, "decided_by": finding.decided_by, **without_empty(seldom),
+    }  # fmt: skip
 
 
 def split_place(place: str) -> tuple[str, int, int]:

@@ -505,25 +505,15 @@ def _location(location: Location) -> FirstEntry:
 
 
 def _program(program: ProgramSummary) -> ProgramEntry:
+    parameters: list[ParameterEntry] = [
+        {"number": p.number, "shape": p.shape, "unpadded": p.unpadded, "padded": p.padded, "sharding": p.sharding,
+         **_location(p.location)}
+        for p in program.parameters
+    ]  # fmt: skip
     return {
-        "name": program.name,
-        "line": program.line,
-        "scheduled": program.scheduled,
-        "partitions": program.partitions,
-        "result": program.result,
-        "whole": program.whole,
-        "parameters": [
-            {
-                "number": p.number,
-                "shape": p.shape,
-                "unpadded": p.unpadded,
-                "padded": p.padded,
-                "sharding": p.sharding,
-                **_location(p.location),
-            }
-            for p in program.parameters
-        ],
-    }
+        "name": program.name, "line": program.line, "scheduled": program.scheduled, "partitions": program.partitions,
+        "result": program.result, "whole": program.whole, "parameters": parameters,
+    }  # fmt: skip
 
 
 def _waster(b: Buffers, target: str | None) -> WasterEntry:
@@ -583,25 +573,17 @@ def _runs_json(runs: Runs) -> OftenEntry:
 
 def _talk(t: Talks) -> TalkEntry:
     return {
-        "kind": t.kind,
-        "does": t.does,
-        "bytes": t.bytes,
-        "moved": t.moved,
-        "count": t.count,
-        **_runs_json(t.runs),
-        **_location(t.first),
-    }
+        "kind": t.kind, "does": t.does, "bytes": t.bytes, "moved": t.moved, "count": t.count,
+        **_runs_json(t.runs), **_location(t.first),
+    }  # fmt: skip
 
 
 def _reshard_json(r: Resharded) -> ReshardEntry:
+    what = r.what
     return {
-        "collectives": list(r.what.collectives),
-        "received": r.what.received,
-        "needed": r.what.needed,
-        **_runs_json(r.runs),
-        "unknown": r.what.why,
-        **_location(r.first),
-    }
+        "collectives": list(what.collectives), "received": what.received, "needed": what.needed,
+        **_runs_json(r.runs), "unknown": what.why, **_location(r.first),
+    }  # fmt: skip
 
 
 def _s(count: int) -> str:

@@ -29,7 +29,7 @@ class Part:
     Of an array that is there as a whole the kind is input or output.
     """
 
-    kind: str
+    kind: Literal["window", "scratch", "spill", "other", "input", "output"]
     what: str
     bytes: int
 
@@ -274,30 +274,17 @@ class Compiled:
     def as_dict(self) -> CompiledEntry:
         """The same for programs."""
         made = self.estimate
+        estimate: EstimateEntry = {
+            "cycles": made.cycles, "reason": made.reason, "unseen": list(made.unseen), "at_least": made.at_least,
+            "cores": made.cores, "ranked": made.ranked,
+        }  # fmt: skip
         return {
-            "kernel": self.kernel,
-            "target": self.target,
-            "compiler": self.compiler,
-            "jax": self.jax,
-            "refused": self.refused,
-            "explained": list(map(asdict, self.explained)),
-            "problem": self.problem,
-            "vmem": None if self.vmem is None else asdict(self.vmem),
-            "lines": list(map(asdict, self.lines)),
-            "relayouts": list(map(asdict, self.relayouts)),
-            "free": self.free,
-            "estimate": {
-                "cycles": made.cycles,
-                "reason": made.reason,
-                "unseen": list(made.unseen),
-                "at_least": made.at_least,
-                "cores": made.cores,
-                "ranked": made.ranked,
-            },
-            "source": self.source,
-            "answer": self.word,
-            "sentence": self.sentence,
-        }
+            "kernel": self.kernel, "target": self.target, "compiler": self.compiler, "jax": self.jax,
+            "refused": self.refused, "explained": list(map(asdict, self.explained)), "problem": self.problem,
+            "vmem": None if self.vmem is None else asdict(self.vmem), "lines": list(map(asdict, self.lines)),
+            "relayouts": list(map(asdict, self.relayouts)), "free": self.free, "estimate": estimate,
+            "source": self.source, "answer": self.word, "sentence": self.sentence,
+        }  # fmt: skip
 
 
 def _places(lines: Sequence[Line], own: str) -> str:

@@ -116,15 +116,10 @@ class Contents:
         """
         return {
             **envelope(0),
-            "subject": self.subject,
-            "at": self.at,
-            "what": self.what,
-            "elements": [held.as_dict() for held in self.elements],
-            "count": self.count,
-            "place_count": self.places,
-            "dimensions": list(self.dimensions),
-            "reason": self.reason,
-        }
+            "subject": self.subject, "at": self.at, "what": self.what,
+            "elements": [held.as_dict() for held in self.elements], "count": self.count,
+            "place_count": self.places, "dimensions": list(self.dimensions), "reason": self.reason,
+        }  # fmt: skip
 
     def to_json(self) -> str:
         """The same as text.

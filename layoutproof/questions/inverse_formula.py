@@ -66,13 +66,9 @@ class InverseFormula:
             A dict of texts.
         """
         return {
-            "subject": self.subject,
-            "coordinates": list(self.coordinates),
-            "element": self.element,
-            "replica": self.replica,
-            "condition": self.condition,
-            "decided_by": self.decided_by,
-        }
+            "subject": self.subject, "coordinates": list(self.coordinates), "element": self.element,
+            "replica": self.replica, "condition": self.condition, "decided_by": self.decided_by,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         lines = [f"{self.subject}  at ({', '.join(self.coordinates)})"]

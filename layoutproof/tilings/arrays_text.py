@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
-from layoutproof.core.document import Doc, Exactly
+from layoutproof.core.document import Doc
 from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized, TilingsAnswer
+from layoutproof.tilings.document import CertificateEntry
 from layoutproof.tilings.padded_shapes import PaddingAnswer
 from layoutproof.tilings.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
-
-
-class CoverEntry(TypedDict):
-    """How many candidates the answer speaks of; of a shared order by how many sets of names; of a mesh, which cuts."""
-
-    kind: Annotated[str, Exactly(Literal["enumerated", "closed form", "unknown"])]
-    covered: int
-    sets: NotRequired[int]
-    require: NotRequired[list[str]]
-    reason: NotRequired[str]
 
 
 class SizedEntry(TypedDict):
@@ -32,7 +23,7 @@ class LayoutsEntry(TypedDict):
     best: list[SizedEntry]
     default: Annotated[SizedEntry, Doc("what the compiler gives by itself")]
     unpadded_bytes: int
-    certificate: CoverEntry
+    certificate: CertificateEntry
     written: NotRequired[Annotated[SizedEntry, Doc("the layout in the file")]]
 
 
@@ -43,7 +34,7 @@ class SharedEntry(TypedDict):
     layouts: dict[str, SizedEntry]
     bytes: int
     bytes_each: Annotated[int, Doc("with an order of its own for each")]
-    certificate: CoverEntry
+    certificate: CertificateEntry
 
 
 class PaddingEntry(TypedDict):
@@ -55,7 +46,7 @@ class PaddingEntry(TypedDict):
     full: Annotated[str | None, Doc("null where there is none, and reason says why")]
     dims: list[int] | None
     growth_elements: int
-    certificate: CoverEntry
+    certificate: CertificateEntry
     reason: str
 
 
@@ -99,7 +90,7 @@ class ShardingsEntry(TypedDict):
     infeasible: list[str]
     conflict: Annotated[list[str], Doc("the older name of `infeasible`")]
     enough: dict[str, int]
-    certificate: CoverEntry
+    certificate: CertificateEntry
 
 
 def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> tuple[LayoutsEntry, list[str]]:

@@ -10,7 +10,7 @@ from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import plain
 from layoutproof.tilings.branch import Candidate
-from layoutproof.tilings.document import ProblemDocument
+from layoutproof.tilings.document import CertificateEntry, ProblemDocument
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
 from layoutproof.tilings.others import others
@@ -110,15 +110,7 @@ class BecauseEntry(TypedDict):
     fix: str
 
 
-class ProofEntry(TypedDict):
-    """That no other candidate is better, or what is known of that."""
-
-    kind: Annotated[str, Exactly(Literal["enumerated", "bounds", "z3", "unknown"])]
-    covered: Annotated[int, Doc("candidates that it speaks of, 0 for z3")]
-    boxes: Annotated[int, Doc("boxes and single candidates that were bounded")]
-    cheaper_but_not_legal: Annotated[dict[str, int], Doc("candidates by reason")]
-    counterexample: Annotated[dict[str, int] | None, Doc("a legal candidate that costs less: the answer is wrong")]
-    reason: str
+Because = Annotated[dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")]
 
 
 class ModelEntry(TypedDict):
@@ -161,18 +153,15 @@ class RefusalEntry(TypedDict):
     message: str
 
 
-class _Seldom(TypedDict, total=False):
-    infeasible: Annotated[
-        InfeasibleEntry,
-        Doc("the conditions of an irreducible infeasible subset: fewer of them can be met"),
-    ]
+class _Besides(TypedDict, total=False):
+    infeasible: Annotated[InfeasibleEntry, Doc("an irreducible infeasible subset: fewer of its conditions can be met")]
     conflict: Annotated[InfeasibleEntry, Doc("the older name of `infeasible`")]
     front: FrontEntry
     compiler: StageEntry
     refused_by_compiler: list[RefusalEntry]
 
 
-class TilingsDocument(ProblemDocument, _Seldom):
+class TilingsDocument(ProblemDocument, _Besides):
     """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
 
     reason: str
@@ -180,12 +169,10 @@ class TilingsDocument(ProblemDocument, _Seldom):
     cost: str
     over: Annotated[str, Exactly(Literal["worst", "sum"])]
     best: list[TilingEntry]
-    certificate: ProofEntry | None
+    certificate: CertificateEntry | None
     bound: int | None
     refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
-    because: Annotated[
-        dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")
-    ]
+    because: Because
     unknown: dict[str, int]
     not_judged: Annotated[int, Doc("candidates that cost no less than the last of `best` and were not judged")]
     set_aside: SetAsideEntry
@@ -242,13 +229,13 @@ def as_json(answer: Tilings) -> TilingsDocument:
             "headroom_source": problem.headroom.source,
             "sources": list(sources(problem.machine, problem.overhead_given)),
         },
-        **_seldom(answer),
+        **_besides(answer),
     }
 
 
-def _seldom(answer: Tilings) -> _Seldom:
+def _besides(answer: Tilings) -> _Besides:
     """What there is to say where nothing is feasible, of a Pareto front, and of the compiler."""
-    found: _Seldom = {}
+    found: _Besides = {}
     if answer.infeasible is not None:
         why = answer.infeasible
         found["infeasible"] = found["conflict"] = {
@@ -297,14 +284,9 @@ def _compiled(shown: Tilings, k: int) -> _OfCompiler:
 def figures_json(row: Mapping[str, int]) -> ModelFigures:
     """The model's figures of one candidate, or of all its calls."""
     return {
-        "time": row["time"],
-        "bytes": row["bytes"],
-        "flops": row["flops"],
-        "carried": row["carried"],
-        "steps": row["steps"],
-        "vmem": row["vmem"],
-        "padding": row["padding"],
-    }
+        "time": row["time"], "bytes": row["bytes"], "flops": row["flops"], "carried": row["carried"],
+        "steps": row["steps"], "vmem": row["vmem"], "padding": row["padding"],
+    }  # fmt: skip
 
 
 def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry:
@@ -328,7 +310,7 @@ def partial_json(found: Sequence[Partial]) -> list[PartialEntry]:
     ]
 
 
-def _certificate(answer: Tilings) -> ProofEntry | None:
+def _certificate(answer: Tilings) -> CertificateEntry | None:
     found = answer.certificate
     if found is None:
         return None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated
 
 from layoutproof.compiler.libtpu import version
-from layoutproof.core.document import Doc, Exactly, envelope
+from layoutproof.core.document import Doc, envelope
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.compiled_text import stage_lines
 from layoutproof.tilings.compiler_stage import no_estimate, order, tally, vmem
-from layoutproof.tilings.document import ProblemDocument
+from layoutproof.tilings.document import CertificateEntry, ProblemDocument
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import (
-    BecauseEntry,
+    Because,
     ChosenEntry,
     ModelFigures,
     PartialEntry,
@@ -51,29 +51,18 @@ class TracedEntry(ChosenEntry, ModelFigures):
     no_estimate: Annotated[str, Doc("why there is no estimate")]
 
 
-class CoverEntry(TypedDict):
-    """What the answer rests on."""
-
-    kind: Annotated[str, Exactly(Literal["enumerated", "unknown"])]
-    covered: int
-    of: int
-    reason: str
-
-
 class TracedDocument(ProblemDocument):
     """The best arguments of a traced function."""
 
     reason: str
     best: list[TracedEntry]
     refused: dict[str, int]
-    because: Annotated[
-        dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")
-    ]
+    because: Because
     not_judged: Annotated[int, Doc("candidates that were not looked at")]
     set_aside: SetAsideEntry
     compute: Annotated[str, Doc("`counted`, or why the cost is that of the traffic alone")]
     unknown: dict[str, int]
-    certificate: CoverEntry
+    certificate: CertificateEntry
     compiler: StageEntry
     notes: list[str]
 
