@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Answer, Finding, as_dict, split_place
+from layoutproof.core.finding import Answer, Finding, FindingEntry, as_dict, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.crosschecks import run, table
 from layoutproof.crosschecks.given import given_cases
+
+
+class CrosscheckDocument(Document, table.TableEntry):
+    """What sources say that share nothing with this package, compared with what is said here."""
+
+    findings: Annotated[list[FindingEntry], Doc("disagreements, each kind once, on the smallest case")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,10 @@ class CrossChecked(Answer):
         """
         return table.as_markdown(self.table)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CrosscheckDocument:
         """What `layoutproof crosscheck --json` prints."""
-        return document(self.exit_code, table.as_json(self.table) | {"findings": list(map(as_dict, self.findings))})
+        found = list(map(as_dict, self.findings))
+        return {**envelope(self.exit_code), **table.as_json(self.table), "findings": found}
 
 
 def _finding(row: table.Row, found: table.Found) -> Finding:

@@ -9,9 +9,10 @@ from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from layoutproof.compiler.workers import Workers, spread
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, lines, lines_of, listed
 from layoutproof.core.finding import Answer, Finding, exit_code
@@ -22,11 +23,19 @@ from layoutproof.hlo.audit import audit as audit_lines
 from layoutproof.hlo.audit import audit_file
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.gc_pause import gc_disabled
-from layoutproof.programs.advice import QUESTION, Advice, advice_on_dump
+from layoutproof.programs.advice import QUESTION, Advice, AdviceEntry, advice_on_dump
 from layoutproof.programs.compile import CPU
 
 _FIRST = 64
 """Lines of a file in a folder that are looked at for the start of a dump."""
+
+
+class HloDocument(Document):
+    """The audit of each dump."""
+
+    results: list[report.AuditEntry]
+    not_dumps: Annotated[list[str], Doc("texts beside the dumps that are none")]
+    tried: Annotated[list[AdviceEntry], Doc("with --try, for each dump")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +75,14 @@ class Audited(Answer):
         more = " .." if len(self.others) > self.top else ""
         return f"not HLO text, not read: {', '.join(self.others[: self.top])}{more}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> HloDocument:
         """What `layoutproof hlo --json` prints."""
-        found = report.as_json(self.audits, self.others, self.top, self.target)
-        return {**found, "exit_code": self.exit_code, "tried": [each.as_dict() for each in self.advice]}
+        return {
+            **envelope(self.exit_code),
+            "results": [report.as_json(audit, self.top, self.target) for audit in self.audits],
+            "not_dumps": list(self.others),
+            "tried": [each.as_dict() for each in self.advice],
+        }
 
 
 def tried_text(of: Advice) -> str:

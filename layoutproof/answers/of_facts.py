@@ -6,17 +6,37 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal, TypedDict
 
 from layoutproof.compiler import libtpu
-from layoutproof.core.document import document
-from layoutproof.core.finding import NOT_ASKED, Answer, Finding, as_dict
+from layoutproof.core.document import Doc, Document, Exactly, envelope
+from layoutproof.core.finding import NOT_ASKED, Answer, Finding, FindingEntry, as_dict
 from layoutproof.core.finding import exit_code as code_of
 from layoutproof.core.result import Verdict
 from layoutproof.crosschecks.facts import Today, today
 from layoutproof.hardware.facts import facts
 
 _WORDS = {"same": "as recorded", "moved": "moved", "unanswered": "unanswered", "not asked": "not asked"}
+
+
+class FactEntry(TypedDict):
+    name: str
+    target: Annotated[str, Doc("empty where it is of all that the compiler knows")]
+    state: Annotated[str, Exactly(Literal["same", "moved", "unanswered", "not asked"])]
+    recorded: str
+    recorded_by: Annotated[str, Doc("who said so, with the version")]
+    source: Annotated[str, Doc("how it was found")]
+    now: Annotated[str, Doc("empty where nothing was found")]
+    now_by: str
+    reason: Annotated[str, Doc("why nothing was found")]
+
+
+class FactsDocument(Document):
+    """With --facts: what rules about targets rest on, found again with what is installed."""
+
+    compiler: str
+    facts: list[FactEntry]
+    findings: Annotated[list[FindingEntry], Doc("the facts that have moved")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +67,9 @@ class Drift(Answer):
                 lines += _lines(fact) if fact.state == state else []
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FactsDocument:
         """What `layoutproof crosscheck --facts --json` prints."""
-        rows = [
+        rows: list[FactEntry] = [
             {
                 "name": each.fact.name, "target": each.fact.target, "state": each.state, "recorded": each.fact.value,
                 "recorded_by": each.fact.version, "source": each.fact.source, "now": each.value, "now_by": each.version,
@@ -58,7 +78,7 @@ class Drift(Answer):
             for each in self.facts
         ]  # fmt: skip
         found = [as_dict(finding) for finding in self.findings if finding.verdict is Verdict.REFUTED]
-        return document(self.exit_code, {"compiler": self.compiler, "facts": rows, "findings": found})
+        return {**envelope(self.exit_code), "compiler": self.compiler, "facts": rows, "findings": found}
 
 
 def _lines(each: Today) -> list[str]:

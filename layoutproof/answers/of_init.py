@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypedDict
 
 from layoutproof.answers.proposed_call import arguments_of
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, MIB, lines, read, write_whole
 from layoutproof.core.finding import Answer, Finding
@@ -84,6 +84,24 @@ _HOOK = """\
 """
 
 
+class CallEntry(TypedDict):
+    file: str
+    line: int
+    function: Annotated[str, Doc("the outermost function that the call is in; empty where it is in none")]
+
+
+class InitDocument(Document):
+    """What was written, and what there is to prove."""
+
+    written: list[str]
+    kept: list[str]
+    add: Annotated[str, Doc("what to put below `repos:` of the pre-commit configuration that was kept")]
+    kernels: list[CallEntry]
+    dumps: list[str]
+    git: Annotated[bool, Doc("whether the folder is the root of a git repository")]
+    next: Annotated[list[str], Doc("commands to run now")]
+
+
 @dataclass(frozen=True, slots=True)
 class Initialised(Answer):
     """What was written and what was found. Paths are relative to the folder, with `/`.
@@ -134,11 +152,18 @@ class Initialised(Answer):
             lines.append("note      this is no git repository; the gate of the workflow compares with a git revision")
         return "\n".join([*lines, *(f"next      {command}" for command in self.next)])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> InitDocument:
         """What `layoutproof init --json` prints."""
-        kernels = [{"file": file, "line": line, "function": name} for file, line, name in self.kernels]
-        body = {"written": list(self.written), "kept": list(self.kept), "add": self.add, "kernels": kernels}
-        return document(0, {**body, "dumps": list(self.dumps), "git": self.git, "next": list(self.next)})
+        return {
+            **envelope(0),
+            "written": list(self.written),
+            "kept": list(self.kept),
+            "add": self.add,
+            "kernels": [{"file": file, "line": line, "function": name} for file, line, name in self.kernels],
+            "dumps": list(self.dumps),
+            "git": self.git,
+            "next": list(self.next),
+        }
 
 
 def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialised:

@@ -58,7 +58,7 @@ class Kernels(Answer):
 
         return calls_svg(self.calls)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> report.KernelsDocument:
         """What `layoutproof kernels --json` prints."""
         return report.as_json(self.calls)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope, without_empty
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import plain
 from layoutproof.kernel.kernel import Kernel, KernelTarget
@@ -20,10 +20,28 @@ from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.pictures.programs import program_grid
 from layoutproof.pictures.subjects import drawing_of
-from layoutproof.questions.programs import Programs, as_data, programs_of
+from layoutproof.questions.programs import Programs, ProgramsEntry, as_data, programs_of
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.registry.read import map_of, read_layout
+
+
+class _More(TypedDict, total=False):
+    formula: str
+    formula_is: str
+    latex: str
+    matrix: Annotated[list[str], Doc("of an Axe layout: extents above strides, as the paper writes it")]
+    derivation: Annotated[list[str], Doc("how an expression was computed, with what was proved of it")]
+    programs: Annotated[ProgramsEntry, Doc("with --programs: which program writes each element")]
+
+
+class ShowDocument(Document, _More):
+    """The figures of a layout."""
+
+    subject: str
+    figures: dict[str, Any]
+    sizes: Annotated[dict[str, int | str], Doc("bytes by who says so, where they differ")]
+    written: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +90,22 @@ class Picture(Answer):
         lines += [f"derived   {step}" for step in self._derivation()]
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ShowDocument:
         """What `layoutproof show --json` prints."""
-        shown = {"subject": str(self.layout), "figures": dict(self.figures), "sizes": dict(self.sizes)}
-        said = {"formula": self.formula, "formula_is": self.formula_is, "latex": self.latex}
-        programs = as_data(self.programs) if self.programs is not None else {}
-        more = {**said, "matrix": self._matrix(), "derivation": self._derivation(), "programs": programs}
-        return document(0, shown | {key: value for key, value in more.items() if value} | {"written": []})
+        more: _More = {
+            "formula": self.formula, "formula_is": self.formula_is, "latex": self.latex,
+            "matrix": self._matrix(), "derivation": self._derivation(),
+        }  # fmt: skip
+        if self.programs is not None:
+            more["programs"] = as_data(self.programs)
+        return {
+            **envelope(0),
+            "subject": str(self.layout),
+            "figures": dict(self.figures),
+            "sizes": dict(self.sizes),
+            **without_empty(more),
+            "written": [],
+        }
 
     def svg(self) -> str:
         """The picture as SVG. Raises LayoutError for sizes without a value."""

@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.messages.explanation import Array, Explanation, human
 from layoutproof.messages.read import read
+
+
+class ArrayEntry(TypedDict):
+    shape: str
+    printed: Annotated[str, Doc("its size in the message's own words")]
+    bytes: Annotated[int, Doc("as computed here, -1 where it cannot be")]
+    unpadded: int
+    agrees: Annotated[bool | None, Doc("whether the computed size is the printed one; null where none is printed")]
+    count: int
+    padded: list[str]
+    made_by: str
+    kind: str
+    fixes: list[str]
+    note: str
+
+
+class MessageEntry(TypedDict):
+    kind: str
+    line: int
+    said: str
+    cause: Annotated[str, Doc("empty where it is not known")]
+    reason: Annotated[str, Doc("why the cause is not known")]
+    arrays: list[ArrayEntry]
+    fixes: list[str]
+    notes: list[str]
+    source: str
+
+
+class WhyDocument(Document):
+    """What the messages of a pasted text mean."""
+
+    messages: list[MessageEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +64,9 @@ class Why(Answer):
     def __str__(self) -> str:
         return "\n\n".join(_text(message) for message in self.messages)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> WhyDocument:
         """What `layoutproof why --json` prints."""
-        return document(self.exit_code, {"messages": [_data(message) for message in self.messages]})
+        return {**envelope(self.exit_code), "messages": [_data(message) for message in self.messages]}
 
 
 def why(text: str, *, target: str | None = None) -> Why:
@@ -82,8 +114,8 @@ def _array_lines(number: int, one: Array) -> list[str]:
     return lines
 
 
-def _data(message: Explanation) -> dict[str, Any]:
-    arrays = [
+def _data(message: Explanation) -> MessageEntry:
+    arrays: list[ArrayEntry] = [
         {
             "shape": each.shape,
             "printed": each.printed,

@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS
-from layoutproof.core.finding import Answer, Finding, as_dict, exit_code, text
+from layoutproof.core.finding import Answer, Finding, FindingEntry, as_dict, exit_code, text
 from layoutproof.programs import report
-from layoutproof.programs.advice import Advice, advice
+from layoutproof.programs.advice import Advice, AdviceEntry, advice
 from layoutproof.programs.compile import CPU, LONGEST, Asked, Made, completed, made
 from layoutproof.programs.reading import read_program, record_of
 from layoutproof.programs.record import Compiled, Record
+
+
+class CompileDocument(Document):
+    """The records of compiled programs."""
+
+    records: list[Annotated[dict[str, Any], Exactly(Record)]]
+    findings: Annotated[list[FindingEntry], Doc("why there is no record of the rest")]
+    tried: Annotated[list[AdviceEntry], Doc("with --try, for each record")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +57,14 @@ class Programs(Answer):
         blocks += filter(None, map(str, self.advice))
         return "\n\n".join([*blocks, *map(text, self.findings)])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CompileDocument:
         """What `layoutproof compile --json` prints."""
-        return document(
-            self.exit_code,
-            {
-                "records": [each.as_dict() for each in self.records],
-                "findings": list(map(as_dict, self.findings)),
-                "tried": [each.as_dict() for each in self.advice],
-            },
-        )
+        return {
+            **envelope(self.exit_code),
+            "records": [each.as_dict() for each in self.records],
+            "findings": list(map(as_dict, self.findings)),
+            "tried": [each.as_dict() for each in self.advice],
+        }
 
 
 def compile(

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 
 from layoutproof.compiler.tracing import here, only
+from layoutproof.core.document import Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import Verdict
@@ -27,6 +28,13 @@ MOST = 1000
 
 COMMAND = "the command line"
 """In place of a file, of a problem that has none."""
+
+
+class SearchDocument(Document):
+    """What is in every answer of a search, beside its own keys."""
+
+    target_assumed: Annotated[bool, Doc("nobody named the target")]
+    written: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class Found(Answer):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One: whether there is a best answer and it is proved."""
-        document = self.answer.as_json()
+        document: Mapping[str, object] = self.answer.as_json()
         reason = str(document.get("reason") or "") if self.verdict is not Verdict.PROVED else ""
         return (Finding("search", str(document.get("subject", "")), reason, verdict=self.verdict),)
 
@@ -100,9 +108,10 @@ class Found(Answer):
             if len(rows) <= given:
                 return
 
-    def as_dict(self) -> dict[str, Any]:
-        """What `layoutproof search --json` prints."""
-        return {**self.answer.as_json(), "target_assumed": bool(self.assumed), "written": []}
+    def as_dict(self) -> SearchDocument:
+        """What `layoutproof search --json` prints: the answer of its kind, and whose target it is."""
+        found: Document = self.answer.as_json()
+        return {**found, "target_assumed": bool(self.assumed), "written": []}
 
 
 def search(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import Workers
@@ -13,6 +12,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, Report
 from layoutproof.specs import report
 from layoutproof.specs.check import Outcome, check_paths, exit_code, unasked_in
+from layoutproof.specs.report import CheckDocument
 from layoutproof.specs.spec import Unasked
 
 
@@ -55,7 +55,7 @@ class Checked(Answer):
     def __str__(self) -> str:
         return self.text()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CheckDocument:
         """What `layoutproof check --json` prints."""
         return report.as_json(self.outcomes, self.unasked)
 

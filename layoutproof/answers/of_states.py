@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME, RENEW
@@ -22,6 +21,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_CONFIG, read
 from layoutproof.core.finding import Answer, Finding, Report, wrong_input
 from layoutproof.formats import render
+from layoutproof.formats.json import GateDocument, as_json
 
 if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
@@ -59,10 +59,9 @@ class Changes(Answer):
 
         return findings_svg("gate", self.findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> GateDocument:
         """What `layoutproof gate --json` prints."""
-        found: dict[str, Any] = json.loads(self.text("json"))
-        return found
+        return as_json(self.report)
 
 
 def gate(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypedDict
 
 import click
 
+from layoutproof.core.document import Doc, Document, Failure, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import write_whole as write_whole
 from layoutproof.core.visible import json_text, visible_lines
@@ -198,16 +199,45 @@ def integers(text: str, what: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def print_json(answer: Mapping[str, Any]) -> int:
-    """A command's answer, a `core.document.document`, on stdout; gives the exit code that is in it."""
+def print_json(answer: Document | Failure) -> int:
+    """A command's answer on stdout; gives the exit code that is in it."""
     click.echo(json_text(answer))
-    return int(answer["exit_code"])
+    return answer["exit_code"]
 
 
-def with_written(answer: Mapping[str, Any], *files: Path | str | None) -> dict[str, Any]:
+class WrittenEntry(TypedDict, total=False):
+    """What a command adds to its answer where it wrote files."""
+
+    written: Annotated[list[str], Doc("with --svg: the picture")]
+
+
+class FilesDocument(Document):
+    """The files that a command wrote, beside its answer."""
+
+    written: list[str]
+
+
+class SummaryDocument(FilesDocument):
+    """What a command says on its output where it wrote its answer to a file."""
+
+    summary: str
+
+
+def with_written(answer: Document, *files: Path | str | None) -> Document:
     """A command's answer with the files that it wrote, where it wrote any."""
     written = [str(file) for file in files if file]
-    return {**answer, "written": written} if written else dict(answer)
+    return with_files(answer, written) if written else answer
+
+
+def with_files(answer: Document, written: list[str]) -> FilesDocument:
+    """A command's answer with the files that it wrote, also where it wrote none."""
+    return {**answer, "written": written}
+
+
+def summed_up(exit_code: int, summary: str, *files: Path | str | None) -> SummaryDocument:
+    """What a command prints where it wrote its answer to a file."""
+    written = [str(file) for file in files if file]
+    return {**envelope(exit_code), "summary": summary, "written": written}
 
 
 VERDICTS = (

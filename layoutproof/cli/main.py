@@ -21,7 +21,7 @@ import layoutproof
 import layoutproof.cli.commands
 from layoutproof.cli.arguments import print_json, say
 from layoutproof.cli.interrupt import leave, listen
-from layoutproof.core.document import document, error_entry
+from layoutproof.core.document import envelope, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> int:
     message = _message(error)
     if as_json:
-        print_json(document(code, {"error": error_entry(error, kind, message)}))
+        print_json({**envelope(code), "error": error_entry(error, kind, message)})
     elif isinstance(error, click.ClickException):
         shown = io.StringIO()
         error.show(shown)

@@ -7,28 +7,97 @@
 The rest are the command's own keys; `layoutproof schema --of COMMAND` prints its schema. What is one thing has one key
 in all of them: subject, question, verdict, reason, counterexample, severity, file, line, column, figures, fix,
 decided_by. Lists stand under a key of their own.
+
+An object is written once, as a `TypedDict` beside the function that makes it: mypy holds the two together, and
+`cli.documents` derives the schema from it. Keys that are there only where they say something are `NotRequired`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeVar, cast
 
 from layoutproof.core.errors import LayoutError
 
-VERSION = 2
+VERSION: Final = 2
 
 
-def document(exit_code: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that a command prints.
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """Beside the type of a key, what its schema says of it: `Annotated[int, Doc("bytes on each device")]`.
 
-    >>> document(0, {"subject": "f32[4]"})
+    Pydantic, which is loaded for schemas alone, looks for the method by its name.
+    """
+
+    text: str
+
+    def __get_pydantic_json_schema__(self, core: object, handler: Callable[[object], Mapping[str, object]]) -> object:
+        return {**handler(core), "description": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """Beside a type that says less, what the schema demands: one of some words, or the `asdict` of a dataclass."""
+
+    form: object
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> object:
+        return handler.generate_schema(self.form)
+
+
+class _Versioned(TypedDict):
+    version: Annotated[Literal[2], Doc("later versions add keys, and rename none")]
+
+
+class Document(_Versioned):
+    """What is in every answer."""
+
+    exit_code: Annotated[
+        int,
+        Exactly(Literal[0, 1, 2, 3, 130]),
+        Doc("0 all proved, 1 something refuted or denied, 2 bad input, 3 something unknown, 130 interrupted"),
+    ]
+
+
+class ErrorEntry(TypedDict):
+    kind: Annotated[str, Exactly(Literal["input", "usage", "unknown", "internal"])]
+    message: str
+    text: NotRequired[Annotated[str, Doc("what was being read")]]
+    file: NotRequired[str]
+    line: NotRequired[int]
+    column: NotRequired[Annotated[int, Doc("from 1, in the text or the file")]]
+
+
+class Failure(_Versioned):
+    """Instead of an answer: nothing was asked."""
+
+    exit_code: Annotated[int, Exactly(Literal[2, 3])]
+    error: ErrorEntry
+
+
+def envelope(exit_code: int) -> Document:
+    """The first keys of the object that a command prints.
+
+    >>> {**envelope(0), "subject": "f32[4]"}
     {'version': 2, 'exit_code': 0, 'subject': 'f32[4]'}
     """
-    return {"version": VERSION, "exit_code": exit_code, **body}
+    return {"version": VERSION, "exit_code": exit_code}
 
 
-def error_entry(error: Exception, kind: str, message: str) -> dict[str, Any]:
+Entry = TypeVar("Entry", bound=Mapping[str, object])
+
+
+def without_empty(entry: Entry) -> Entry:
+    """The same without the keys that say nothing; all of them are `NotRequired`.
+
+    >>> without_empty({"hint": "", "scope": "the grid"})
+    {'scope': 'the grid'}
+    """
+    return cast(Entry, {name: value for name, value in entry.items() if value})
+
+
+def error_entry(error: Exception, kind: str, message: str) -> ErrorEntry:
     """One error. kind: input, usage, unknown or internal.  message: what it says where it is no LayoutError.
 
     >>> error_entry(LayoutError("no such layout", file="a.yaml", line=3), "input", "")
@@ -36,5 +105,8 @@ def error_entry(error: Exception, kind: str, message: str) -> dict[str, Any]:
     """
     if not isinstance(error, LayoutError):
         return {"kind": kind, "message": message}
-    places = {"text": error.text, "file": error.file, "line": error.line, "column": error.column}
-    return {"kind": kind, "message": error.problem, **{name: place for name, place in places.items() if place}}
+    found: ErrorEntry = {
+        "kind": kind, "message": error.problem, "text": error.text, "file": error.file, "line": error.line or 0,
+        "column": error.column or 0,
+    }  # fmt: skip
+    return without_empty(found)

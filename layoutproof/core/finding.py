@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, Exactly, envelope, without_empty
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Counterexample, Verdict, plain, show_point
 from layoutproof.core.shown import Shown
@@ -32,6 +32,49 @@ ACCEPTED = "accepted"
 decides no exit code."""
 IDLE = "not asked"
 """What such a finding counts as."""
+
+VerdictWord = Annotated[str, Exactly(Literal["proved", "sampled", "refuted", "unknown"])]
+"""A verdict's value, as JSON has it."""
+PointEntry = dict[str, list[int] | dict[str, int]]
+"""Named points, and `sizes` from symbol to value."""
+
+
+class _Seldom(TypedDict, total=False):
+    hint: Annotated[str, Doc("where to look, where no fix is known")]
+    scope: Annotated[str, Doc("what was looked at, where that is not all there is")]
+    assumes: Annotated[list[str], Doc("assumptions about run-time values that the answer rests on")]
+    needs: Annotated[list[str], Doc("assumptions under which what is unknown is proved")]
+    where: Annotated[str, Doc("the condition on sizes of the running program under which it is, too")]
+    derivation: Annotated[list[str], Doc("how each layout given as an expression was computed and proved")]
+    relpath: Annotated[str, Doc("of the gate: the file's name in both states")]
+    before: str
+    after: str
+    match_heuristic: Annotated[str, Doc("how the two sides were matched, where that is a guess")]
+    policy: Annotated[str, Doc("which rule or approval set the severity")]
+    fingerprint: Annotated[str, Doc("a name that stays the same between runs, for approvals")]
+    bad_input: Annotated[bool, Doc("there is no verdict, because the input is wrong")]
+    follows: Annotated[list[FindingEntry], Doc("of a difference, the others that come from it")]
+
+
+class FindingEntry(_Seldom):
+    """The answer to one question about one subject."""
+
+    question: Annotated[str, Doc("a property, a rule, or the gate's class of difference")]
+    subject: Annotated[str, Doc("what it is about, e.g. the text of a layout")]
+    verdict: VerdictWord
+    severity: Annotated[str, Exactly(Literal["error", "warning", "info", "deny", "warn", "allow"])]
+    reason: Annotated[str, Doc("why it is refuted or unknown, in one sentence; empty where it is proved")]
+    counterexample: Annotated[PointEntry | None, Doc("the smallest one; only of what is refuted")]
+    file: str
+    line: Annotated[int, Doc("from 1; 0 where there is none, as of column")]
+    column: int
+    figures: Annotated[dict[str, Any], Doc("exact numbers, or closed forms as text where sizes are symbolic")]
+    fix: Annotated[str, Doc("what to write instead, where that is known; of a kernel it was tried")]
+    decided_by: Annotated[str, Doc("the engine that proved or refuted")]
+
+
+class FindingDocument(Document, FindingEntry):
+    """The answer to one question."""
 
 
 class Answer(Shown):
@@ -52,7 +95,7 @@ class Answer(Shown):
         """What the command exits with: 0, 1, 2, 3 or 130."""
         raise NotImplementedError
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """The object that the command prints with `--json`; `core.document` says what its keys are."""
         raise NotImplementedError
 
@@ -146,13 +189,13 @@ class Finding(Answer):
         """By the rule of all commands."""
         return exit_code([self])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FindingDocument:
         """What `layoutproof ask --json` prints.
 
         Returns:
             Plain data: dicts, lists, text and numbers.
         """
-        return document(self.exit_code, as_dict(self))
+        return {**envelope(self.exit_code), **as_dict(self)}
 
     def __str__(self) -> str:
         return text(self)
@@ -313,46 +356,25 @@ def following(finding: Finding) -> str:
     return f"{many} more {'come' if many > 1 else 'comes'} from it: {shown}" if many else ""
 
 
-def as_dict(finding: Finding) -> dict[str, Any]:
+def as_dict(finding: Finding) -> FindingEntry:
     """One finding for programs: what every finding has, and what this one has besides.
 
     >>> as_dict(Finding("injective", "f32[4]", verdict=Verdict.PROVED, decided_by="digits"))["verdict"]
     'proved'
     """
-    entry: dict[str, Any] = {
-        "question": finding.question,
-        "subject": finding.subject,
-        "verdict": finding.verdict.value,
-        "severity": finding.severity,
-        "reason": finding.reason,
-        "counterexample": plain(finding.counterexample),
-        "file": finding.file,
-        "line": finding.line,
-        "column": finding.column,
-        "figures": plain(finding.figures),
-        "fix": finding.fix,
-        "decided_by": finding.decided_by,
-    }
-    more = {name: plain(getattr(finding, name)) for name in _SELDOM}
-    more["follows"] = [as_dict(each) for each in finding.follows]
-    return entry | {name: value for name, value in more.items() if value}
-
-
-_SELDOM = (
-    "hint",
-    "scope",
-    "assumes",
-    "needs",
-    "where",
-    "derivation",
-    "relpath",
-    "before",
-    "after",
-    "match_heuristic",
-    "policy",
-    "fingerprint",
-    "bad_input",
-)
+    seldom: _Seldom = {
+        "hint": finding.hint, "scope": finding.scope, "assumes": list(finding.assumes), "needs": list(finding.needs),
+        "where": finding.where, "derivation": list(finding.derivation), "relpath": finding.relpath,
+        "before": finding.before, "after": finding.after, "match_heuristic": finding.match_heuristic,
+        "policy": finding.policy, "fingerprint": finding.fingerprint, "bad_input": finding.bad_input,
+        "follows": list(map(as_dict, finding.follows)),
+    }  # fmt: skip
+    return {
+        "question": finding.question, "subject": finding.subject, "verdict": finding.verdict.value,
+        "severity": finding.severity, "reason": finding.reason, "counterexample": plain(finding.counterexample),
+        "file": finding.file, "line": finding.line, "column": finding.column, "figures": plain(finding.figures),
+        "fix": finding.fix, "decided_by": finding.decided_by, **without_empty(seldom),
+    }  # fmt: skip
 
 
 def split_place(place: str) -> tuple[str, int, int]:

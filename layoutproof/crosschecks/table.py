@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, TypedDict
 
+from layoutproof.core.document import Doc
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Disagree
 
@@ -104,7 +105,25 @@ def _disagreement(found: Found, source: str) -> list[str]:
     return [*lines, f"  again    {found.case.paste(source)}"]
 
 
-def as_json(table: Table) -> dict[str, Any]:
+class SourceEntry(TypedDict):
+    source: str
+    version: str
+    cases: int
+    agree: int
+    compared: Annotated[int, Doc("numbers that were compared in the cases that agree")]
+    disagree: int
+    skipped: Annotated[dict[str, int], Doc("why a case was not compared, and how often")]
+    in_part: Annotated[dict[str, int], Doc("why a part of a case that agrees has no answer, and how often")]
+    missing: Annotated[str, Doc("why the source was not asked at all; empty where it was")]
+
+
+class TableEntry(TypedDict):
+    title: str
+    seconds: float
+    sources: list[SourceEntry]
+
+
+def as_json(table: Table) -> TableEntry:
     """For programs."""
     return {
         "title": table.title,

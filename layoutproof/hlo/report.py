@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Literal, TypedDict
 
 from layoutproof.core.amounts import size
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Finding, as_dict, exit_code, text, word
+from layoutproof.core.finding import Finding, FindingEntry, PointEntry, VerdictWord, as_dict, exit_code, text, word
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.executions import Runs
 from layoutproof.hlo.executions import words as runs_in_words
 from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
-from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, Resharded, Talks
+from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, ProgramSummary, Resharded, Talks
 from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
@@ -101,17 +101,134 @@ def _scope(audit: Audit) -> str:
     return scope(None) if audit.kernels["proved"] else ""
 
 
-def as_json(
-    audits: Sequence[Audit], others: Sequence[str] = (), top: int = 10, target: str | None = None
-) -> dict[str, Any]:
-    """The same for programs, as `core.document` says: `results`, one for each file. Bytes are integers, lists are
-    complete but for the wasters (`top`). others: texts beside the dumps that are none."""
-    code = exit_code(finding for audit in audits for finding in audit.findings())
-    body = {"results": [_audit_json(audit, top, target) for audit in audits], "not_dumps": list(others)}
-    return document(code, body)
+class FirstEntry(TypedDict):
+    first: Annotated[str, Doc("the name of the first one")]
+    line: int
+    op_name: str
+    source: str
 
 
-def _audit_json(audit: Audit, top: int, target: str | None) -> dict[str, Any]:
+class OftenEntry(TypedDict):
+    times: Annotated[int | None, Doc("runs in one call; null where a loop's trip count is unknown")]
+    sometimes: Annotated[bool, Doc("it stands in a branch, so that it may run less often")]
+    why: Annotated[str, Doc("which loop's trip count is unknown")]
+
+
+class ParameterEntry(FirstEntry):
+    number: int
+    shape: str
+    unpadded: int
+    padded: int
+    sharding: str
+
+
+class ProgramEntry(TypedDict):
+    name: str
+    line: int
+    scheduled: bool
+    partitions: int
+    result: str
+    whole: Annotated[bool, Doc("nothing is wrong with its text")]
+    parameters: list[ParameterEntry]
+
+
+class FixEntry(TypedDict, total=False):
+    """Other layouts and shapes with their bytes; empty where there is none."""
+
+    layout: str
+    layout_bytes: int
+    merged: str
+    merged_bytes: int
+    full: str
+    smaller: str
+    smaller_bytes: int
+
+
+class WasterEntry(FirstEntry):
+    shape: str
+    count: int
+    unpadded: int
+    padded: int
+    fix: Annotated[FixEntry, Doc("other layouts and shapes with their bytes; none of them was tried")]
+    parameters: Annotated[list[int], Doc("of the entry, among them: their layout is the user's to choose")]
+    results: Annotated[list[int], Doc("the same of results")]
+
+
+class TalkEntry(FirstEntry, OftenEntry):
+    kind: str
+    does: Annotated[str, Doc("dimension, reduction and devices in words")]
+    bytes: Annotated[int | None, Doc("the larger side, on each device, each time")]
+    moved: Annotated[int | None, Doc("what each device has to receive at the least, each time")]
+    count: int
+
+
+class ReshardEntry(FirstEntry, OftenEntry):
+    """Collectives that move data with nothing but moves between them."""
+
+    collectives: Annotated[list[str], Doc("with nothing but moves between them, by name")]
+    received: Annotated[int | None, Doc("bytes that a device receives through them")]
+    needed: Annotated[int | None, Doc("bytes that the device with most must receive at least, for what is read")]
+    unknown: Annotated[str, Doc("why that is unknown")]
+
+
+_Ends = TypedDict("_Ends", {"from": str, "to": str})
+_Reshape = TypedDict("_Reshape", {"is": Annotated[str, Doc("the reshape or transpose that it stands for")]})
+
+
+class PairEntry(_Ends, FirstEntry):
+    count: int
+    reason: str
+    counterexample: PointEntry | None
+    decided_by: str
+
+
+class MoveEntry(PairEntry, OftenEntry):
+    opcode: str
+    kind: Annotated[str, Exactly(Literal["relayout", "space", "same", "free", "unknown"])]
+    bytes: int
+    parameter: Annotated[int | None, Doc("the entry parameter that is copied")]
+
+
+class BitcastEntry(PairEntry, _Reshape):
+    """Bitcasts."""
+
+    verdict: VerdictWord
+
+
+class BytesEntry(TypedDict):
+    unpadded: int
+    padded: int
+
+
+class ComparedEntry(TypedDict):
+    compared: int
+    allocated: int
+
+
+class AuditEntry(TypedDict):
+    file: str
+    verdict: VerdictWord
+    scope: str
+    findings: list[FindingEntry]
+    programs: list[ProgramEntry]
+    computations: int
+    instructions: int
+    bytes: dict[Annotated[str, Exactly(Literal["parameter", "constant", "value", "total"])], BytesEntry]
+    memory_spaces: dict[str, int]
+    wasters: list[WasterEntry]
+    copies: list[MoveEntry]
+    collectives: list[TalkEntry]
+    reshards: Annotated[list[ReshardEntry], Doc("where fewer bytes would do, and where that is unknown")]
+    copies_in_fusions: dict[str, int]
+    bitcasts: list[BitcastEntry]
+    fusion_roots: dict[str, int]
+    custom_calls: dict[str, int]
+    mosaic_kernels: dict[str, int]
+    sizes: Annotated[ComparedEntry, Doc("XLA's own sizes that were compared with ours, and bytes allocated")]
+
+
+def as_json(audit: Audit, top: int = 10, target: str | None = None) -> AuditEntry:
+    """The same for programs. Bytes are integers, lists are complete but for the wasters (`top`)."""
     found = audit.findings()
     return {
         "file": audit.file,
@@ -383,37 +500,42 @@ def _where(location: Location) -> str:
     return f"{location.name} (line {location.line}{', ' + shorten(rest, 80) if rest else ''})"
 
 
-def _location(location: Location) -> dict[str, object]:
+def _location(location: Location) -> FirstEntry:
     return {"first": location.name, "line": location.line, "op_name": location.op_name, "source": location.source}
 
 
-def _program(program: Any) -> dict[str, Any]:
-    fields = ("name", "line", "scheduled", "partitions", "result", "whole")
-    parameters = [
+def _program(program: ProgramSummary) -> ProgramEntry:
+    parameters: list[ParameterEntry] = [
         {"number": p.number, "shape": p.shape, "unpadded": p.unpadded, "padded": p.padded, "sharding": p.sharding,
          **_location(p.location)}
         for p in program.parameters
     ]  # fmt: skip
-    return {**{name: getattr(program, name) for name in fields}, "parameters": parameters}
+    return {
+        "name": program.name, "line": program.line, "scheduled": program.scheduled, "partitions": program.partitions,
+        "result": program.result, "whole": program.whole, "parameters": parameters,
+    }  # fmt: skip
 
 
-def _waster(b: Buffers, target: str | None) -> dict[str, Any]:
-    found = _fix(b, target)
-    shown = {} if found is None else {name: getattr(found, name) for name in Fix.__slots__}
-    array = b.array
+def _waster(b: Buffers, target: str | None) -> WasterEntry:
+    found, array = _fix(b, target), b.array
+    fix: FixEntry = {} if found is None else {
+        "layout": found.layout, "layout_bytes": found.layout_bytes, "merged": found.merged,
+        "merged_bytes": found.merged_bytes, "full": found.full, "smaller": found.smaller,
+        "smaller_bytes": found.smaller_bytes,
+    }  # fmt: skip
     return {
         "shape": array.text,
         "count": b.count,
         "unpadded": array.unpadded,
         "padded": array.padded,
-        "fix": shown,
+        "fix": fix,
         "parameters": list(b.given),
         "results": list(b.results),
         **_location(b.first),
     }
 
 
-def _cast_json(of: Casts) -> dict[str, Any]:
+def _cast_json(of: Casts) -> BitcastEntry:
     cast = of.cast
     return {
         "from": of.source.text,
@@ -428,7 +550,7 @@ def _cast_json(of: Casts) -> dict[str, Any]:
     }
 
 
-def _move(m: Moves) -> dict[str, Any]:
+def _move(m: Moves) -> MoveEntry:
     return {
         "opcode": m.opcode,
         "from": m.source.text,
@@ -445,19 +567,23 @@ def _move(m: Moves) -> dict[str, Any]:
     }
 
 
-def _runs_json(runs: Runs) -> dict[str, Any]:
+def _runs_json(runs: Runs) -> OftenEntry:
     return {"times": runs.times, "sometimes": runs.sometimes, "why": runs.why}
 
 
-def _talk(t: Talks) -> dict[str, Any]:
-    fields = ("kind", "does", "bytes", "moved", "count")
-    return {**{name: getattr(t, name) for name in fields}, **_runs_json(t.runs), **_location(t.first)}
+def _talk(t: Talks) -> TalkEntry:
+    return {
+        "kind": t.kind, "does": t.does, "bytes": t.bytes, "moved": t.moved, "count": t.count,
+        **_runs_json(t.runs), **_location(t.first),
+    }  # fmt: skip
 
 
-def _reshard_json(r: Resharded) -> dict[str, Any]:
+def _reshard_json(r: Resharded) -> ReshardEntry:
     what = r.what
-    said = {"collectives": list(what.collectives), "received": what.received, "needed": what.needed}
-    return {**said, **_runs_json(r.runs), "unknown": what.why, **_location(r.first)}
+    return {
+        "collectives": list(what.collectives), "received": what.received, "needed": what.needed,
+        **_runs_json(r.runs), "unknown": what.why, **_location(r.first),
+    }  # fmt: skip
 
 
 def _s(count: int) -> str:

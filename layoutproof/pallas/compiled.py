@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
+from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import CompilerAnswer
 
@@ -28,7 +29,7 @@ class Part:
     Of an array that is there as a whole the kind is input or output.
     """
 
-    kind: str
+    kind: Literal["window", "scratch", "spill", "other", "input", "output"]
     what: str
     bytes: int
 
@@ -152,6 +153,37 @@ class Explained:
     fixes: tuple[str, ...] = ()
 
 
+class EstimateEntry(TypedDict):
+    cycles: Annotated[int | None, Doc("null where there is no estimate, and reason says why")]
+    reason: str
+    unseen: Annotated[list[str], Doc("what the figure leaves out")]
+    at_least: Annotated[int, Doc("cycles that traffic with HBM and products take at the least; 0 = not known")]
+    cores: Annotated[int, Doc("among which the compiler splits a parallel dimension; cycles are of the busiest")]
+    ranked: Annotated[int | None, Doc("the larger of the two")]
+
+
+class CompiledEntry(TypedDict):
+    """What the compiler makes of one kernel for one target. Figures of two versions are not compared."""
+
+    kernel: str
+    target: str
+    compiler: Annotated[str, Doc("with its version")]
+    jax: str
+    refused: Annotated[str, Doc("the compiler's words")]
+    explained: list[Annotated[dict[str, Any], Exactly(Explained)]]
+    problem: Annotated[str, Doc("why there is no answer")]
+    vmem: Annotated[dict[str, Any] | None, Exactly(Vmem | None)]
+    lines: list[Annotated[dict[str, Any], Exactly(Line)]]
+    relayouts: Annotated[
+        list[Annotated[dict[str, Any], Exactly(Relayout)]], Doc("in registers; those that cost something or may")
+    ]
+    free: Annotated[int, Doc("other relayouts, proved to move nothing")]
+    estimate: EstimateEntry
+    source: str
+    answer: Annotated[str, Exactly(Literal["accepted", "refused", "unknown"])]
+    sentence: Annotated[str, Doc("the VMEM in one sentence")]
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """One kernel, asked of one compiler for one target.
@@ -239,12 +271,20 @@ class Compiled:
         if made.unseen:
             yield f"             not in it: {'; '.join(made.unseen)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CompiledEntry:
         """The same for programs."""
-        found = asdict(self)
-        found |= {"answer": self.word, "sentence": self.sentence}
-        found["estimate"] = {**found["estimate"], "ranked": self.estimate.ranked}
-        return found
+        made = self.estimate
+        estimate: EstimateEntry = {
+            "cycles": made.cycles, "reason": made.reason, "unseen": list(made.unseen), "at_least": made.at_least,
+            "cores": made.cores, "ranked": made.ranked,
+        }  # fmt: skip
+        return {
+            "kernel": self.kernel, "target": self.target, "compiler": self.compiler, "jax": self.jax,
+            "refused": self.refused, "explained": list(map(asdict, self.explained)), "problem": self.problem,
+            "vmem": None if self.vmem is None else asdict(self.vmem), "lines": list(map(asdict, self.lines)),
+            "relayouts": list(map(asdict, self.relayouts)), "free": self.free, "estimate": estimate,
+            "source": self.source, "answer": self.word, "sentence": self.sentence,
+        }  # fmt: skip
 
 
 def _places(lines: Sequence[Line], own: str) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import listed, shorten
 from layoutproof.core.finding import Finding
@@ -90,6 +91,21 @@ class Sign:
         return f"{self.text} ({self.known})" if self.known else self.text
 
 
+class SignEntry(TypedDict):
+    kind: Annotated[str, Exactly(Literal["nan", "differs", "race", "raised", "hang", "semaphore"])]
+    text: str
+    known: Annotated[str, Doc("why it is against no proof, e.g. a fault of the interpreter; empty = it may be")]
+
+
+class ReplayEntry(TypedDict):
+    """What came of running a kernel in JAX's interpreter; a finding `conflict` says what it shows against a proof."""
+
+    signs: Annotated[list[SignEntry], Doc("what the run showed")]
+    problem: Annotated[str, Doc("why it was not run, or not to its end; empty where it was")]
+    jax: Annotated[str, Doc("the version of JAX that ran it")]
+    tables: Annotated[dict[str, list[int]], Doc("what the tables held in that run, the first entries")]
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """What came of running one kernel.
@@ -120,7 +136,7 @@ class Replay:
         blind = BLIND.get(finding.question, "no sign of a run speaks of this question")
         return f"nothing of it; {blind}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ReplayEntry:
         """The same for programs."""
         return {
             "signs": [{"kind": sign.kind, "text": sign.text, "known": sign.known} for sign in self.signs],

@@ -6,19 +6,21 @@ import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import listed
-from layoutproof.core.finding import ACCEPTED, IDLE, Finding, as_dict, split_place
+from layoutproof.core.finding import ACCEPTED, IDLE, Finding, FindingEntry, VerdictWord, as_dict, split_place
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas.compiled import CompiledEntry
 from layoutproof.pallas.findings import Judged, count, exit_code, without_proved
 from layoutproof.pallas.judge import BODY, advice
 from layoutproof.pallas.overruled import CONFLICT
+from layoutproof.pallas.replay import ReplayEntry
 
 
 def text(calls: Sequence[Judged], everything: bool = False) -> str:
@@ -158,7 +160,50 @@ def why_unknown(call: Judged) -> str:
     return visible(f"{head}: {of}{first.reason}{more}")
 
 
-def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
+class OperandEntry(TypedDict):
+    name: str
+    role: str
+    dtype: str
+    dims: list[int | str]
+    block: list[str]
+
+
+class KernelFindingEntry(FindingEntry):
+    asked: bool
+    replay: Annotated[str, Doc("of what is refuted, what running the kernel says of it; empty without --replay")]
+
+
+class KernelEntry(TypedDict):
+    subject: str
+    verdict: VerdictWord
+    reason: str
+    scope: str
+    accepted: Annotated[str, Doc('why a call that is unknown as a whole is accepted, "" = it is not')]
+    file: str
+    line: int
+    target: str
+    compiler: str
+    manual_dma: Annotated[list[str], Doc("operands that the body copies itself")]
+    assume: Annotated[str, Doc("the assumptions that would settle what is unknown, for --assume")]
+    where: Annotated[str, Doc("the condition on sizes that would settle it with them, for --where")]
+    grid: list[int | str]
+    platform: str
+    pipeline: str
+    operands: list[OperandEntry]
+    replay: Annotated[ReplayEntry | None, Doc("null without --replay")]
+    compiled: Annotated[list[CompiledEntry], Doc("with --compile: what the compiler makes of it, by target")]
+    findings: list[KernelFindingEntry]
+
+
+class KernelsDocument(Document):
+    """What is proved of every Pallas call."""
+
+    summary: dict[str, int]
+    scope: Annotated[str, Doc("what was proved of those that are proved")]
+    kernels: list[KernelEntry]
+
+
+def as_json(calls: Sequence[Judged]) -> KernelsDocument:
     """The same for programs, as `core.document` says: `kernels` with all findings, `summary`, what proved means."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
     counts |= {
@@ -167,12 +212,12 @@ def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
         "infos": count(calls, "info"),
         "not_asked": count(calls, IDLE),
     }
-    body = {
+    return {
+        **envelope(exit_code(calls)),
         "summary": {"kernels": len(calls), **counts},
         "scope": "; ".join(scopes(calls)),
         "kernels": [_call_json(call) for call in calls],
     }
-    return document(exit_code(calls), body)
 
 
 def place(source: str) -> str:
@@ -184,7 +229,7 @@ def place(source: str) -> str:
     return f"{file.removeprefix(here)}:{line}"
 
 
-def _call_json(call: Judged) -> dict[str, Any]:
+def _call_json(call: Judged) -> KernelEntry:
     kernel = call.call
     file, line, _ = split_place(kernel.source)
     assume, where = advice(call.findings)
@@ -210,7 +255,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
         ],
         "replay": None if call.replay is None else call.replay.as_dict(),
         "compiled": [each.as_dict() for each in call.compiled],
-        "findings": [as_dict(f) | {"asked": f.asked, "replay": _run(call, f)} for f in call.findings],
+        "findings": [{**as_dict(f), "asked": f.asked, "replay": _run(call, f)} for f in call.findings],
     }
 
 

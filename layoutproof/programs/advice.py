@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from layoutproof.compiler.child import Answer
 from layoutproof.compiler.rounds import ask_in_rounds
+from layoutproof.core.document import Doc
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.finding import Finding, as_dict
+from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.hlo.fixes import DEFAULT_TARGET
@@ -21,7 +22,9 @@ from layoutproof.programs.candidates import (
     NOTHING,
     Candidate,
     Figures,
+    FiguresEntry,
     Try,
+    TryEntry,
     candidates,
     changes,
     figures,
@@ -40,6 +43,15 @@ GIVE = (
     "`jax.jit(f).lower(..).compiler_ir('hlo').as_hlo_text()`, or *before_optimizations.txt of --xla_dump_to"
 )
 """What to give in place of a text that cannot be compiled again."""
+
+
+class AdviceEntry(TypedDict):
+    program: str
+    compiler: str
+    before: FiguresEntry
+    tries: list[TryEntry]
+    together: Annotated[TryEntry | None, Doc("all that helped at once, where several did")]
+    findings: Annotated[list[FindingEntry], Doc("why nothing could be tried")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,7 @@ class Advice:
         every = [*self.tries, *([self.together] if self.together else [])]
         return tuple(sorted((t for t in every if t.verdict == "helped"), key=lambda t: gain(before, t), reverse=True))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> AdviceEntry:
         """Plain data."""
         return {
             "program": self.title,

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from layoutproof.core.amounts import size
+from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import product
 from layoutproof.hardware.tpu_tiles import LANES
@@ -35,7 +36,18 @@ BYTES = 0.01
 CYCLES = 0.05
 """The same of estimated cycles: an estimate within it says nothing about time."""
 
+Kind = Literal["auto", "order", "donation", "padding", "reshape", "together"]
 Orders = Mapping[int, tuple[int, ...]]
+
+
+class ChangeEntry(TypedDict):
+    """By the number of the parameter or result. An order is from major to minor, an empty one the compiler's choice."""
+
+    orders: dict[str, list[int]]
+    results: dict[str, list[int]]
+    padded: dict[str, list[int]]
+    reshaped: dict[str, list[int]]
+    donated: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class Candidate:
     as many elements, which the program reshapes first.  donated: parameters whose buffers results may take.
     """
 
-    kind: Literal["auto", "order", "donation", "padding", "reshape", "together"]
+    kind: Kind
     what: str
     write: str = ""
     saves: int = 0
@@ -59,13 +71,19 @@ class Candidate:
     donated: tuple[int, ...] = ()
 
     @property
-    def change(self) -> dict[str, Any]:
+    def change(self) -> ChangeEntry:
         """What it changes, as plain data; numbers of parameters are text, as JSON has it."""
-        found = {
-            name: {str(key): list(value) for key, value in getattr(self, name).items()}
-            for name in ("orders", "results", "padded", "reshaped")
+        return {
+            "orders": _numbered(self.orders),
+            "results": _numbered(self.results),
+            "padded": _numbered(self.padded),
+            "reshaped": _numbered(self.reshaped),
+            "donated": list(self.donated),
         }
-        return {**found, "donated": list(self.donated)}
+
+
+def _numbered(orders: Orders) -> dict[str, list[int]]:
+    return {str(key): list(value) for key, value in orders.items()}
 
 
 NOTHING = Candidate("together", "nothing is changed")
@@ -92,6 +110,21 @@ class Figures:
 
 
 Verdict = Literal["helped", "same", "worse", "trade", "failed"]
+FiguresEntry = Annotated[dict[str, Any] | None, Exactly(Figures | None)]
+"""`Figures` as JSON has them."""
+
+
+class TryEntry(TypedDict):
+    kind: Kind
+    what: str
+    write: Annotated[str, Doc("what to write in JAX")]
+    change: ChangeEntry
+    verdict: Verdict
+    figures: FiguresEntry
+    less: Annotated[list[str], Doc("memory, copies, copies in loops, cycles: what is less than before")]
+    more: list[str]
+    layouts: Annotated[dict[str, str], Doc("what the compiler chose otherwise, where it was left the choice")]
+    problem: Annotated[str, Doc("of what failed")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +144,7 @@ class Try:
     layouts: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> TryEntry:
         """Plain data."""
         c = self.candidate
         return {

@@ -22,9 +22,9 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.space import Space, axis_names
@@ -41,6 +41,25 @@ MOST = 100
 What = Literal["element", "elements", "padding", "hole", "outside"]
 
 
+class HeldEntry(TypedDict):
+    index: list[int]
+    replica: Annotated[list[int], Doc("which of the element's places this is; empty where it has one")]
+    place: dict[str, int]
+
+
+class ContentsDocument(Document):
+    """What is at a place, with `--at`."""
+
+    subject: str
+    at: Annotated[dict[str, int], Doc("what was asked for: coordinates by name")]
+    what: What
+    elements: Annotated[list[HeldEntry], Doc("the first of them")]
+    count: Annotated[int, Doc("how many elements there are")]
+    place_count: Annotated[int, Doc("how many pairs of an element and a replica of it there are")]
+    dimensions: Annotated[list[str], Doc("of padding, the dimensions whose rounding up made it")]
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """One element at a place.
@@ -55,7 +74,7 @@ class Held:
     replica: tuple[int, ...]
     place: dict[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> HeldEntry:
         """The same as plain data.
 
         Returns:
@@ -89,17 +108,18 @@ class Contents:
     dimensions: tuple[str, ...] = ()
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ContentsDocument:
         """The answer as plain data, as `layoutproof locate --at --json` prints it.
 
         Returns:
             A dict whose first keys are `version` and `exit_code`.
         """
-        found: dict[str, Any] = {"subject": self.subject, "at": self.at, "what": self.what}
-        found |= {"elements": [held.as_dict() for held in self.elements], "count": self.count}
-        return document(
-            0, found | {"place_count": self.places, "dimensions": list(self.dimensions), "reason": self.reason}
-        )
+        return {
+            **envelope(0),
+            "subject": self.subject, "at": self.at, "what": self.what,
+            "elements": [held.as_dict() for held in self.elements], "count": self.count,
+            "place_count": self.places, "dimensions": list(self.dimensions), "reason": self.reason,
+        }  # fmt: skip
 
     def to_json(self) -> str:
         """The same as text.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from layoutproof.core.claim import And, At, Claim, Differ, Formula, PlacePredicate
+from layoutproof.core.document import Doc, Document
 from layoutproof.core.errors import InternalError, Undecided, Unsupported
 from layoutproof.core.folding import linear
 from layoutproof.core.index_map import Index, IndexMap
@@ -21,6 +22,21 @@ from layoutproof.core.term import Term, arithmetic, size_term
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.number import Digit, Sum, ascending, decodes, leaves_of, magnitude
+
+
+class FormulaEntry(TypedDict):
+    """The element at a place as a formula."""
+
+    subject: str
+    coordinates: list[str]
+    element: Annotated[dict[str, str], Doc("each entry of the index as text, by the dimension's name")]
+    replica: dict[str, str]
+    condition: Annotated[str, Doc("when a place of the range holds an element; empty where every one does")]
+    decided_by: str
+
+
+class FormulaDocument(Document, FormulaEntry):
+    """The element at a place as a formula, with `--at` and names alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +59,16 @@ class InverseFormula:
     condition: str
     decided_by: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FormulaEntry:
         """The same as plain data.
 
         Returns:
             A dict of texts.
         """
-        found: dict[str, Any] = {"subject": self.subject, "coordinates": list(self.coordinates)}
-        found |= {"element": self.element, "replica": self.replica}
-        return found | {"condition": self.condition, "decided_by": self.decided_by}
+        return {
+            "subject": self.subject, "coordinates": list(self.coordinates), "element": self.element,
+            "replica": self.replica, "condition": self.condition, "decided_by": self.decided_by,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         lines = [f"{self.subject}  at ({', '.join(self.coordinates)})"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from layoutproof.core.document import Doc
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import product
@@ -115,7 +116,20 @@ def programs_of(layout: object, name: str = "") -> Programs:
     return Programs(kernel, operand, last, times, tuple(missing))
 
 
-def as_data(found: Programs) -> dict[str, Any]:
+class ProgramsEntry(TypedDict):
+    """Which program writes each element, or reads it."""
+
+    operand: str
+    role: str
+    grid: list[int]
+    ids: Annotated[list[Any], Doc("nested as the array is; null where no program has the element")]
+    nobody: Annotated[int, Doc("elements that no program has")]
+    several: Annotated[int, Doc("elements that more than one program has")]
+    interpret: Annotated[str, Doc("what interpret mode holds where no program has been")]
+    outside: Annotated[list[list[int]], Doc("programs whose block has no element in the array")]
+
+
+def as_data(found: Programs) -> ProgramsEntry:
     """The same as plain data, for pictures drawn elsewhere: null where no program has an element."""
     ids = found.ids()
     return {

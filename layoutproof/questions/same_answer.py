@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal, TypedDict
 
-from layoutproof.core.document import document
-from layoutproof.core.finding import Answer, Finding, split_place
-from layoutproof.core.result import Verdict
+from layoutproof.core.document import Doc, Document, Exactly, envelope
+from layoutproof.core.finding import Answer, Finding, PointEntry, VerdictWord, split_place
+from layoutproof.core.result import Verdict, plain
 from layoutproof.pallas.report import place as shown_place
 from layoutproof.values.compare import Comparison
 from layoutproof.values.prefixes import Begin
@@ -16,6 +16,82 @@ from layoutproof.values.relations.reading import LARGEST
 from layoutproof.values.uniform import Blocks
 
 QUESTION = "same"
+
+
+class PremiseEntry(TypedDict):
+    question: str
+    subject: str
+    verdict: VerdictWord
+    reason: str
+
+
+class ExponentEntry(TypedDict):
+    place: str
+    at_most_zero: bool
+    beside_a_literal: Annotated[bool, Doc("whether the maximum also holds a number of the code")]
+
+
+class SumEntry(TypedDict):
+    place: str
+    dtype: Annotated[str, Doc("the type that it is kept in")]
+    terms: Annotated[int, Doc("how many are added at once; 0 of a sum that is carried in memory")]
+    unit_roundoff: float
+
+
+class BlocksEntry(TypedDict):
+    """An axis of a grid, or a loop, along which the answer holds for any number of blocks."""
+
+    axis: Annotated[int, Doc("of the grid; -1 of a loop")]
+    reduced: Annotated[bool, Doc("whether outputs are the same blocks at every step; else they go along, as of a scan")]
+    steps: list[Annotated[str, Exactly(Literal["first", "middle", "last", "ragged"])]]
+    along: Annotated[list[str], Doc("axes of arguments that grow by a block with each program")]
+    compared: Annotated[list[int], Doc("the numbers of blocks at which the two were compared")]
+    loop: Annotated[str, Doc("file:line of a loop, else empty")]
+
+
+class ReducedEntry(TypedDict):
+    """One argument that was compared at a smaller size."""
+
+    argument: Annotated[str, Doc("its name, such as args[0]")]
+    given: list[int]
+    shape: Annotated[list[int], Doc("at which it was compared")]
+
+
+class SameDocument(Document):
+    """Whether a function computes what its reference computes."""
+
+    subject: str
+    verdict: VerdictWord
+    reason: str
+    file: str
+    line: int
+    counterexample: Annotated[PointEntry | None, Doc("the output's position and the first element that differs")]
+    figures: Annotated[dict[str, Any], Doc("points; of a difference how many elements and rows, and both values")]
+    points: Annotated[int, Doc("random points at which no difference was found")]
+    axioms: Annotated[list[str], Doc("functions that are taken to obey few laws")]
+    chance: Annotated[str, Doc("what is proved of the chance that a difference is missed")]
+    drawn: Annotated[list[str], Doc("integers that nobody gave")]
+    notes: list[str]
+    begins: Annotated[
+        dict[str, Any] | None,
+        Exactly(Begin | None),
+        Doc("of a difference that float64 shows: where it begins in the kernel"),
+    ]
+    hint: Annotated[str, Doc("of a difference: a part of an input that reaches the element on one side alone")]
+    second_witness: Annotated[str, Doc("of a difference: what JAX computes of it, kernels in its interpreter")]
+    decided_by: Annotated[str, Doc("points, relations, or float64, which shows a difference; empty of unknown")]
+    operands: Annotated[str, Doc("of a difference of sums of products: which products, and how often on each side")]
+    exponents: Annotated[list[ExponentEntry], Doc("of the function, where no difference was found")]
+    sums: Annotated[list[SumEntry], Doc("of the function, where no difference was found")]
+    scope: str
+    reduced: Annotated[list[ReducedEntry], Doc("with --reduced: what was compared at smaller sizes")]
+    sizes: Annotated[list[str], Doc("names of sizes, where the answer is about all of them")]
+    smallest: Annotated[dict[str, int], Doc("of a difference, the smallest sizes at which there is one")]
+    blocks: Annotated[
+        list[BlocksEntry],
+        Doc("axes of the kernel's grid along which it is the same for any number of blocks, by induction"),
+    ]
+    premises: Annotated[list[PremiseEntry], Doc("what the comparison rests on")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,19 +288,17 @@ class Same(Answer):
             )
         return f"no proved bound: few laws are known of {', '.join(self.comparison.axioms)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> SameDocument:
         """What `layoutproof same --json` prints."""
         (finding,) = self.findings
-        body = {
+        return {
+            **envelope(self.exit_code),
             "subject": finding.subject, "verdict": self.verdict.value, "reason": self.reason,
-            "file": finding.file, "line": finding.line, "counterexample": _plain(finding.counterexample),
+            "file": finding.file, "line": finding.line, "counterexample": plain(finding.counterexample),
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
-            "begins": None if self.comparison.begins is None else {
-                "place": self.comparison.begins.place, "until": self.comparison.begins.until,
-                "program": list(self.comparison.begins.program), "stored": self.comparison.begins.stored,
-            },
+            "begins": None if self.comparison.begins is None else asdict(self.comparison.begins),
             "hint": self.comparison.hint, "second_witness": self.comparison.second,
             "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [
@@ -253,7 +327,6 @@ class Same(Answer):
                 for f in self.premises
             ],
         }  # fmt: skip
-        return document(self.exit_code, body)
 
 
 def _any_number(b: Blocks) -> str:
@@ -272,10 +345,6 @@ def _told(begins: Begin) -> str:
     last = f" to {begins.until.rpartition(':')[2]}, at one of these stores" if begins.until else ""
     program = f" of program {begins.program}" if begins.program else ""
     return f"{shown_place(begins.place)}{last}{program}"
-
-
-def _plain(point: Any) -> Any:
-    return None if point is None else {name: list(at) for name, at in point.items()}
 
 
 def _shown(x: float) -> float | str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Report, as_dict, block, headline, rows, split_place
+from layoutproof.core.finding import FindingEntry, Report, VerdictWord, as_dict, block, headline, rows, split_place
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict, plain
@@ -154,21 +154,50 @@ def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return (*(proved if len(proved) < 2 else (scope(None),)), *sampled)
 
 
-def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> dict[str, Any]:
+class _Stated(TypedDict, total=False):
+    name: Annotated[str, Doc("the title that the file gives it")]
+    source: str
+    note: str
+    expect: VerdictWord
+    labels: list[str]
+    layouts: list[Any]
+
+
+class CheckEntry(FindingEntry, _Stated):
+    status: Annotated[str, Exactly(Literal["as expected", "wrong", "error", "unknown", "interrupted"])]
+
+
+class UnaskedEntry(TypedDict):
+    what: Annotated[str, Doc("layout, kernel, program, or which claim of the gate")]
+    subject: str
+    file: str
+    line: int
+
+
+class CheckDocument(Document):
+    """The answer to every check of some spec files."""
+
+    summary: dict[str, int]
+    partial: Annotated[bool, Doc("it was interrupted")]
+    results: list[CheckEntry]
+    never_asked: Annotated[list[UnaskedEntry], Doc("what the files state and claim nothing of")]
+
+
+def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> CheckDocument:
     """The same for programs, as `core.document` says: `results`, one for each check, `summary`, and what is stated and
     `never_asked`."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
     as_expected = sum(o.held for o in outcomes)
-    body = {
+    return {
+        **envelope(exit_code(outcomes)),
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
         "partial": any(o.status == INTERRUPTED for o in outcomes),
         "results": [_entry(outcome) for outcome in outcomes],
         "never_asked": [_never_asked(each) for each in unasked],
     }
-    return document(exit_code(outcomes), body)
 
 
-def _never_asked(what: Unasked) -> dict[str, Any]:
+def _never_asked(what: Unasked) -> UnaskedEntry:
     file, line, _ = split_place(what.place)
     return {"what": what.what, "subject": what.name, "file": file, "line": line}
 
@@ -190,18 +219,23 @@ def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) ->
 _VERDICTS = ("proved", "sampled", "refuted", "unknown")
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _entry(outcome: Outcome) -> CheckEntry:
     """One check: what was found, as every finding is written, and what the file says of it."""
     check, finding = outcome.check, outcome.finding
+    stated: _Stated = {}
     if check is None:
-        return {"status": outcome.status, **as_dict(replace(finding, relpath=""))}
-    answer = finding if outcome.answer is None else outcome.answer
-    # what is wrong with a check may be more than what is wrong with the layout
-    at: dict[str, Any] = {"reason": finding.reason or answer.reason, "relpath": "", "after": ""}
-    at |= {name: getattr(finding, name) for name in ("question", "subject", "file", "line", "column")}
-    said: dict[str, Any] = {"name": check.name, "source": check.source, "note": check.note, "expect": check.expect}
-    said |= {"labels": list(check.labels), "layouts": plain(check.layouts)}
-    return {"status": outcome.status, **as_dict(replace(answer, **at)), **said}
+        answer = replace(finding, relpath="")
+    else:
+        answer = finding if outcome.answer is None else outcome.answer
+        # what is wrong with a check may be more than what is wrong with the layout
+        at: dict[str, Any] = {"reason": finding.reason or answer.reason, "relpath": "", "after": ""}
+        at |= {name: getattr(finding, name) for name in ("question", "subject", "file", "line", "column")}
+        answer = replace(answer, **at)
+        stated = {
+            "name": check.name, "source": check.source, "note": check.note, "expect": check.expect,
+            "labels": list(check.labels), "layouts": plain(check.layouts),
+        }  # fmt: skip
+    return {"status": outcome.status, **as_dict(answer), **stated}
 
 
 def _word(outcome: Outcome) -> str:

@@ -6,20 +6,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import envelope
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.array_layouts import best_layouts, best_tilings, shared_order
-from layoutproof.tilings.arrays_text import layouts_rows, padding_rows, sharding_rows, shared_rows, tilings_rows
-from layoutproof.tilings.document import at
+from layoutproof.tilings.arrays_text import (
+    LayoutsEntry,
+    PaddingEntry,
+    ShardingsEntry,
+    SharedEntry,
+    layouts_rows,
+    padding_rows,
+    sharding_rows,
+    shared_rows,
+    tilings_rows,
+)
+from layoutproof.tilings.document import ProblemDocument, at
 from layoutproof.tilings.padded_shapes import nearest_full
 from layoutproof.tilings.search_model import ArraysSearch
 from layoutproof.tilings.shardings import MOST, best_shardings
@@ -40,6 +50,27 @@ class ArraysProblem:
         return at(node.value[array] if array else node, self.file)
 
 
+class UnknownEntry(TypedDict):
+    unknown: str
+
+
+class OrdersEntry(TypedDict):
+    """The best layouts of each array, and with one order for all of them."""
+
+    each: dict[str, LayoutsEntry]
+    shared: NotRequired[SharedEntry | UnknownEntry]
+
+
+class _Sections(TypedDict, total=False):
+    layouts: OrdersEntry
+    padding: dict[str, PaddingEntry | UnknownEntry]
+    shardings: ShardingsEntry
+
+
+class ArraysDocument(ProblemDocument, _Sections):
+    """The best layouts, paddings and shardings of arrays."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArraysAnswer:
     """found: one mapping per section, as `as_json` gives it.  lines: the same for people.
@@ -49,7 +80,7 @@ class ArraysAnswer:
 
     name: str
     target: str
-    found: Mapping[str, object]
+    found: _Sections
     lines: tuple[str, ...]
     verdict: Verdict
 
@@ -58,10 +89,15 @@ class ArraysAnswer:
         rules = "rules measured on libtpu 0.0.42.1"
         return "\n".join((f"{self.name}, {self.target} ({rules}): {self.verdict.value}", *self.lines))
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ArraysDocument:
         """What was found, as plain data."""
-        body = {"subject": self.name, "target": self.target, "verdict": self.verdict.value, **self.found}
-        return document(self.verdict.exit_code, body)
+        return {
+            **envelope(self.verdict.exit_code),
+            "subject": self.name,
+            "target": self.target,
+            "verdict": self.verdict.value,
+            **self.found,
+        }
 
 
 def read(source: Node | str | Path, file: str = "search") -> ArraysProblem:
@@ -90,21 +126,21 @@ def answer(problem: ArraysProblem, best: int = 3, effort: int = 1) -> ArraysAnsw
     effort: multiplies how many assignments of a mesh are enumerated.
     Raises LayoutError, with its place, for what a target has no rule for.
     """
-    said, found, lines, verdict = problem.said, dict[str, object](), list[str](), Verdict.PROVED
-    for section, work in (("layouts", _layouts), ("padding", _padding), ("shardings", _shardings)):
-        if getattr(said, section):
-            found[section], shown, of_section = work(problem, best, effort)
-            lines += ["", section, *shown]
-            verdict = min(verdict, of_section)
-    return ArraysAnswer(problem.name, said.target, found, tuple(lines), verdict)
+    said, found, lines, verdicts = problem.said, _Sections(), list[str](), [Verdict.PROVED]
+    if said.layouts:
+        found["layouts"], shown, verdict = _layouts(problem, best)
+        lines, verdicts = [*lines, "", "layouts", *shown], [*verdicts, verdict]
+    if said.padding:
+        found["padding"], shown, verdict = _padding(problem)
+        lines, verdicts = [*lines, "", "padding", *shown], [*verdicts, verdict]
+    if said.shardings:
+        found["shardings"], shown, verdict = _shardings(problem, best, effort)
+        lines, verdicts = [*lines, "", "shardings", *shown], [*verdicts, verdict]
+    return ArraysAnswer(problem.name, said.target, found, tuple(lines), min(verdicts))
 
 
-Section = tuple[object, list[str], Verdict]
-"""What was found as plain data, as lines for people, and what is proved of it."""
-
-
-def _layouts(problem: ArraysProblem, best: int, effort: int) -> Section:
-    said, rows, lines = problem.said, dict[str, object](), list[str]()
+def _layouts(problem: ArraysProblem, best: int) -> tuple[OrdersEntry, list[str], Verdict]:
+    said, rows, lines = problem.said, dict[str, LayoutsEntry](), list[str]()
     for name, array in said.layouts.items():
         with problem.at("layouts", name):
             if array.tilings:
@@ -124,8 +160,8 @@ def _layouts(problem: ArraysProblem, best: int, effort: int) -> Section:
     return {"each": rows, "shared": shared}, [*lines, *shown], Verdict.PROVED
 
 
-def _padding(problem: ArraysProblem, best: int, effort: int) -> Section:
-    rows, lines, verdict = dict[str, object](), list[str](), Verdict.PROVED
+def _padding(problem: ArraysProblem) -> tuple[dict[str, PaddingEntry | UnknownEntry], list[str], Verdict]:
+    rows, lines, verdict = dict[str, PaddingEntry | UnknownEntry](), list[str](), Verdict.PROVED
     for name, array in problem.said.padding.items():
         try:
             with problem.at("padding", name):
@@ -140,7 +176,7 @@ def _padding(problem: ArraysProblem, best: int, effort: int) -> Section:
     return rows, lines, verdict
 
 
-def _shardings(problem: ArraysProblem, best: int, effort: int) -> Section:
+def _shardings(problem: ArraysProblem, best: int, effort: int) -> tuple[ShardingsEntry, list[str], Verdict]:
     said = problem.said
     arrays = {name: (array.shape, array.dims) for name, array in said.shardings.items()}
     memory = chip_of(said.target).hbm if said.memory is None else said.memory

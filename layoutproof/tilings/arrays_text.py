@@ -2,14 +2,98 @@
 
 from __future__ import annotations
 
+from typing import Annotated, NotRequired, TypedDict
+
+from layoutproof.core.document import Doc
 from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized, TilingsAnswer
+from layoutproof.tilings.document import CertificateEntry
 from layoutproof.tilings.padded_shapes import PaddingAnswer
 from layoutproof.tilings.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
 
-Rows = tuple[dict[str, object], list[str]]
+
+class SizedEntry(TypedDict):
+    layout: str
+    bytes: int
+    values: NotRequired[Annotated[dict[str, int], Doc("of tile variables, where the tiles are searched")]]
 
 
-def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> Rows:
+class LayoutsEntry(TypedDict):
+    """The best layouts of one array, or the best tiles."""
+
+    best: list[SizedEntry]
+    default: Annotated[SizedEntry, Doc("what the compiler gives by itself")]
+    unpadded_bytes: int
+    certificate: CertificateEntry
+    written: NotRequired[Annotated[SizedEntry, Doc("the layout in the file")]]
+
+
+class SharedEntry(TypedDict):
+    """One order for all arrays."""
+
+    order: list[str]
+    layouts: dict[str, SizedEntry]
+    bytes: int
+    bytes_each: Annotated[int, Doc("with an order of its own for each")]
+    certificate: CertificateEntry
+
+
+class PaddingEntry(TypedDict):
+    """The nearest shape that wastes nothing."""
+
+    now: str
+    bytes: int
+    wasted_bytes: int
+    full: Annotated[str | None, Doc("null where there is none, and reason says why")]
+    dims: list[int] | None
+    growth_elements: int
+    certificate: CertificateEntry
+    reason: str
+
+
+class ShardEntry(TypedDict):
+    """How an array is cut."""
+
+    spec: Annotated[list[list[str] | None], Doc("mesh axes by dimension")]
+    shard: str
+    bytes: int
+    even: bool
+
+
+class SentEntry(TypedDict):
+    """What one assignment takes and sends."""
+
+    cost: int
+    bytes: int
+    sent: int
+
+
+class AllReduceEntry(TypedDict):
+    """Partial sums of a product that the devices exchange."""
+
+    product: str
+    axes: list[str]
+    bytes: int
+
+
+class ShardingsEntry(TypedDict):
+    """The best assignments of mesh axes."""
+
+    best: list[dict[str, ShardEntry]]
+    figures: list[SentEntry]
+    all_reduces: list[list[AllReduceEntry]]
+    price: Annotated[int | None, Doc("of a byte sent, in bytes held; null where no product says what is sent")]
+    rule: str
+    memory: int
+    require: list[str]
+    least_bytes: int | None
+    least_bytes_unrestricted: int | None
+    infeasible: list[str]
+    conflict: Annotated[list[str], Doc("the older name of `infeasible`")]
+    enough: dict[str, int]
+    certificate: CertificateEntry
+
+
+def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> tuple[LayoutsEntry, list[str]]:
     """The best layouts of one array."""
     first = answer.best[0]
     lines = [f"  {name}  {first.layout}  {_bytes(first.bytes)}, {_times(first.bytes, answer.unpadded)} of its elements"]
@@ -23,7 +107,7 @@ def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> Rows:
         said = f"{answer.given.layout}  {_bytes(answer.given.bytes)}"
         lines.append(f"    written  {said}, {_times(answer.given.bytes, first.bytes)} of the best")
     lines.append(f"    certificate  enumerated: all {answer.covered} orders of its dimensions")
-    data: dict[str, object] = {
+    data: LayoutsEntry = {
         "best": [_sized(sized) for sized in answer.best[:best]],
         "default": _sized(answer.default),
         "unpadded_bytes": answer.unpadded,
@@ -34,7 +118,7 @@ def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> Rows:
     return data, lines
 
 
-def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> Rows:
+def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> tuple[LayoutsEntry, list[str]]:
     """The best tiles of one array."""
     lines = []
     for rank, one in enumerate(answer.best[:best]):
@@ -49,8 +133,11 @@ def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> Rows:
     lines.append(
         f"    certificate  enumerated: all {len(answer.best)} choices; whether the compiler takes one is not asked"
     )
-    data: dict[str, object] = {
-        "best": [{"values": dict(one.values), **_sized(one.sized)} for one in answer.best[:best]],
+    data: LayoutsEntry = {
+        "best": [
+            {"values": dict(one.values), "layout": str(one.sized.layout), "bytes": one.sized.bytes}
+            for one in answer.best[:best]
+        ],
         "default": _sized(answer.default),
         "unpadded_bytes": answer.unpadded,
         "certificate": {"kind": "enumerated", "covered": len(answer.best)},
@@ -58,14 +145,14 @@ def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> Rows:
     return data, lines
 
 
-def shared_rows(answer: SharedAnswer) -> Rows:
+def shared_rows(answer: SharedAnswer) -> tuple[SharedEntry, list[str]]:
     """One order for all arrays."""
     lines = [f"  shared order, fastest first: {', '.join(answer.order)}  {_bytes(answer.bytes)} together"]
     lines += [f"    {name}  {sized.layout}  {_bytes(sized.bytes)}" for name, sized in answer.layouts.items()]
     more = "no more than with" if answer.bytes == answer.apart else f"{_times(answer.bytes, answer.apart)} of"
     lines.append(f"    {more} an order of its own for each ({_bytes(answer.apart)})")
     lines.append(f"    certificate  enumerated: all {answer.covered} orders, by {answer.sets} sets of names")
-    data: dict[str, object] = {
+    data: SharedEntry = {
         "order": list(answer.order),
         "layouts": {name: _sized(sized) for name, sized in answer.layouts.items()},
         "bytes": answer.bytes,
@@ -75,7 +162,7 @@ def shared_rows(answer: SharedAnswer) -> Rows:
     return data, lines
 
 
-def padding_rows(name: str, answer: PaddingAnswer) -> Rows:
+def padding_rows(name: str, answer: PaddingAnswer) -> tuple[PaddingEntry, list[str]]:
     """The nearest shape that wastes nothing."""
     lines = [f"  {name}  {answer.now}  {_bytes(answer.bytes)}, {answer.wasted} of them wasted"]
     if answer.full is None:
@@ -86,7 +173,7 @@ def padding_rows(name: str, answer: PaddingAnswer) -> Rows:
         lines.append(f"    certificate  closed form: the least extents for {what} of tiled dimensions")
     else:
         lines.append("    nothing to grow")
-    data: dict[str, object] = {
+    data: PaddingEntry = {
         "now": str(answer.now),
         "bytes": answer.bytes,
         "wasted_bytes": answer.wasted,
@@ -99,7 +186,7 @@ def padding_rows(name: str, answer: PaddingAnswer) -> Rows:
     return data, lines
 
 
-def sharding_rows(answer: ShardingAnswer) -> Rows:
+def sharding_rows(answer: ShardingAnswer) -> tuple[ShardingsEntry, list[str]]:
     """The best assignments of mesh axes, or why there is none."""
     lines = []
     for rank, one in enumerate(answer.best, 1):
@@ -136,7 +223,7 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
             )
     kind = "unknown" if answer.reason else "enumerated"
     restrictions = list(answer.require)
-    data: dict[str, object] = {
+    data: ShardingsEntry = {
         "best": [{name: _shard(shard) for name, shard in one.shards.items()} for one in answer.best],
         "figures": [{"cost": one.cost, "bytes": one.bytes, "sent": one.sent} for one in answer.best],
         "all_reduces": [
@@ -170,7 +257,7 @@ def _restriction(answer: ShardingAnswer, required: str) -> str:
     return f"{required}; {without} without (write require: [] to lift it)"
 
 
-def _shard(shard: Shard) -> dict[str, object]:
+def _shard(shard: Shard) -> ShardEntry:
     return {
         "spec": [list(axes) or None for axes in shard.spec],
         "shard": str(shard.layout),
@@ -184,7 +271,7 @@ def _spec(shard: Shard) -> str:
     return ", ".join(entries)
 
 
-def _sized(sized: Sized) -> dict[str, object]:
+def _sized(sized: Sized) -> SizedEntry:
     return {"layout": str(sized.layout), "bytes": sized.bytes}
 
 

@@ -1,4 +1,4 @@
-"""Errors of search files with the place in the file, and functions that a file names."""
+"""What every kind of search has: first keys of its answer, errors with the place in the file, functions of a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,35 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, Literal, NotRequired, TypedDict
 
+from layoutproof.core.document import Doc, Document, Exactly
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import VerdictWord
 from layoutproof.specs.positions import Node
 from layoutproof.specs.validation import words
+
+
+class ProblemDocument(Document):
+    """What every answer of a search begins with."""
+
+    subject: str
+    target: str
+    verdict: VerdictWord
+
+
+class CertificateEntry(TypedDict):
+    """That nothing is better, or what is known of that. What it speaks of beside candidates depends on the problem."""
+
+    kind: Annotated[str, Exactly(Literal["enumerated", "bounds", "z3", "closed form", "unknown"])]
+    covered: Annotated[int, Doc("candidates that it speaks of, 0 for z3")]
+    of: NotRequired[Annotated[int, Doc("all candidates, of a traced function")]]
+    sets: NotRequired[Annotated[int, Doc("of names, for an order that arrays share")]]
+    require: NotRequired[Annotated[list[str], Doc("of every shard")]]
+    boxes: NotRequired[Annotated[int, Doc("boxes and single candidates that were bounded")]]
+    cheaper_but_not_legal: NotRequired[Annotated[dict[str, int], Doc("candidates by reason")]]
+    counterexample: NotRequired[Annotated[dict[str, int] | None, Doc("legal, and costs less: the answer is wrong")]]
+    reason: NotRequired[Annotated[str, Doc("why it is unknown")]]
 
 
 @contextmanager

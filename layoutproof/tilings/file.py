@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node
-from layoutproof.tilings.document import at
+from layoutproof.tilings.document import ProblemDocument, at
 from layoutproof.tilings.search_model import SECTIONS
 
 if TYPE_CHECKING:
     from layoutproof.tilings.solve import Tilings
+    from layoutproof.tilings.tilings_json import TilingsDocument
 
 
 class Answer(Protocol):
@@ -26,7 +27,7 @@ class Answer(Protocol):
 
     def text(self, why: bool = True) -> str: ...
 
-    def as_json(self) -> dict[str, object]: ...
+    def as_json(self) -> ProblemDocument: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class TilingsAnswer:
 
         return text(self.tilings, why)
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> TilingsDocument:
         """What was found, as plain data."""
         from layoutproof.tilings.tilings_json import as_json
 

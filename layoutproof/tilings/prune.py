@@ -7,21 +7,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from layoutproof.core.document import document
+from layoutproof.core.document import envelope
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.core.finding import VerdictWord
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.branch import DIVIDES, candidate
+from layoutproof.tilings.document import ProblemDocument
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
-from layoutproof.tilings.tilings_json import candidate_json
+from layoutproof.tilings.tilings_json import CandidateEntry, ChosenEntry, ModelFigures, candidate_json, figures_json
 from layoutproof.tilings.tilings_text import table
 from layoutproof.tilings.traced import TracedFound, TracedProblem, kept_free, search_traced
 
 Row = Mapping[str, Any]
 MAX_ROWS = 16 * MIB
+
+
+class CallsEntry(ChosenEntry, ModelFigures):
+    """A candidate of a traced function, with the figures of all its calls."""
+
+
+class DroppedEntry(TypedDict):
+    candidate: dict[str, Any]
+    verdict: VerdictWord
+    reason: str
+
+
+class PrunedDocument(ProblemDocument):
+    """Which given candidates are legal."""
+
+    kept: list[dict[str, Any]]
+    figures: list[CandidateEntry | CallsEntry]
+    dropped: list[DroppedEntry]
+
+
+Kept = tuple[int, CandidateEntry | CallsEntry]
+"""A candidate by its place among those that were given, with its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +58,7 @@ class Pruned:
     name: str
     target: str
     rows: tuple[Row, ...]
-    kept: tuple[tuple[int, Mapping[str, Any]], ...]
+    kept: tuple[Kept, ...]
     lines: tuple[str, ...]
     dropped: tuple[tuple[int, str], ...]
     unknown: tuple[int, ...]
@@ -55,9 +79,10 @@ class Pruned:
             lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(reason, 300)}")
         return "\n".join(lines).rstrip()
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> PrunedDocument:
         """`kept` are the objects of the file as they were, ready for the tuner; `figures` belong to them one by one."""
-        body = {
+        return {
+            **envelope(self.verdict.exit_code),
             "subject": self.name,
             "target": self.target,
             "verdict": self.verdict.value,
@@ -72,7 +97,6 @@ class Pruned:
                 for at, why in self.dropped
             ],
         }
-        return document(self.verdict.exit_code, body)
 
 
 def read_rows(path: Path) -> tuple[Row, ...]:
@@ -135,13 +159,13 @@ def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
         else:
             kept.append((at, one))
     lines = table(problem, [one for _, one in kept]) if kept else []
-    plain = [(at, candidate_json(problem, one)) for at, one in kept]
+    plain: list[Kept] = [(at, candidate_json(problem, one)) for at, one in kept]
     return _pruned(problem, rows, plain, lines, dropped)
 
 
 def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") -> Pruned:
     """The same for a traced function, each candidate as a search of its own; LayoutError as there."""
-    kept, dropped, lines = list[tuple[int, Mapping[str, Any]]](), list[tuple[int, str]](), []
+    kept, dropped, lines = list[Kept](), list[tuple[int, str]](), []
     for at, row in enumerate(rows):
         values = values_of(problem.variables, row, at, file)
         why = _outside(problem.variables, values)
@@ -159,7 +183,7 @@ def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") ->
             continue
         (one,) = found
         figures = one.figures
-        kept.append((at, {"values": dict(one.values), "cost": one.cost, **figures}))
+        kept.append((at, {"values": dict(one.values), "cost": one.cost, **figures_json(figures)}))
         lines.append(
             f"{json.dumps(row)}: {figures['time'] / 1e6:.2f} us by the model, {figures['bytes']} bytes of HBM, "
             f"{figures['steps']} steps, {figures['vmem']} bytes of VMEM"
@@ -175,7 +199,7 @@ def _left_aside(problem: TracedProblem, single: TracedFound) -> str:
 def _pruned(
     problem: Problem | TracedProblem,
     rows: Sequence[Row],
-    kept: Sequence[tuple[int, Mapping[str, Any]]],
+    kept: Sequence[Kept],
     lines: Sequence[str],
     dropped: Sequence[tuple[int, str]],
 ) -> Pruned:

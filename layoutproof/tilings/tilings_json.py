@@ -3,29 +3,190 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, TypedDict
 
-from layoutproof.core.document import document
-from layoutproof.core.finding import Finding, as_dict
+from layoutproof.core.document import Doc, Exactly, envelope
+from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import plain
 from layoutproof.tilings.branch import Candidate
+from layoutproof.tilings.document import CertificateEntry, ProblemDocument
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
 from layoutproof.tilings.others import others
+from layoutproof.tilings.presolve import Removed
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.solve import Tilings
 from layoutproof.tilings.tilings_text import UNCOUNTED, compiler_said
 
 
-def as_json(answer: Tilings) -> dict[str, Any]:
+class ModelFigures(TypedDict):
+    """`cost.FIGURES` of one candidate."""
+
+    time: int
+    bytes: int
+    flops: int
+    carried: int
+    steps: int
+    vmem: int
+    padding: int
+
+
+class ShapeEntry(ModelFigures):
+    """One candidate at one shape."""
+
+    sizes: dict[str, int]
+    intensity: Annotated[float | None, Doc("operations for each byte of HBM")]
+
+
+class ChosenEntry(TypedDict):
+    """Values of the tile variables, and what they cost."""
+
+    values: dict[str, int]
+    cost: int
+
+
+class CandidateEntry(ChosenEntry):
+    """One candidate, for each shape."""
+
+    shapes: list[ShapeEntry]
+
+
+class PartialEntry(TypedDict):
+    """What reaches over the edge of an array."""
+
+    operand: str
+    dimension: int
+    mask: Annotated[str, Doc("of what is inside")]
+    reduced_over: Annotated[list[str], Doc("grid indices that are in no output")]
+
+
+class RankEntry(TypedDict):
+    rank: Annotated[int, Doc("from 1; ties share it")]
+    tied: bool
+    cycles: int
+
+
+class CompilerAnswerEntry(TypedDict):
+    accepted: bool | None
+    said: str
+    message: str
+
+
+class _OfCompiler(TypedDict, total=False):
+    compiler: CompilerAnswerEntry
+    exact_vmem: Annotated[int | None, Doc("of the shape that takes most")]
+    estimate: RankEntry | None
+    no_estimate: Annotated[str, Doc("why there is no estimate")]
+
+
+class TilingEntry(CandidateEntry, _OfCompiler):
+    """One of the best, with what was asked of it."""
+
+    findings: list[FindingEntry]
+    partial_blocks: list[PartialEntry]
+
+
+class AsideEntry(ChosenEntry):
+    """A candidate of which nothing is proved."""
+
+    vmem: int
+
+
+class SetAsideEntry(TypedDict):
+    """Candidates of which nothing is proved, because of what the registers may spill."""
+
+    count: int
+    why: Annotated[str, Doc("empty where there is none")]
+    candidates: Annotated[list[AsideEntry], Doc("of a declared kernel the cheapest, a few hundred at most")]
+
+
+class BecauseEntry(TypedDict):
+    """The first refused finding of a rule."""
+
+    question: str
+    subject: str
+    reason: str
+    fix: str
+
+
+Because = Annotated[dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")]
+
+
+class ModelEntry(TypedDict):
+    """What the cost rests on."""
+
+    bandwidth: Annotated[int, Doc("bytes a second")]
+    peak: Annotated[int, Doc("operations a second")]
+    stores: Annotated[int, Doc("bytes a second that a core stores into VMEM, 0 = not known")]
+    step_overhead_ps: int
+    vmem_limit: int
+    headroom_percent: int
+    headroom_source: str
+    sources: list[str]
+
+
+class InfeasibleEntry(TypedDict):
+    """Conditions that cannot be met together."""
+
+    conditions: list[str]
+    enough_vmem: Annotated[int | None, Doc("bytes of VMEM with which all else can be met")]
+    complete: bool
+
+
+class FrontEntry(TypedDict):
+    """With --pareto: all that no other candidate beats in time, VMEM and padding at once."""
+
+    found: list[CandidateEntry]
+    covered: int
+    reason: str
+
+
+class StageEntry(TypedDict):
+    asked: bool
+    said: str
+    candidates: dict[str, int]
+
+
+class RefusalEntry(TypedDict):
+    values: dict[str, int]
+    message: str
+
+
+class _Besides(TypedDict, total=False):
+    infeasible: Annotated[InfeasibleEntry, Doc("an irreducible infeasible subset: fewer of its conditions can be met")]
+    conflict: Annotated[InfeasibleEntry, Doc("the older name of `infeasible`")]
+    front: FrontEntry
+    compiler: StageEntry
+    refused_by_compiler: list[RefusalEntry]
+
+
+class TilingsDocument(ProblemDocument, _Besides):
+    """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
+
+    reason: str
+    candidates: int
+    cost: str
+    over: Annotated[str, Exactly(Literal["worst", "sum"])]
+    best: list[TilingEntry]
+    certificate: CertificateEntry | None
+    bound: int | None
+    refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
+    because: Because
+    unknown: dict[str, int]
+    not_judged: Annotated[int, Doc("candidates that cost no less than the last of `best` and were not judged")]
+    set_aside: SetAsideEntry
+    compute: Annotated[str, Doc("`counted`, or why it is not in the cost")]
+    left_out: list[Annotated[dict[str, Any], Exactly(Removed)]]
+    model: ModelEntry
+
+
+def as_json(answer: Tilings) -> TilingsDocument:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
     problem, progress, shown = answer.problem, answer.progress, answer.shown()
-    best, over, counted = [], shown.partials(), others(answer)
-    for k, one in enumerate(shown.progress.found):
-        row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(shown.findings[k])}
-        row["partial_blocks"] = partial_json(over[k])
-        best.append({**row, **_compiled(shown, k)})
-    found: dict[str, Any] = {
+    over, counted = shown.partials(), others(answer)
+    return {
+        **envelope(answer.verdict.exit_code),
         "subject": problem.name,
         "target": problem.target,
         "verdict": answer.verdict.value,
@@ -33,7 +194,15 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         "candidates": answer.asked,
         "cost": "time" if problem.cost is None else str(problem.cost),
         "over": "worst" if problem.worst else "sum",
-        "best": best,
+        "best": [
+            {
+                **candidate_json(problem, one),
+                "findings": _findings(shown.findings[k]),
+                "partial_blocks": partial_json(over[k]),
+                **_compiled(shown, k),
+            }
+            for k, one in enumerate(shown.progress.found)
+        ],
         "certificate": _certificate(answer),
         "bound": progress.bound,
         "refused": dict(counted.refused),
@@ -44,11 +213,12 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "count": counted.many,
             "why": problem.headroom.aside.removeprefix("set aside: ") if counted.many else "",
             "candidates": [
-                aside_json(one.values, one.cost, max(row["vmem"] for row in one.figures)) for one in counted.aside
+                {"values": dict(one.values), "cost": one.cost, "vmem": max(row["vmem"] for row in one.figures)}
+                for one in counted.aside
             ],
         },
         "compute": "counted" if problem.flops is not None else UNCOUNTED,
-        "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.removed],
+        "left_out": list(map(asdict, answer.removed)),
         "model": {
             "bandwidth": problem.machine.bandwidth,
             "peak": problem.machine.peak,
@@ -59,7 +229,13 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "headroom_source": problem.headroom.source,
             "sources": list(sources(problem.machine, problem.overhead_given)),
         },
+        **_besides(answer),
     }
+
+
+def _besides(answer: Tilings) -> _Besides:
+    """What there is to say where nothing is feasible, of a Pareto front, and of the compiler."""
+    found: _Besides = {}
     if answer.infeasible is not None:
         why = answer.infeasible
         found["infeasible"] = found["conflict"] = {
@@ -67,7 +243,7 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         }  # fmt: skip
     if answer.front is not None:
         found["front"] = {
-            "found": [candidate_json(problem, one) for one in answer.front.found],
+            "found": [candidate_json(answer.problem, one) for one in answer.front.found],
             "covered": answer.front.covered,
             "reason": answer.front.unknown,
         }
@@ -78,10 +254,10 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         found["compiler"] = {"asked": bool(answer.told), "said": said, "candidates": tally(answer.told)}
     if answer.refusals:
         found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
-    return document(answer.verdict.exit_code, found)
+    return found
 
 
-def because_json(because: Mapping[str, Finding]) -> dict[str, Any]:
+def because_json(because: Mapping[str, Finding]) -> dict[str, BecauseEntry]:
     """What a rule found of the first candidate of each reason."""
     return {
         reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
@@ -89,12 +265,7 @@ def because_json(because: Mapping[str, Finding]) -> dict[str, Any]:
     }
 
 
-def aside_json(values: Mapping[str, int], cost: int, vmem: int) -> dict[str, Any]:
-    """One candidate that headroom sets aside."""
-    return {"values": dict(values), "cost": cost, "vmem": vmem}
-
-
-def _compiled(shown: Tilings, k: int) -> dict[str, Any]:
+def _compiled(shown: Tilings, k: int) -> _OfCompiler:
     """What the compiler says of one row; exact_vmem is that of the shape that takes most."""
     if not shown.compiled:
         return {}
@@ -110,16 +281,28 @@ def _compiled(shown: Tilings, k: int) -> dict[str, Any]:
     }
 
 
-def candidate_json(problem: Problem, one: Candidate) -> dict[str, Any]:
+def figures_json(row: Mapping[str, int]) -> ModelFigures:
+    """The model's figures of one candidate, or of all its calls."""
+    return {
+        "time": row["time"], "bytes": row["bytes"], "flops": row["flops"], "carried": row["carried"],
+        "steps": row["steps"], "vmem": row["vmem"], "padding": row["padding"],
+    }  # fmt: skip
+
+
+def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry:
     """One candidate: its values, its cost, and its figures for each shape."""
-    rows = [
-        {"sizes": dict(shape.sizes), **row, "intensity": row["flops"] / row["bytes"] if row["bytes"] else None}
+    rows: list[ShapeEntry] = [
+        {
+            "sizes": dict(shape.sizes),
+            **figures_json(row),
+            "intensity": row["flops"] / row["bytes"] if row["bytes"] else None,
+        }
         for shape, row in zip(problem.shapes, one.figures, strict=True)
     ]
     return {"values": dict(one.values), "cost": one.cost, "shapes": rows}
 
 
-def partial_json(found: Sequence[Partial]) -> list[dict[str, Any]]:
+def partial_json(found: Sequence[Partial]) -> list[PartialEntry]:
     """What reaches over the edge of an array, with its mask; reduced_over: grid indices that are in no output."""
     return [
         {"operand": p.operand, "dimension": p.dimension, "mask": p.condition, "reduced_over": list(p.reduced)}
@@ -127,7 +310,7 @@ def partial_json(found: Sequence[Partial]) -> list[dict[str, Any]]:
     ]
 
 
-def _certificate(answer: Tilings) -> dict[str, Any] | None:
+def _certificate(answer: Tilings) -> CertificateEntry | None:
     found = answer.certificate
     if found is None:
         return None
@@ -141,9 +324,9 @@ def _certificate(answer: Tilings) -> dict[str, Any] | None:
     }
 
 
-def _findings(shapes: Sequence[Sequence[Finding]]) -> list[dict[str, Any]]:
+def _findings(shapes: Sequence[Sequence[Finding]]) -> list[FindingEntry]:
     """What was asked of one candidate, over all shapes, each answer once."""
-    rows: list[dict[str, Any]] = []
+    rows: list[FindingEntry] = []
     for finding in (f for findings in shapes for f in findings):
         row = as_dict(finding)
         if row not in rows:

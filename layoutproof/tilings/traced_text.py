@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from layoutproof.compiler.libtpu import version
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, envelope
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.compiled_text import stage_lines
 from layoutproof.tilings.compiler_stage import no_estimate, order, tally, vmem
+from layoutproof.tilings.document import CertificateEntry, ProblemDocument
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
-from layoutproof.tilings.tilings_json import aside_json, because_json, partial_json
+from layoutproof.tilings.tilings_json import (
+    Because,
+    ChosenEntry,
+    ModelFigures,
+    PartialEntry,
+    RankEntry,
+    SetAsideEntry,
+    StageEntry,
+    because_json,
+    figures_json,
+    partial_json,
+)
 from layoutproof.tilings.tilings_text import FOOTER, counted_words, partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem, kept_free
 
@@ -27,6 +40,31 @@ ALIKE = (
     "a candidate that was not traced decides as one that was traced, and its grid, blocks and scratch are the terms of "
     "that one; what is shown was traced itself"
 )
+
+
+class TracedEntry(ChosenEntry, ModelFigures):
+    """One candidate. Figures are sums over its calls, but vmem is that of the largest."""
+
+    partial_blocks: list[PartialEntry]
+    exact_vmem: Annotated[int | None, Doc("by the compiler, where it was asked")]
+    estimate: RankEntry | None
+    no_estimate: Annotated[str, Doc("why there is no estimate")]
+
+
+class TracedDocument(ProblemDocument):
+    """The best arguments of a traced function."""
+
+    reason: str
+    best: list[TracedEntry]
+    refused: dict[str, int]
+    because: Because
+    not_judged: Annotated[int, Doc("candidates that were not looked at")]
+    set_aside: SetAsideEntry
+    compute: Annotated[str, Doc("`counted`, or why the cost is that of the traffic alone")]
+    unknown: dict[str, int]
+    certificate: CertificateEntry
+    compiler: StageEntry
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +197,18 @@ class TracedAnswer:
         illegal += f"{unknown} that cost no less than the first are unknown, " if unknown else ""
         return f"  certificate  enumerated: all {result.count} candidates; {illegal}no other costs less"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> TracedDocument:
         """What was found, as plain data."""
         result = self.result
         kind = "unknown" if result.unknown else "enumerated"
         rows = self.rows
         places = order([one.compiled for one in result.found])
-        ranks = {
+        ranks: dict[int, RankEntry] = {
             id(result.found[place.at]): {"rank": place.rank, "tied": place.tied, "cycles": place.cycles}
             for place in places
         }
-        body = {
+        return {
+            **envelope(self.verdict.exit_code),
             "subject": self.problem.name,
             "target": self.problem.target,
             "verdict": self.verdict.value,
@@ -178,7 +217,7 @@ class TracedAnswer:
                 {
                     "values": dict(one.values),
                     "cost": one.cost,
-                    **one.figures,
+                    **figures_json(one.figures),
                     "partial_blocks": partial_json(over),
                     "exact_vmem": vmem(one.compiled),
                     "estimate": ranks.get(id(one)),
@@ -192,7 +231,9 @@ class TracedAnswer:
             "set_aside": {
                 "count": len(result.aside),
                 "why": f"VMEM model above {self._kept()} % of the limit" if result.aside else "",
-                "candidates": [aside_json(one.values, one.cost, one.figures["vmem"]) for one in result.aside],
+                "candidates": [
+                    {"values": dict(one.values), "cost": one.cost, "vmem": one.figures["vmem"]} for one in result.aside
+                ],
             },
             "compute": result.compute or "counted",
             "unknown": dict(result.undecided),
@@ -200,7 +241,6 @@ class TracedAnswer:
             "compiler": {"asked": self._asked, "said": self._compiler(), "candidates": tally(result.told)},
             "notes": list(self.said()),
         }
-        return document(self.verdict.exit_code, body)
 
     @property
     def _asked(self) -> bool:

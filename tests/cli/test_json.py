@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from layoutproof.cli import main as cli
-from layoutproof.cli.documents import FindingEntry, adapter, json_schema
-from layoutproof.core.finding import Finding, as_dict
+from layoutproof.cli.documents import DOCUMENTS, adapter, json_schema
+from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import Verdict
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
@@ -182,6 +182,7 @@ def test_every_command_is_asked() -> None:
     # what `same` answers needs JAX: tests/values/test_same.py
     assert {line[0] for _, line in GOOD} == set(COMMANDS) - {"same"}
     assert {line[0] for line in BAD} - {"nothing"} == set(COMMANDS)
+    assert set(DOCUMENTS) == set(COMMANDS)
     for command in COMMANDS:
         adapter(command)
 
@@ -225,6 +226,49 @@ def test_the_schema_can_fail(answers: Any, breakage: dict[str, Any]) -> None:
         adapter("ask").validate_json(json.dumps(document))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(json_schema("ask")).validate(document)
+
+
+DRIFTS: list[tuple[str, tuple[str | int, ...]]] = [
+    ("ask injective f32[3,5] strides (4,1)", ()),
+    ("check specs", ("results", 0)),
+    ("check specs", ("never_asked", 0)),
+    ("compile dumps/good.txt", ("records", 0)),
+    ("compile dumps/good.txt", ("records", 0, "parameters", 0)),
+    ("gate old new", ("findings", 0)),
+    ("hlo dumps/good.txt", ("results", 0, "bytes", "total")),
+    ("hlo dumps/good.txt", ("results", 0, "programs", 0, "parameters", 0)),
+    ("kernels specs/kernel.yaml", ("kernels", 0, "operands", 0)),
+    ("kernels specs/kernel.yaml", ("kernels", 0, "findings", 0)),
+    ("locate f32[3,5]{1,0:T(2,2)} 2,3", ("steps", 0)),
+    ("search arrays.yaml", ("layouts", "each", "x", "best", 0)),
+    ("search tilings.yaml", ("best", 0, "shapes", 0)),
+    ("search tilings.yaml --prune rows.json", ("dropped", 0)),
+    ("show f32[3,5]{1,0:T(2,2)} --formula", ()),
+    ("why f32[1000,5]", ("messages", 0, "arrays", 0)),
+]
+"""Objects within answers: the command line, and the way to the object."""
+
+
+@pytest.mark.parametrize(("line", "way"), DRIFTS)
+@pytest.mark.parametrize("drift", ["more", "renamed", "another type"])
+def test_an_answer_that_its_document_does_not_describe_is_found(answers: Any, line: str, way: Any, drift: str) -> None:
+    """A key that stands in no document, one with another name, one of another type: of every object, however deep."""
+    (out,) = {answer for words, (_, answer) in answers.items() if " ".join(words) == line}
+    document = json.loads(out)
+    found = document
+    for step in way:
+        found = found[step]
+    last = [*found][-1]
+    if drift == "more":
+        found["planted"] = 1
+    elif drift == "renamed":
+        found["planted"] = found.pop(last)
+    else:
+        found[last] = {"planted": {"of": "another type"}}
+    command, *_ = line.split()
+    adapter(command).validate_json(out)
+    with pytest.raises(ValueError, match="validation error"):
+        adapter(command).validate_json(json.dumps(document))
 
 
 SHORT_KERNEL = KERNEL.replace("grid: [3]", "grid: [4]")
@@ -282,4 +326,4 @@ def test_every_key_of_a_finding_is_published() -> None:
     words = {field.name: "x" for field in fields(Finding) if getattr(whole, field.name) == ""}
     many = {field.name: ("x",) for field in fields(Finding) if getattr(whole, field.name) == ()}
     many["follows"] = (whole,)
-    assert set(as_dict(replace(whole, **words, **many, bad_input=True))) == set(FindingEntry.model_fields)
+    assert set(as_dict(replace(whole, **words, **many, bad_input=True))) == set(FindingEntry.__annotations__)

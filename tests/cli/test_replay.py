@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.cli.documents import KernelsAnswer
+from layoutproof.cli.documents import adapter
 from layoutproof.cli.main import run
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -183,7 +183,7 @@ def test_what_runs_show_stands_beside_the_verdicts(tmp_path: Path) -> None:
     words = ["users.py:every", "--arg", "s32[]", "--assume", "0 <= prefetch0 <= 28", "--strict-tables", "--json"]
     plain, done = _command(tmp_path, *words), _command(tmp_path, *words, "--replay")
     without, answer = json.loads(plain.stdout), json.loads(done.stdout)
-    KernelsAnswer.model_validate(answer)
+    adapter("kernels").validate_json(done.stdout)
     kernels = {kernel["subject"]: kernel for kernel in answer["kernels"]}
     found = {name: (k["verdict"], sorted({s["kind"] for s in k["replay"]["signs"]})) for name, k in kernels.items()}
     assert found == SHOWN, done.stderr
@@ -377,7 +377,7 @@ def test_a_run_overrules_a_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert lp.kernels(scope["behind_the_end"]).exit_code == 0
     answer = lp.kernels(scope["behind_the_end"], replay=True)
     assert answer.exit_code == 1
-    KernelsAnswer.model_validate(answer.as_dict())
+    adapter("kernels").validate_json(answer.to_json())
     (found,) = (f for f in answer.findings if f.question == "conflict")
     assert "Out-of-bounds read" in found.reason
     assert "refuted  conflict  behind_the_end" in str(answer)

@@ -347,13 +347,13 @@ def test_collectives_and_copies_say_how_often_they_run() -> None:
     assert text.endswith("no buffer with two layouts; 242.5 KiB of 282.5 KiB is padding, 3 relayouts (408.0 KiB, "
                          "2 in a loop), 1 collective (1 in a loop)")  # fmt: skip
     assert text.count("12 times a call") == 3
-    shown = as_json([audited(LOOP)])["results"][0]
+    shown = as_json(audited(LOOP))
     assert [(c["kind"], c["times"], c["count"]) for c in shown["collectives"]] == [("all-reduce", 12, 1)]
     assert sorted((c["times"], c["count"]) for c in shown["copies"]) == [(1, 1), (12, 1), (12, 1)]
     unknown = LOOP.replace("s32[]{:T(128)} constant(12)", 's32[]{:T(128)} custom-call(), custom_call_target="n"')
     text = as_text(audited(unknown))
     assert "in a loop of unknown trips (the trip count of loop is unknown: " in text
-    assert as_json([audited(unknown)])["results"][0]["collectives"][0]["times"] is None
+    assert as_json(audited(unknown))["collectives"][0]["times"] is None
 
 
 def test_what_the_user_chooses_and_what_the_compiler() -> None:
@@ -397,12 +397,12 @@ def test_what_a_reshard_receives_and_needs() -> None:
     assert "%g" not in as_text(found)
     assert "  reshards: 1 receive more than is needed" in as_text(found)
     assert "    g: each device receives 384 bytes, 96 would do\n               first g (line 10)" in as_text(found)
-    (one,) = as_json([found])["results"][0]["reshards"]
+    (one,) = as_json(found)["reshards"]
     assert (one["collectives"], one["received"], one["needed"], one["unknown"]) == (["g"], 384, 96, "")
     assert found.exit_code == 0
     unsaid = audited(wasteful(sharding=""))
     assert "what would do is unknown: nobody says which devices hold the same of p" in as_text(unsaid)
-    (one,) = as_json([unsaid])["results"][0]["reshards"]
+    (one,) = as_json(unsaid)["reshards"]
     assert (one["received"], one["needed"]) == (384, None)
     # found by leaving out use_global_device_ids: the numbers then count replicas, of which there is one
     foreign = as_text(audited(wasteful(groups="[1,4]<=[4]").replace(", use_global_device_ids=true", "")))

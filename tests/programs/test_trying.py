@@ -185,7 +185,7 @@ def test_from_python() -> None:
     (advice,) = found.advice
     assert (found.exit_code, advice.fixes, [f.question for f in found.findings]) == (3, (), ["try"])
     assert "cannot be compiled again" in str(found)
-    adapter("hlo").validate_python(found.as_dict())
+    adapter("hlo").validate_json(found.to_json())
 
 
 @NEEDS_TPU

@@ -23,6 +23,7 @@ from layoutproof.cli.arguments import (
     print_json,
     print_report,
     say,
+    summed_up,
     svg_option,
     with_written,
     write_whole,
@@ -30,7 +31,6 @@ from layoutproof.cli.arguments import (
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
 from layoutproof.compiler.workers import BACKENDS, Workers
-from layoutproof.core.document import document
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_specs import Checked
@@ -103,7 +103,7 @@ def command(
     if output:
         write_whole(Path(output), f"{text}\n".encode())
         if as_json:
-            return print_json(with_written(document(code, {"summary": summary}), output, svg))
+            return print_json(summed_up(code, summary, output, svg))
         say(summary + took)
     elif svg is not None and as_json:
         return print_json(with_written(json.loads(text), svg))

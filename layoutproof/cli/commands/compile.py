@@ -21,9 +21,9 @@ from layoutproof.cli.arguments import (
     print_json,
     say,
     waiting,
+    with_files,
     write_whole,
 )
-from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def command(
         )
     written = [] if output is None else _write(output, answer)
     if as_json:
-        return print_json(document(answer.exit_code, {**answer.as_dict(), "written": written}))
+        return print_json(with_files(answer.as_dict(), written))
     say(str(answer), _STYLES)
     if written:
         say(f"\nwritten: {', '.join(written)}")

@@ -5,12 +5,24 @@ In the list: layouts: Write a layout in another language where the two are prove
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
 
 from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, target_option
-from layoutproof.core.document import document
-from layoutproof.core.finding import as_dict, exit_code
+from layoutproof.core.document import Doc, Document, envelope
+from layoutproof.core.finding import FindingEntry, as_dict, exit_code
 from layoutproof.core.result import Verdict
+
+
+class ConvertDocument(Document):
+    """A layout in another language."""
+
+    subject: str
+    to: str
+    layout: Annotated[str | None, Doc("the text, where it is proved to be the same map")]
+    nearest: str
+    proof: FindingEntry
 
 
 @click.command(name="convert")
@@ -33,9 +45,15 @@ def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
     found = attempt(read, to)
     proved = found.result.verdict is Verdict.PROVED
     if as_json:
-        shown = {"layout": str(found.layout) if proved else None, "nearest": str(found.layout)}
-        body = {"subject": str(read), "to": to, **shown, "proof": as_dict(found.result)}
-        return print_json(document(exit_code([found.result]), body))
+        document: ConvertDocument = {
+            **envelope(exit_code([found.result])),
+            "subject": str(read),
+            "to": to,
+            "layout": str(found.layout) if proved else None,
+            "nearest": str(found.layout),
+            "proof": as_dict(found.result),
+        }
+        return print_json(document)
     if proved:
         say(str(found.layout))
     else:

@@ -8,17 +8,38 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+from typing import Annotated, TypedDict
 
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import unknown_name
 from layoutproof.core.files import MIB, read
 
 
 def _complete_page(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     return sorted(name for found in _pages().values() for name in found if name.startswith(incomplete))
+
+
+class PagesDocument(Document):
+    """The first line of every page, by kind and name."""
+
+    pages: dict[str, dict[str, str]]
+
+
+class PageEntry(TypedDict):
+    kind: str
+    page: str
+
+
+class PageDocument(Document):
+    """The page of a name; seven names have two."""
+
+    name: str
+    kind: str
+    page: str
+    also: Annotated[list[PageEntry], Doc("pages of the same name among other kinds")]
 
 
 @click.command()
@@ -37,7 +58,8 @@ def command(name: str | None, as_json: bool) -> int:
     if name is None:
         firsts = {kind: {n: page.partition("\n")[0] for n, page in found.items()} for kind, found in pages.items()}
         if as_json:
-            return print_json(document(0, {"pages": firsts}))
+            every: PagesDocument = {**envelope(0), "pages": firsts}
+            return print_json(every)
         say("\n\n".join(_list(kind, found) for kind, found in firsts.items() if found))
         return 0
     named = {kind: found[name] for kind, found in pages.items() if name in found}
@@ -45,8 +67,9 @@ def command(name: str | None, as_json: bool) -> int:
         raise unknown_name("page", name, [n for found in pages.values() for n in found])
     (kind, page), *others = named.items()
     if as_json:
-        also = [{"kind": other, "page": text} for other, text in others]
-        return print_json(document(0, {"name": name, "kind": kind, "page": page, "also": also}))
+        also: list[PageEntry] = [{"kind": other, "page": text} for other, text in others]
+        found: PageDocument = {**envelope(0), "name": name, "kind": kind, "page": page, "also": also}
+        return print_json(found)
     say("\n\n".join([f"{name}\n\n{page}", *(f"{name}, among {other}\n\n{text}" for other, text in others)]))
     return 0
 

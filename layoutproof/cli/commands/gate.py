@@ -23,6 +23,7 @@ from layoutproof.cli.arguments import (
     print_json,
     print_report,
     say,
+    summed_up,
     svg_option,
     with_written,
     write_whole,
@@ -30,7 +31,7 @@ from layoutproof.cli.arguments import (
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import BACKENDS, Workers
-from layoutproof.core.document import document
+from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, summary
 from layoutproof.core.result import Verdict
@@ -168,7 +169,7 @@ def command(
     if output:
         write_whole(Path(output), text.encode())
         if as_json:
-            return print_json(with_written(document(report.exit_code, {"summary": summary(report)}), output, svg))
+            return print_json(summed_up(report.exit_code, summary(report), output, svg))
         say(summary(report))
     elif svg is not None and as_json:
         return print_json(with_written(answer.as_dict(), svg))
@@ -188,9 +189,15 @@ def _write_lock(paths: tuple[str, ...], as_json: bool) -> int:
     write_whole(Path(NAME), lock.write(files, paths).encode(errors="backslashreplace"))
     said = f"{NAME}: {len(files)} file{'' if len(files) == 1 else 's'}"
     if as_json:
-        return print_json(document(0, {"summary": said, "written": [NAME]}))
+        return print_json(summed_up(0, said, NAME))
     say(said)
     return 0
+
+
+class ApprovalDocument(Document):
+    """What to add to pyproject.toml to approve one finding."""
+
+    approval: str
 
 
 def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
@@ -203,7 +210,8 @@ def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
                 raise LayoutError("a finding that is unknown or bad input cannot be approved")
             snippet = approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami())
             if as_json:
-                return print_json(document(0, {"approval": snippet}))
+                found: ApprovalDocument = {**envelope(0), "approval": snippet}
+                return print_json(found)
             say(snippet)
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"

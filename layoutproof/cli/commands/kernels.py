@@ -23,10 +23,16 @@ from layoutproof.cli.arguments import (
     with_written,
     write_whole,
 )
-from layoutproof.core.document import document
+from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
 from layoutproof.kernel.kernel_parts import parts_of
+
+
+class SpecDocument(Document):
+    """The calls as a spec file."""
+
+    spec: str
 
 
 @click.command()
@@ -157,7 +163,8 @@ def command(
 
         written = spec_text(found, f"layoutproof kernels {place}", target).rstrip()
         if as_json:
-            return print_json(document(0, {"spec": written}))
+            calls: SpecDocument = {**envelope(0), "spec": written}
+            return print_json(calls)
         say(written)
         return 0
     answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)

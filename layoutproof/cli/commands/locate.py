@@ -6,7 +6,7 @@ In the list: layouts: Say where one element is or what is at a place.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import click
 
@@ -20,15 +20,39 @@ from layoutproof.cli.arguments import (
     say,
     target_option,
 )
-from layoutproof.core.document import document
+from layoutproof.core.document import Doc, Document, envelope, without_empty
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
+
+if TYPE_CHECKING:
+    from layoutproof.questions.inverse import ContentsDocument
+    from layoutproof.questions.inverse_formula import FormulaDocument
 
 MOST_REPLICAS = 20
 """Replicas of one element that are printed."""
 
 
 _COORDINATE = re.compile(r"([^\s=,]+)\s*=\s*(-?[0-9]{1,40})(?:\s*,\s*|\s+|$)")
+
+
+class StepEntry(TypedDict):
+    step: str
+    at: list[int]
+    extents: list[int]
+
+
+class _Derived(TypedDict, total=False):
+    derivation: Annotated[list[str], Doc("how an expression was computed, with what was proved of it")]
+
+
+class ElementDocument(Document, _Derived):
+    """Where one element is."""
+
+    subject: str
+    index: list[int]
+    steps: list[StepEntry]
+    places: Annotated[list[dict[str, int]], Doc("one for each replica")]
+    notes: Annotated[list[str], Doc("of a program: what of its block is not in the array")]
 
 
 @click.command()
@@ -58,9 +82,9 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     (read,) = layouts_of((layout,), target)
     assumptions = [f"assumed   {note}" for note in assumed((layout,), (read,), target)]
     if at_place is not None:
-        answer, text = _at(read, at_place)
+        document, text = _at(read, at_place)
         if as_json:
-            return print_json(answer)
+            return print_json(document)
         say("\n".join([text, *notes_of(read), *assumptions]))
         return 0
     assert index is not None
@@ -71,9 +95,17 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     found = [{**place, **_bytes(m, place)} for place in places]
     notes = _block_notes(read, m, at, places)
     if as_json:
-        answer = {"subject": str(read), "index": list(at), "steps": steps, "places": found, "notes": notes}
-        derivation = list(getattr(read, "derivation", ()))
-        return print_json(document(0, answer | ({"derivation": derivation} if derivation else {})))
+        more: _Derived = {"derivation": list(getattr(read, "derivation", ()))}
+        element: ElementDocument = {
+            **envelope(0),
+            "subject": str(read),
+            "index": list(at),
+            "steps": steps,
+            "places": found,
+            "notes": notes,
+            **without_empty(more),
+        }
+        return print_json(element)
     lines = [f"{read}  element {at}"]
     width = max((len(step["step"]) for step in steps), default=0)
     for s in steps:
@@ -88,14 +120,14 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     return 0
 
 
-def _at(layout: Any, place: str) -> tuple[dict[str, Any], str]:
+def _at(layout: Any, place: str) -> tuple[FormulaDocument | ContentsDocument, str]:
     """What is at a place, as a document and as text; of names without numbers the formula of all places."""
     from layoutproof.questions.inverse import inverse
 
     backwards = inverse(layout)
     if place.strip() and "=" not in place:
         formula = backwards.formula(*place.replace(",", " ").split())
-        return document(0, formula.as_dict()), str(formula)
+        return {**envelope(0), **formula.as_dict()}, str(formula)
     contents = backwards.at(_coordinates(place))
     return contents.as_dict(), str(contents)
 
@@ -116,7 +148,7 @@ def _coordinates(text: str) -> dict[str, int]:
     return found
 
 
-def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]]:
+def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
     """What is done to the index: the layout's own steps where it has some, one for anything else with one place."""
     if hasattr(layout, "steps"):
         done = layout.steps(at)

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say
 from layoutproof.kernel.kernel_parts import parts_of
+
+if TYPE_CHECKING:
+    from layoutproof.questions.same_answer import SameDocument
 
 
 @click.command()
@@ -73,7 +77,8 @@ def command(
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
     if as_json:
-        return print_json({**answer.as_dict(), "exit_code": code})
+        document: SameDocument = {**answer.as_dict(), "exit_code": code}
+        return print_json(document)
     say(str(answer))
     return code
 

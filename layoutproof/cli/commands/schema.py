@@ -8,9 +8,13 @@ from __future__ import annotations
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
-from layoutproof.core.document import document
+from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import unknown_name
 from layoutproof.core.visible import json_text
+
+
+class SchemaDocument(Document):
+    schema: dict[str, object]
 
 
 @click.command()
@@ -38,7 +42,8 @@ def command(files: str, of: str | None, as_json: bool) -> int:
 
         schema = json_schema()
     if as_json:
-        return print_json(document(0, {"schema": schema}))
+        found: SchemaDocument = {**envelope(0), "schema": schema}
+        return print_json(found)
     say(json_text(schema))
     return 0
 

@@ -21,6 +21,7 @@ from layoutproof.cli.arguments import (
     say,
     told_of,
     waiting,
+    with_written,
     write_whole,
 )
 from layoutproof.core.errors import shorten
@@ -175,7 +176,7 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def _init(path: Path, as_json: bool) -> int:
-    from layoutproof.core.document import document
+    from layoutproof.core.document import envelope
     from layoutproof.core.errors import LayoutError
     from layoutproof.tilings.ready import INIT
 
@@ -183,6 +184,6 @@ def _init(path: Path, as_json: bool) -> int:
         raise LayoutError(f"{path} is there already; --init writes no file over another")
     write_whole(path, INIT.format(name=path).encode())
     if as_json:
-        return print_json(document(0, {"written": [str(path)]}))
+        return print_json(with_written(envelope(0), path))
     say(f"written {path}; next: layoutproof search {path}")
     return 0

@@ -19,6 +19,7 @@ from layoutproof.cli.arguments import (
     print_json,
     say_drawn,
     target_option,
+    with_files,
     write_whole,
 )
 
@@ -81,7 +82,7 @@ def command(
         write_whole(png, picture.png())
         written.append(str(png))
     if as_json:
-        return print_json(picture.as_dict() | {"written": written})
+        return print_json(with_files(picture.as_dict(), written))
     notes = [f"assumed   {note}" for note in assumed(texts, (read, *second), target)]
     said = "\n".join([str(picture), *notes, *(f"written   {path}" for path in written)])
     say_drawn(said, color)
