@@ -334,6 +334,10 @@ class Kernel:
         kernel = replace(self, **parts)
         return kernel if self.body_reader is None else replace(kernel, body_reader=self.body_reader.of(kernel))
 
+    def sized(self, values: Mapping[str, int]) -> Kernel:
+        """The kernel with numbers in the place of its sizes, its body read again, as theirs; errors as of `bind`."""
+        return self.bind(values).changed()
+
     @property
     def inputs(self) -> tuple[Operand, ...]:
         """The operands that are read, in order."""
@@ -419,6 +423,7 @@ class Kernel:
                 scalars=tuple(_bound_table(table, values) for table in self.scalars),
                 scratch=_bound_scratch(self.scratch, values, "scratch"),
                 scoped=_bound_scratch(self.scoped, values, "scoped"),
+                relations=tuple(replace(one, condition=bind(one.condition, values)) for one in self.relations),
             )
         except ZeroDivisionError:
             raise LayoutError("a size of the kernel divides by 0") from None

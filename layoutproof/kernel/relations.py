@@ -248,12 +248,12 @@ def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
     tables = {str(one.args[0].args[0]) for one in read}
     found: dict[str, Term] = {}
     for relation in relations:
+        if ranged(relation, read):
+            continue
         if not relation.names:
             of = tables_of(relation)
             if not of or (tables.intersection(of) and all(_may_be_read(one, read) for one in _entries(relation))):
                 found[str(relation.condition)] = relation.condition
-            continue
-        if ranged(relation, read):
             continue
         for values in islice(_ways(relation, read), None if relation.bound is not None else MOST_CASES):
             case = substitute(relation.condition, {Term("name", name): at for name, at in values.items()})

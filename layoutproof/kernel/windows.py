@@ -215,7 +215,7 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much. For
     sizes of the call for which the grid has fewer programs than the entries that hold every value it reaches nothing.
     """
-    operand = _without_known_reads(kernel, operand)
+    operand = without_known_reads(kernel, operand)
     m = program_map(kernel, operand, elements=True)
     found = reads(operand.terms())
     short: list[tuple[Extent, Extent]] = []
@@ -254,7 +254,7 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     return IndexMap(m.domain, m.range, place, m.replicas), {Verdict.REFUTED: why}
 
 
-def _without_known_reads(kernel: Kernel, operand: Operand) -> Operand:
+def without_known_reads(kernel: Kernel, operand: Operand) -> Operand:
     """The operand with a number in the place of a read of which all that is assumed lets one number stand."""
 
     def change(part: Term, made: Term) -> Term:

@@ -51,8 +51,6 @@ STEPS = 1_000_000
 """The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
 SMALL = (1, 2, 3)
 """Of sizes that are names: those of which a question is asked that is open for all of them."""
-SIZED = ("grid", "operands", "tables", "scalars", "scratch", "scoped")
-"""The parts of a kernel in which sizes stand."""
 MANY = 100
 """What a property asks of a kernel at most within one such budget; it has two where it asks more."""
 PIPELINE = "emit_pipeline"
@@ -584,11 +582,7 @@ def _of_small_sizes(
         if condition is not None and not condition.evaluate(sizes, INTS):
             continue
         with suppress(LayoutError, Undecided), budget(STEPS, how[2]):
-            made = kernel.bind(sizes)
-            parts = {
-                part: getattr(made, part) for part in ("grid", "operands", "tables", "scalars", "scratch", "scoped")
-            }
-            small = kernel.changed(**parts)
+            small = kernel.sized(sizes)
             obligations = [_made(due, small) for due in _obligations(module, small, chip)]
             alike = [obligation for obligation in obligations if obligation.subject == asked.subject]
             for obligation in alike:

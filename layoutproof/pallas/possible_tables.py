@@ -16,7 +16,7 @@ from typing import Any
 
 from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.terms import renaming, replaced
+from layoutproof.bodies.terms import replaced
 from layoutproof.core.claim import allows
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.folding import FALSE, TRUE, any_of, folded
@@ -62,7 +62,7 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
     try:
         for values in _sizes(kernel, where, sizes):
             bound = kernel.bind(values) if values else kernel
-            found = _tables(bound, values, tuple(names), effort)
+            found = _tables(bound, tuple(names), effort)
             if found is None:
                 return f"{open_}: more than {MOST_ENTRIES * effort} entries"
             if found:
@@ -158,8 +158,8 @@ def _sizes(kernel: Kernel, where: Term | None, names: tuple[str, ...]) -> Iterat
     yield from islice((way for way in ways if allows(where, Numbers(way))), MOST_SIZES)
 
 
-def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...], effort: int) -> bool | None:
-    """Whether there are tables for these sizes; None where they have too many entries."""
+def _tables(kernel: Kernel, names: tuple[str, ...], effort: int) -> bool | None:
+    """Whether there are tables as assumed, where no size is a name; None where they have too many entries."""
     tables = [table for table in every_table(kernel) if table.name in names]
     entries: list[Term] = []
     parts: list[Term] = []
@@ -173,12 +173,11 @@ def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...], e
         if table.onto and table.first is not None and type(table.low) is type(table.high) is int:
             first = own[: int(table.first)]
             parts += [any_of([Term("==", e, Term("int", v)) for e in first]) for v in range(table.low, table.high)]
-    numbers = renaming({name: Term("int", value) for name, value in values.items()})
     for relation in kernel.relations:
         cases = every_case(relation, tables)
         if cases is None:
             return None
-        parts += [replaced(replaced(case, numbers), folded) for case in cases]
+        parts += [replaced(case, folded) for case in cases]
     parts = [part for part in map(folded, parts) if part is not TRUE]
     if any(part is FALSE for part in parts):
         return False

@@ -6,7 +6,7 @@ is said is looked up in it, and nothing is solved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +148,13 @@ def _needs_more_bits(term: Term, tables: Mapping[str, Array]) -> bool:
     return large or depth[id(term)] > 1 or any(held.size and abs(held).max() >= INT32 for held in tables.values())
 
 
-def witness(kernel: Kernel, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, Array] | None:
-    """Tables of these names that are as assumed, for some sizes of the call; None where none was found.
+def witness(
+    kernel: Kernel,
+    names: Sequence[str],
+    sizes: Mapping[str, int],
+    wanted: Callable[[Mapping[str, Array]], bool] = lambda tables: True,
+) -> dict[str, Array] | None:
+    """Tables of these names that are as assumed, and as wanted, for some sizes of the call; None where none was found.
 
     Of each are tried, within its bounds: one number everywhere, numbers that rise by one from the first entry on or up
     to the last one, numbers that rise evenly over the whole table, and the least number once and then the greatest.
@@ -159,7 +164,7 @@ def witness(kernel: Kernel, names: Sequence[str], sizes: Mapping[str, int]) -> d
 
     def more(k: int, chosen: dict[str, Array]) -> dict[str, Array] | None:
         if k == len(tables):
-            return chosen
+            return chosen if wanted(chosen) else None
         for held in _shapes(kernel, tables[k], sizes):
             left[0] -= 1
             with_it = {**chosen, tables[k].name: held}

@@ -123,11 +123,55 @@ def test_a_part_that_is_not_zeroed_is_found_where_it_is() -> None:
     assert one.counterexample == {"program": (1, 0), "element": (7, 0)}
 
 
+def carried(update: Any) -> Any:
+    """Blocks of 8 rows, each added up over 4 steps in scratch that is zeroed in the first program of all."""
+
+    def body(x_ref: Any, o_ref: Any, state: Any) -> None:
+        first = (pl.program_id(0) == 0) & (pl.program_id(1) == 0)
+
+        @pl.when(first)
+        def _() -> None:
+            state[...] = jnp.zeros_like(state)
+
+        state[...] = update(state[...], x_ref[...], pl.program_id(1) == 0, first)
+
+        @pl.when(pl.program_id(1) == 3)
+        def _() -> None:
+            o_ref[...] = state[...]
+
+    return pl.pallas_call(
+        body,
+        grid=(4, 4),
+        in_specs=[pl.BlockSpec((8, 128), lambda t, k: (t, k))],
+        out_specs=pl.BlockSpec((8, 128), lambda t, k: (t, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), F),
+        scratch_shapes=[pltpu.VMEM((8, 128), F)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("update", "warned"),
+    [
+        (lambda old, x, begins, first: old * 0.5 + x, False),
+        (lambda old, x, begins, first: old * jax.nn.sigmoid(x) + x, False),
+        (lambda old, x, begins, first: jnp.where(begins, 0.0, old) + x, False),
+        (lambda old, x, begins, first: jnp.where(first, 0.0, old) + x, True),
+        (lambda old, x, begins, first: jnp.maximum(old, x), True),
+    ],
+    ids=["decays", "gated", "begins by a choice", "chosen once", "greatest"],
+)
+def test_a_state_that_decays_is_carried_on_purpose_also_along_an_axis_inside_of_a_block(
+    update: Any, warned: bool
+) -> None:
+    assert [f.verdict for f in found(carried(update), (32, 512))] == [Verdict.REFUTED] * warned
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["8 programs", "as many as a number says"])
 @pytest.mark.parametrize(("zeroed", "warned"), [("group", False), ("once", True)])
-def test_a_sum_over_groups_that_a_table_says_begins_with_each_group(zeroed: str, warned: bool) -> None:
-    def sums(t: jax.Array, x: jax.Array) -> jax.Array:
+def test_a_sum_over_groups_that_a_table_says_begins_with_each_group(zeroed: str, warned: bool, dynamic: bool) -> None:
+    def sums(many: jax.Array, t: jax.Array, x: jax.Array) -> jax.Array:
         def body(t_ref: Any, x_ref: Any, o_ref: Any, acc: Any) -> None:
-            i = pl.program_id(0)
+            i, last = pl.program_id(0), pl.num_programs(0) - 1
             begins = (i == 0) | (t_ref[i] != t_ref[jnp.maximum(i - 1, 0)])
 
             @pl.when(begins if zeroed == "group" else i == 0)
@@ -136,21 +180,23 @@ def test_a_sum_over_groups_that_a_table_says_begins_with_each_group(zeroed: str,
 
             acc[...] += x_ref[...]
 
-            @pl.when((i == 7) | (t_ref[i] != t_ref[jnp.minimum(i + 1, 7)]))
+            @pl.when((i == last) | (t_ref[i] != t_ref[jnp.minimum(i + 1, last)]))
             def _() -> None:
                 o_ref[...] = acc[...]
 
         spec = pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=1,
-            grid=(8,),
+            grid=(many if dynamic else 8,),
             in_specs=[pl.BlockSpec((8, 128), lambda i, t: (i, 0))],
             out_specs=pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)),
             scratch_shapes=[pltpu.VMEM((8, 128), F)],
         )
         return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((32, 128), F))(t, x)
 
-    given = jax.ShapeDtypeStruct((8,), "int32"), jax.ShapeDtypeStruct((64, 128), F)
-    asked = lp.kernels(sums, *given, assume=["prefetch0 is sorted_ids(below=4)", "prefetch0 is onto"])
+    given = [jax.ShapeDtypeStruct(dims, dtype) for dims, dtype in (((), "int32"), ((8,), "int32"), ((64, 128), F))]
+    several = "prefetch0[:grid0] is onto" if dynamic else "prefetch0 is onto"
+    where = ["grid0 <= 8"] if dynamic else []
+    asked = lp.kernels(sums, *given, assume=["prefetch0 is sorted_ids(below=4)", several], where=where)
     # all of it is written and stored, by the right one and by the wrong one
     assert asked.exit_code == 0
     stale = [f for f in asked.findings if f.question == "stale_read"]

@@ -62,6 +62,15 @@ def test_a_claim_gets_the_cases_that_speak_of_what_it_reads() -> None:
     assert cases((relation,), [read("m", k, k)]) == []
 
 
+def test_what_is_a_range_of_all_that_is_read_is_no_case_of_it() -> None:
+    """A claim is asked without such cases first: one that stayed was asked without for ever."""
+    kernel = related("t[0] == 1")
+    first, any_ = read("t", Term("int", 0)), read("t", Term("name", "k"))
+    assert cases(kernel.relations, [first]) == []
+    assert range_at(kernel, kernel.table("t"), first.args[1:]) == (1, 2)
+    assert len(cases(kernel.relations, [any_])) == 1
+
+
 def test_cases_say_nothing_where_an_index_is_outside() -> None:
     (relation,) = related("t[i] < t[i + 1]").relations
     table = {"t": (5, 6, 7)}

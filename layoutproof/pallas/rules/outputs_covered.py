@@ -5,7 +5,9 @@ interpret mode shows NaN for floats, hardware does not.
 Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
 Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
 Where a table chooses blocks, every value has to occur among the entries that programs read: `t is onto`, or of a grid
-whose size only the running program knows `t[:grid1] is onto`.
+whose size only the running program knows `t[:grid1] is onto`. That is assumed, or follows from what else is: the table
+begins with the least value, rises by one at most, and ends with the greatest, as the groups of a grouped product do
+where none is empty (`offsets[i] < offsets[i + 1]`). Where a group may be empty, its rows are named, with such a table.
 An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
 written, so a hole is a warning there. Whether the body stores into each block that it gets is asked by
 `outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: what one
@@ -27,11 +29,12 @@ from collections.abc import Iterator
 
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Counterexample, Point
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.kernel.fixes import Fix, uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
+from layoutproof.pallas.segments import covering, left_out
 
 TARGET = False
 
@@ -49,7 +52,9 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    m, open_ = reachable_blocks(kernel, operand)
+    m, open_ = reachable_blocks(covering(kernel, operand), operand)
+    empty = left_out(kernel, operand) if Verdict.PROVED in open_ else ""
+    open_ = {Verdict.PROVED: empty} if empty else open_
     named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
 
     def hole(at: Point, on: Numbers) -> str:

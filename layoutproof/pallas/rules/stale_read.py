@@ -6,9 +6,10 @@ interpreter shows NaN, and the first block is right.
 Refuted by: the first `program` of a visit that adds to an `element` of scratch which only programs of other blocks have
 written. A visit is the programs that have one block of each output, one after the other: along the last dimensions of
 the grid, on which no block depends, and where a table says which block, until it says another one.
-Asked only of kernels in which several programs share a block, of loads of scratch that go back into it, and said only
-where it is found. A warning: who hands something on from block to block on purpose (a state over time) accepts it at
-the call's line.
+Asked only of kernels in which several programs share a block, of loads of scratch that go back into it with something
+added (a sum, a maximum), and said only where it is found; of a grid whose size only the running program knows, with
+sizes for which it is so. What is scaled before it goes back is a state over time, which is handed on from block to
+block on purpose. A warning: who hands on a plain sum on purpose accepts it at the call's line.
 Example: grid (i, k), `acc += dot(x, y)`, acc zeroed under `(program_id(0) == 0) & (program_id(1) == 0)`: program (1, 0)
 adds to the sum of block 0.
 Source: scratch persists over the whole grid: JAX's page on TPU pipelining; the tiled matmul there zeroes it for each k.
@@ -19,12 +20,14 @@ Limits: What is modelled of bodies: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Copy, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import first_of_core, names, other_block
+from layoutproof.bodies.values import Value
 from layoutproof.bodies.walk import Walk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import fold, negation
@@ -38,23 +41,36 @@ from layoutproof.pallas.points import READS
 TARGET = False
 BODY = True
 SETTLED_BY = "store it where each visit of a block begins"
+SUMS = {
+    **dict.fromkeys(("add", "add_any", "max", "min", "concatenate"), 2),
+    **dict.fromkeys(("sub", "convert_element_type", "reshape", "broadcast_in_dim", "squeeze", "slice", "transpose"), 1),
+    "select_n": 3,
+}
+"""Operations that give what they are applied to, or something added to it, with how many of their operands are so."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One for each reference to which something is added that is not of its block; nothing is said elsewhere."""
+    return tuple(_found(kernel).values())
+
+
+def _found(kernel: Kernel) -> dict[str, Obligation]:
+    """The obligations by their references."""
     body: Body | None = kernel.body
     begins = _begins(kernel)
     if body is None or not begins:
-        return ()
+        return {}
     found: dict[str, Obligation] = {}
-    for load in _accumulating(body):
+    for load, store in _accumulating(body):
+        if load.view.reference.name in found:
+            continue
         try:
-            one = _of(kernel, body, load, begins)
+            one = _of(kernel, body, load, store, begins)
         except (Undecided, RecursionError):
             continue
         if one is not None:
-            found.setdefault(one.subject, one)
-    return tuple(found.values())
+            found[one.subject] = one
+    return found
 
 
 def _begins(kernel: Kernel) -> list[Term]:
@@ -84,34 +100,46 @@ def _begins(kernel: Kernel) -> list[Term]:
     return [*begins, fold("<", ZERO, step), *(other_block(kernel, o, before) for o in outputs)]
 
 
-def _accumulating(body: Body) -> Iterator[Access]:
-    """Loads of scratch of which something is stored into it again."""
+def _accumulating(body: Body) -> Iterator[tuple[Access, Access]]:
+    """Loads of scratch that something is added to, with the store that takes the sum there again."""
     copied = {e.target.reference.name for e in body.effects if isinstance(e, Copy)}
     accesses = [e for e in body.effects if isinstance(e, Access)]
     for load in accesses:
         reference = load.view.reference
         plain = reference.role == "scratch" and reference.memory != "smem" and reference.name not in copied
-        if not plain or load.kind == "write" or load.view.dims is None:
+        if not plain or load.kind == "write" or load.view.dims is None or load.mask is not None:
             continue
-        stores = [s for s in accesses if s.kind == "write" and s.view.reference is reference]
-        if load.kind == "add" or any(_takes(store, load) for store in stores):
-            yield load
+        if load.kind == "add":
+            yield load, load
+        stores = (s for s in accesses if s.kind == "write" and s.view.reference is reference and s.mask is None)
+        yield from ((load, store) for store in stores if store.value is not None and _adds(store.value, load))
 
 
-def _takes(store: Access, load: Access) -> bool:
-    """Whether something of a load is in what is stored."""
-    if store.value is None or store.value.defined:
-        return False
-    index = tuple(Term("name", f"at{k}") for k in range(len(store.value.dims)))
-    return any(part.op == "leaf" and part.args[0] == load.name for part in every(store.value.undefined(index)))
+def _adds(value: Value, load: Access) -> bool:
+    """Whether a value may be something of a load with more added to it.
+
+    What is scaled is a state, which decays, and of a softmax over blocks its greatest number is the accumulator.
+    """
+    todo, seen = [value], {id(value)}
+    while todo:
+        one = todo.pop()
+        name, operands = one.made or ("", ())
+        if not name and not one.defined:
+            index = tuple(Term("name", f"at{k}") for k in range(len(one.dims)))
+            if any(part.op == "leaf" and part.args[0] == load.name for part in every(one.undefined(index))):
+                return True
+        more = [o for o in operands[: SUMS.get(name, 0)] if id(o) not in seen]
+        seen.update(map(id, more))
+        todo += more
+    return False
 
 
-def _of(kernel: Kernel, body: Body, load: Access, begins: Sequence[Term]) -> Obligation | None:
+def _of(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequence[Term]) -> Obligation | None:
     """A load that reads what only programs of other blocks have written; None where it does not, or nobody knows."""
     dims = load.view.dims or ()
     index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
     at = places(load.view, index)
-    if at is None or load.mask is not None:
+    if at is None or _never_stored(kernel, body, load, store, begins):
         return None
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True, own=True)
@@ -121,8 +149,10 @@ def _of(kernel: Kernel, body: Body, load: Access, begins: Sequence[Term]) -> Obl
     )
     name, source = load.view.reference.name, load.spot.source
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
-    if proved or claim is None or point is None or "sizes" in point:
+    if proved or claim is None or point is None:
         return None
+    if "sizes" in point:
+        return _of_sizes(kernel, name, claim.claim.numbers(point).sizes)
     where = named(claim, point)
     program = tuple(point["program"])
     element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
@@ -141,3 +171,27 @@ def _of(kernel: Kernel, body: Body, load: Access, begins: Sequence[Term]) -> Obl
     hint = f"look at where {name} is stored first: it has to be where each block begins, {which}"
     settled = Settled(Verdict.REFUTED, reason, hint, deciding.names(), shown)
     return Obligation(name, settled, severity="warning", source=source)
+
+
+def _never_stored(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequence[Term]) -> bool:
+    """Whether what others have written is loaded, and nothing of it is stored: `where(first, 0, acc) + x`."""
+    dims = store.view.dims
+    if store is load or dims is None:
+        return False
+    index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+    holds = Deciding().holds
+    states = States(kernel, body, holds, holds, unwritten=True, own=True, only=load.spot.number)
+    return states.impossible(
+        lambda: [*store.spot.path, *begins, states.resolved(store.value.undefined(index))],
+        {f"at{k}": n for k, n in enumerate(dims)},
+    )[1]
+
+
+def _of_sizes(kernel: Kernel, name: str, sizes: Mapping[str, int]) -> Obligation | None:
+    """The same of a grid whose size only the running program knows, at sizes for which it is so."""
+    one = _found(kernel.sized(sizes)).get(name)
+    if one is None or not isinstance(one.claim, Settled):
+        return None
+    said = ", ".join(f"{size} = {number}" for size, number in sizes.items())
+    shown = {"sizes": dict(sizes), **one.claim.counterexample}
+    return replace(one, claim=replace(one.claim, reason=f"with {said}: {one.claim.reason}", counterexample=shown))
