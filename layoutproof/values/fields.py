@@ -3,7 +3,7 @@
 In a chain p, 2p+1, 4p+3, .. of primes the squares of each field but the lowest are a group whose order is the prime
 below it. So `exp` takes residues of one level to the next, x -> g^x, and exp(a + b) = exp(a) exp(b) holds (Mirage,
 Wu et al., OSDI 2025); `log` is its inverse and goes one level down. All primes are below 2^31: a product of two
-residues fits 64 bits, and sums of products are exact in float64 once residues are cut into 16 bits.
+residues fits 64 bits, and sums of products are exact in float64 once those of one side are cut in two.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,10 @@ LONGEST = 4
 """Primes of the longest chain: exponentials are nested at most one time less."""
 _PIECE, _LARGE = 2**13, 2**11
 """Elements that are reduced at once; of fewer than the second nothing is gained by it."""
-_SHORT = 2**16
-"""Summed elements of a product of matrices up to which 2^16 times the sum of the upper halves fits 62 bits."""
+_SUMS = 2**18
+"""Sums of a product of matrices that are computed at once."""
+_SPLIT = 15
+"""Bits of the lower half of a residue."""
 _HALF, _GIANT = 16, 20
 """Bits of the first table of powers, and of the table that finds logarithms."""
 
@@ -183,7 +186,13 @@ class Prime:
     def exp(self, x: Array) -> Array:
         """g to residues of the level below."""
         low, high = _powers(self.p)
-        return self.mul(low[x & (2**_HALF - 1)], high[x >> _HALF])
+        found = np.empty(x.shape, np.int64)
+        of = x.reshape(-1)
+        for at, out in _spans(found.reshape(-1)):
+            part = of[at]
+            out[...] = low[part & (2**_HALF - 1)]
+            out *= high[part >> _HALF]
+        return self.reduced(found)
 
     def log(self, y: Array) -> tuple[Array, Array]:
         """(x with g^x = y or g^x = -y, where it was y), x being residues of the level below; of 0 anything.
@@ -212,36 +221,68 @@ class Prime:
         return np.maximum(found, 0).reshape(y.shape), square.reshape(y.shape)
 
     def matmul(self, a: Array, b: Array) -> Array:
-        """Matrix products of residues, [.., M, K] by [.., K, N], exact: three products of halves in float64.
+        """Matrix products of residues, [.., M, K] by [.., K, N], exact: by both halves of b, in float64.
+
+        Residues have a sign here, which makes them and their halves half as large.
 
         >>> int(Prime(2**31 - 1).matmul(np.full((1, 9), 2**31 - 2), np.full((9, 1), 2**31 - 2))[0, 0])
         9
         """
-        most = 2**18
+        # what is added up stays below 2^53, by as much as the upper sums come to once they are residues
+        half = max(2 ** (_SPLIT - 1), (self.p >> (_SPLIT + 1)) + 1)
+        most = (2**53 - (self.p << (_SPLIT + 2))) // ((self.p // 2 + 1) * half)
         if a.shape[-1] > most:
-            parts = [self.matmul(a[..., k : k + most], b[..., k : k + most, :]) for k in range(0, a.shape[-1], most)]
+            many = -(-a.shape[-1] // (a.shape[-1] // most + 1))
+            starts = range(0, a.shape[-1], many)
+            parts = [self.matmul(a[..., k : k + many], b[..., k : k + many, :]) for k in starts]
             total: Array = sum(parts[1:], parts[0]) % self.p
             return total
-        a1, a0 = (a >> 16).astype(np.float64), (a & 0xFFFF).astype(np.float64)
-        b1, b0 = (b >> 16).astype(np.float64), (b & 0xFFFF).astype(np.float64)
-        high, low = a1 @ b1, a0 @ b0
-        a0 += a1
-        b0 += b1
-        middle = a0 @ b0
-        middle -= high
-        middle -= low
-        found = np.empty(high.shape, np.int64)
-        # a piece at a time, which stays in the processor's own memory
-        parts = [part.reshape(-1) for part in (high, middle, low, found)]
-        for k in range(0, found.size, _PIECE):
-            top, between, bottom, out = (part[k : k + _PIECE] for part in parts)
-            x = self.reduced(top.astype(np.int64)) if a.shape[-1] > _SHORT else top.astype(np.int64)
-            for part in (between, bottom):
-                x <<= 16
-                x += part.astype(np.int64)
-                x = self.reduced(x)
+        batch, (m, k) = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2:]
+        matrices = prod(batch)
+        left = np.broadcast_to(a, (*batch, m, k)).reshape(matrices, m, k)
+        lower = self._signed(b)
+        upper = (lower + 2 ** (_SPLIT - 1)) >> _SPLIT
+        lower -= upper << _SPLIT
+        halves = [
+            np.broadcast_to(half.astype(np.float64), (*batch, *b.shape[-2:])).reshape(matrices, *b.shape[-2:])
+            for half in (upper, lower)
+        ]
+        found = np.empty((matrices, m, b.shape[-1]), np.int64)
+        # matrices, or rows of one, at once: sums stay in the processor's own memory
+        wide = max(1, k, b.shape[-1])
+        rows, many = max(1, _SUMS // wide), max(1, _SUMS // (wide * max(1, m)))
+        for each in (slice(start, start + many) for start in range(0, matrices, many)):
+            for some in (slice(start, start + rows) for start in range(0, m, rows)):
+                part = self._signed(left[each, some]).astype(np.float64)
+                high, low = (part @ half[each] for half in halves)
+                self._together(high.reshape(-1), low.reshape(-1), found[each, some].reshape(-1))
+        return found.reshape(*batch, *found.shape[1:])
+
+    def _together(self, high: Array, low: Array, found: Array) -> None:
+        """The residues of 2^15 high + low, of whole numbers; high is written over."""
+        room = np.empty(min(_PIECE, found.size))
+        for at, out in _spans(found):
+            x, times = high[at], room[: out.size]
+            self._near(x, times)
+            x *= 2.0**_SPLIT
+            x += low[at]
+            self._near(x, times)
             out[...] = x
-        return found
+            # below 0 it is a large number without a sign
+            whole, other = out.view(np.uint64), times.view(np.uint64)
+            np.minimum(whole, np.add(whole, np.uint64(self.p), out=other), out=whole)
+            np.minimum(whole, np.subtract(whole, np.uint64(self.p), out=other), out=whole)
+
+    def _signed(self, a: Array) -> Array:
+        """The residues from -p / 2 to p / 2."""
+        return np.where(a > self.p // 2, a - self.p, a)
+
+    def _near(self, x: Array, times: Array) -> None:
+        """Takes multiples of p off whole numbers below 2^53, which leaves -p to 2 p. times: as much room."""
+        np.multiply(x, 1.0 / self.p, out=times)
+        np.floor(times, out=times)
+        times *= self.p
+        x -= times
 
 
 def _flat(a: Array) -> Array | None:
@@ -257,6 +298,13 @@ def _pieces(flat: Array) -> Iterator[tuple[Array, Array]]:
     for k in range(0, flat.size, _PIECE):
         part = flat[k : k + _PIECE]
         yield part, room[: part.size]
+
+
+def _spans(flat: Array) -> Iterator[tuple[slice, Array]]:
+    """Where such pieces are in a row, and each of them."""
+    for k in range(0, flat.size, _PIECE):
+        at = slice(k, k + _PIECE)
+        yield at, flat[at]
 
 
 def generator(p: int) -> int:

@@ -68,17 +68,20 @@ class Field:
     @property
     def kinds(self) -> Array:
         """The kind of each element."""
-        return np.zeros(self.shape, np.uint8) if self.flags is None else self.flags & KIND
+        return self.marks & KIND
 
     @property
     def marks(self) -> Array:
         """The flag of each element."""
-        return np.zeros(self.shape, np.uint8) if self.flags is None else self.flags
+        return np.broadcast_to(_PLAIN, self.shape) if self.flags is None else self.flags
 
     @property
     def signs(self) -> Array:
         """`turned`, of each element."""
         return np.zeros(self.shape, np.uint8) if self.turned is None else self.turned
+
+
+_PLAIN = np.zeros((), np.uint8)
 
 
 def _table(rows: str) -> Array:
@@ -214,8 +217,9 @@ class Points:
 
     def map(self, data: Field, move: Callable[[Array], Array]) -> Field:
         """What moves elements and computes nothing, on every component."""
+        residues = tuple(None if r is None else move(r) for r in data.residues)
         flags, turned = (None if part is None else move(part) for part in (data.flags, data.turned))
-        return Field(tuple(None if r is None else move(r) for r in data.residues), flags, data.span, turned, data.by)
+        return Field(residues, flags, data.span, turned, data.by)
 
     def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
         """What makes one array of several and computes nothing."""
@@ -228,7 +232,8 @@ class Points:
         turned, by = None, {part.by for part in parts if part.turned is not None}
         if len(by) == 1:
             turned = move([part.signs for part in parts])
-        flags = None if plain else move([part.marks for part in parts])
+        # what is moved may be written to
+        flags = None if plain else move([np.zeros(p.shape, np.uint8) if p.flags is None else p.flags for p in parts])
         return Field(residues, flags, span, turned, None if turned is None else by.pop())
 
     # arithmetic
@@ -246,21 +251,24 @@ class Points:
         """The residues of what is no number are 0."""
         if flags is None:
             return Field(residues, None, span)
-        other = (flags & KIND) != NUMBER
+        (few,) = _few(flags)
+        other = (few & KIND) != NUMBER
         if other.any():
             residues = tuple(None if r is None else np.where(other, 0, r) for r in residues)
-        return Field(residues, flags if flags.any() else None, span)
+        return Field(residues, flags if few.any() else None, span)
 
     def add(self, a: Field, b: Field) -> Field:
         """a + b."""
         residues = self._each([a, b], lambda f, x, y: f.add(x, y))
         if a.flags is None and b.flags is None:
             return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
-        x, y = a.marks, b.marks
-        flags = _SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS)
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        x, y = _few(a.marks, b.marks)
+        flags = np.broadcast_to(_SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS), shape)
         turned, by = None, {part.by for part in (a, b) if part.turned is not None}
         if len(by) == 1:
             # ln x + ln y = ln(x y), and the product of two that are no squares is one
+            x, y = a.marks, b.marks
             known = (((x & ROOT) == 0) | (a.signs != 0)) & (((y & ROOT) == 0) | (b.signs != 0))
             odd = np.where(known, (a.signs ^ b.signs) & ~np.uint8(LOGARITHM), 0).astype(np.uint8)
             flags = np.where(known & (odd == 0), flags & ~np.uint8(ROOT), flags)
@@ -276,34 +284,50 @@ class Points:
         span = None if a.span is None else (-a.span[1], -a.span[0])
         if a.flags is None:
             return Field(residues, None, span)
-        signs = ((a.flags & NONNEGATIVE) << 1) | ((a.flags & NONPOSITIVE) >> 1)
-        return Field(residues, _OPPOSITE[a.flags & KIND] | (a.flags & ROOT) | signs, span, a.turned, a.by)
+        (x,) = _few(a.flags)
+        signs = ((x & NONNEGATIVE) << 1) | ((x & NONPOSITIVE) >> 1)
+        flags = np.broadcast_to(_OPPOSITE[x & KIND] | (x & ROOT) | signs, a.shape)
+        return Field(residues, flags, span, a.turned, a.by)
 
     def sub(self, a: Field, b: Field) -> Field:
         """a - b: at most 0 where b is a maximum of a set that holds a."""
         found = self.add(a, self.neg(b))
-        if not self.bounds or b.flags is None or not (b.flags & MAXIMUM).any():
+        if not self.bounds or b.flags is None or not (_few(b.flags)[0] & MAXIMUM).any():
             return found
-        top = self._top(a, b)
-        parts = self._residue(a, top), a.marks, self._residue(b, top), b.marks
-        x, of_x, y, of_y = (np.broadcast_to(part, found.shape) for part in parts)
-        of_maximum = ((of_y & MAXIMUM) != 0) & ((of_x & KIND) == NUMBER)
-        if not of_maximum.any() or not self.sets[top].knows(y[of_maximum]):
+        top, shape = self._top(a, b), found.shape
+        x, of_x, y, of_y = (
+            np.broadcast_to(part, shape)
+            for part in (self._residue(a, top), a.marks, self._residue(b, top), b.marks)
+        )  # fmt: skip
+        # rows are those of one maximum: along their axes it stays the same
+        along = [k for k in range(len(shape)) if _stays(y, k) and _stays(of_y, k)]
+        order = [*(k for k in range(len(shape)) if k not in along), *along]
+        first = tuple(0 if k in along else slice(None) for k in range(len(shape)))
+        which = (of_y[first].reshape(-1) & MAXIMUM) != 0
+        maxima = y[first].reshape(-1)[which]
+        if not found.marks.size or not self.sets[top].knows(maxima):
             return found
-        inner = (of_x[of_maximum] & MAXIMUM) != 0
-        held, beside = self.sets[top].holds(y[of_maximum], x[of_maximum], inner, self._literals[top])
-        self.bounded = self.bounded or bool(held.any())
-        flags = found.marks.copy()
-        flags[of_maximum] |= np.where(held, NONPOSITIVE, 0).astype(np.uint8)
-        flags[of_maximum] |= np.where(held & beside, BESIDE, 0).astype(np.uint8)
-        return replace(found, flags=flags if flags.any() else None)
+        others, marks = (np.transpose(part, order).reshape(which.size, -1)[which] for part in (x, of_x))
+        asked, inner = (marks & KIND) == NUMBER, (marks & MAXIMUM) != 0
+        held, beside = self.sets[top].holds(maxima, others, asked, inner, self._literals[top])
+        if not held.any():
+            return found
+        self.bounded = True
+        if held.all() and which.all() and not beside.any():
+            return replace(found, flags=np.broadcast_to(_few(found.marks)[0] | np.uint8(NONPOSITIVE), shape))
+        said = np.zeros((which.size, held.shape[1]), np.uint8)
+        said[which] = np.where(held, NONPOSITIVE, 0) | np.where(held & beside, BESIDE, 0)
+        said = np.transpose(said.reshape([shape[k] for k in order]), np.argsort(order))
+        return replace(found, flags=found.marks | said)
 
     def at_most_zero(self, a: Field) -> tuple[bool, bool, bool]:
         """Of exponents: whether all are at most 0, and whether some are so, and some not, beside a literal."""
-        numbers = a.kinds == NUMBER
-        below = ((a.marks & NONPOSITIVE) != 0) | (self._residue(a, self._top(a)) == 0)
-        beside = (a.marks & BESIDE) != 0
-        high = np.isin(a.kinds, (POSITIVE, OPPOSITE, NAN, LOST)).any()
+        (marks,) = _few(a.marks)
+        numbers = (marks & KIND) == NUMBER
+        below, beside = (marks & NONPOSITIVE) != 0, (marks & BESIDE) != 0
+        high = np.isin(marks & KIND, (POSITIVE, OPPOSITE, NAN, LOST)).any()
+        if not high and not (below | ~numbers).all():
+            below = below | (self._residue(a, self._top(a)) == 0)
         return bool((below | ~numbers).all() and not high), bool(beside.any()), bool((numbers & ~beside).any())
 
     def mul(self, a: Field, b: Field) -> Field:
@@ -313,22 +337,24 @@ class Points:
         sign = self._of_square(a, b)
         if a.flags is None and b.flags is None and not sign:
             return Field(residues, None, span)
-        x, y = a.marks, b.marks
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        x, y = _few(a.marks, b.marks)
         kinds = _PRODUCT[x & KIND, y & KIND]
         lost = kinds == LOST
         if lost.any():
             # a number that is known to be positive leaves the kind as it is
             top = self._top(a, b)
+            x, y = a.marks, b.marks
+            lost = np.broadcast_to(lost, shape)
             for one, other, part in ((x, y, a), (y, x, b)):
                 scale = ((one & KIND) == NUMBER) & ((one & NONNEGATIVE) != 0) & (self._residue(part, top) != 0)
                 kinds = np.where(lost & scale, other & KIND, kinds)
-            kinds = np.broadcast_to(kinds, np.broadcast_shapes(x.shape, y.shape))
         opposite = ((x & NONNEGATIVE) << 1 & y) | ((y & NONNEGATIVE) << 1 & x)
         alike = (x & y & NONNEGATIVE) | (x & y & NONPOSITIVE) >> 1
         flags = kinds | ((x | y) & (ROOT | BESIDE)) | alike | opposite
         if sign:
             flags = flags & ~np.uint8(SIGNS) | np.where(kinds == NUMBER, sign, 0).astype(np.uint8)
-        found = self._kept(residues, flags.astype(np.uint8), span)
+        found = self._kept(residues, np.broadcast_to(flags.astype(np.uint8), shape), span)
         for log, number in ((a, b), (b, a)):
             if log.turned is not None and number.turned is None and (by := self._number(number)) is not None:
                 before = log.by or (1,) * self.levels
@@ -408,13 +434,16 @@ class Points:
             found.append(grown)
         if all(r is None for r in found):
             raise Levels
-        marks = a.marks
+        (marks,) = _few(a.marks)
         kinds = marks & KIND
         low = (kinds == NEGATIVE) | (kinds == MASK)
-        flags = _OF_EXP[kinds] | (marks & ROOT) | NONNEGATIVE
-        flags = np.where(a.signs != 0, flags & ~np.uint8(ROOT), flags)
-        residues = tuple(None if r is None else np.where(low, 0, r) for r in found)
-        return self._kept(residues, flags)
+        flags = _OF_EXP[kinds] | (marks & ROOT) | np.uint8(NONNEGATIVE)
+        if a.turned is not None:
+            flags = np.where(a.turned != 0, flags & ~np.uint8(ROOT), flags)
+        residues = tuple(found)
+        if low.any():
+            residues = tuple(None if r is None else np.where(low, 0, r) for r in found)
+        return self._kept(residues, np.broadcast_to(flags, a.shape))
 
     def log(self, a: Field) -> Field:
         """ln a: its residue at a level rests on a's at the level above."""
@@ -627,12 +656,12 @@ class Points:
     def _maxima(self, rows: Field) -> Field:
         """Of each row of [rows, columns] the maximum."""
         self.axioms.add("max")
-        marks = rows.marks
-        kinds = marks & KIND
-        leaves = kinds == NUMBER
         if rows.shape[1] == 1:
             return self.map(rows, lambda r: r[:, 0])
-        maxima = leaves & ((marks & MAXIMUM) != 0)
+        (marks,) = _few(rows.marks)
+        kinds = marks & KIND
+        leaves, maxima = kinds == NUMBER, (kinds == NUMBER) & ((marks & MAXIMUM) != 0)
+        members = [np.broadcast_to(part, rows.shape) for part in (leaves, maxima)]
         found: list[Array | None] = []
         count = np.zeros(rows.shape[0], np.int64)
         known = [k for k, r in enumerate(rows.residues) if r is not None]
@@ -642,9 +671,9 @@ class Points:
             if residues is None or k == highest:
                 found.append(None)
                 continue
-            if maxima.any() and not sets.knows(residues[maxima]):
+            if maxima.any() and not sets.knows(residues[members[1]]):
                 raise NotModelled("a maximum of more maxima than are kept")
-            r, count = sets.maximum(residues, leaves, maxima)
+            r, count = sets.maximum(residues, *members)
             found.append(r)
         height = np.where(leaves, -9, _HEIGHT[kinds]).max(1)
         only = np.array([NAN, NEGATIVE, MASK, NUMBER, OPPOSITE, POSITIVE], np.uint8)[np.clip(height + 3, 0, 5)]
@@ -666,13 +695,14 @@ class Points:
         span = None if a.span is None else (n * min(0, a.span[0]), n * max(0, a.span[1]))
         if a.flags is None:
             return Field(residues, None, span)
-        kinds = a.flags & KIND
+        (marks,) = _few(a.flags)
+        kinds = marks & KIND
         result = np.zeros(kinds.shape[:-1], np.uint8)
         for kind in (OPPOSITE, MASK, POSITIVE, NEGATIVE, NAN, LOST, UNDEFINED):
             some = (kinds == kind).any(-1)
             result = np.where(some, _SUM[result, kind] if kind not in (UNDEFINED,) else UNDEFINED, result)
-        flags = result | np.bitwise_or.reduce(a.flags & ROOT, -1) | np.bitwise_and.reduce(a.flags & SIGNS, -1)
-        return self._kept(residues, flags.astype(np.uint8), span)
+        flags = result | np.bitwise_or.reduce(marks & ROOT, -1) | np.bitwise_and.reduce(marks & SIGNS, -1)
+        return self._kept(residues, np.broadcast_to(flags.astype(np.uint8), a.shape[:-1]), span)
 
     def largest(self, a: Field) -> Field:
         """The maximum along the last axis."""
@@ -687,7 +717,8 @@ class Points:
         span = _both(a, b, lambda x, y: tuple(n * e for e in product_span(x, y)))  # type: ignore[arg-type,return-value]
         if a.flags is None and b.flags is None:
             return Field(residues, None, span)
-        x, y = a.marks, b.marks
+        (x,), (y,) = _few(a.marks), _few(b.marks)
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
         bad_x, bad_y = (x & KIND) != NUMBER, (y & KIND) != NUMBER
         flags = np.zeros((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), np.uint8)
         for kind, of_x, of_y in (
@@ -699,7 +730,7 @@ class Points:
         root = ((x & ROOT) != 0).any(-1)[..., :, None] | ((y & ROOT) != 0).any(-2)[..., None, :]
         positive = ((x & NONNEGATIVE) != 0).all(-1)[..., :, None] & ((y & NONNEGATIVE) != 0).all(-2)[..., None, :]
         flags = flags | np.where(root, ROOT, 0) | np.where(positive, NONNEGATIVE, 0)
-        return self._kept(residues, flags.astype(np.uint8), span)
+        return self._kept(residues, np.broadcast_to(flags.astype(np.uint8), shape), span)
 
     def accumulate(self, base: Field, places: Array, values: Field) -> Field:
         """base with values added at flat places; places below 0 are left out."""
@@ -755,6 +786,21 @@ def _repeated(a: Field) -> bool:
     return all(bool((part[..., 1:] == part[..., :1]).all()) for part in parts)
 
 
+def _few(*marks: Array) -> tuple[Array, ...]:
+    """Flags, once for all along the axes on which nobody has written others."""
+    shape = np.broadcast_shapes(*(m.shape for m in marks))
+    full = [np.broadcast_to(m, shape) for m in marks]
+    at = tuple(
+        slice(0, 1) if n > 1 and not any(m.strides[k] for m in full) else slice(None) for k, n in enumerate(shape)
+    )
+    return tuple(m[at] for m in full)
+
+
+def _stays(part: Array, axis: int) -> bool:
+    """Whether all along an axis are the same."""
+    return part.strides[axis] == 0 or bool((part == part.take([0], axis)).all())
+
+
 def _shape(parts: Sequence[Field]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(p.shape for p in parts))
 
@@ -765,6 +811,7 @@ def _both(a: Field, b: Field, of: Callable[[Span, Span], Span]) -> Span | None:
 
 def _where_number(residues: tuple[Array | None, ...], x: Array, y: Array) -> tuple[Array | None, ...]:
     """Sums, 0 where a mask value meets its opposite."""
+    x, y = _few(x, y)
     other = ((x & KIND) != NUMBER) | ((y & KIND) != NUMBER)
     if not other.any():
         return residues

@@ -19,6 +19,8 @@ KEPT = 200_000
 """Of arrays of more maxima than that the sets are not kept: a maximum of those is unknown."""
 NONE = 2**31 - 1
 """No member: every residue is below it."""
+_AT_ONCE = 2**17
+"""Members that are sorted at once, which stay in the processor's own memory."""
 
 
 class Sets:
@@ -51,17 +53,19 @@ class Sets:
         result, count = np.zeros(len(residues), np.int64), np.zeros(len(residues), np.int64)
         several = 0
         for which, keys in self._members_of(residues, leaves, maxima):
-            keys.sort(1)
-            # no residue is as large as what stands where there is no member
-            new = keys != NONE
-            new[:, 1:] &= keys[:, 1:] != keys[:, :-1]
-            count[which] = many = new.sum(1)
-            hashes = mixed(keys, self.salt)
-            if not new.all():
-                hashes *= new
-            sums = hashes.sum(1)
+            many = np.empty(len(keys), np.int64)
+            sums = np.empty(len(keys), np.uint64)
+            for some in _rows(*keys.shape):
+                part = keys[some]
+                new, many[some] = _sorted(part)
+                hashes = mixed(part, self.salt)
+                if (many[some] != part.shape[1]).any():
+                    hashes *= new & (part != NONE)
+                sums[some] = hashes.sum(1)
+            count[which] = many
             drawn = (mixed(sums, self.salt + 1) % np.uint64(self.p)).astype(np.int64)
-            drawn[many <= 1] = (keys[:, 0] * new[:, 0])[many <= 1]
+            # no residue is as large as what stands where there is no member
+            drawn[many <= 1] = np.where(many == 1, keys[:, 0], 0)[many <= 1]
             several += int((many > 1).sum())
             if several > KEPT:
                 self._unkept = True
@@ -70,7 +74,7 @@ class Sets:
                     sign = int(sums[row])
                     if sign not in self._drawn:
                         self._drawn[sign] = key = self._free(int(drawn[row]))
-                        self._members[key] = keys[row] if many[row] == keys.shape[1] else keys[row][new[row]]
+                        self._members[key] = keys[row] if many[row] == keys.shape[1] else _members(keys[row])
                     drawn[row] = self._drawn[sign]
             result[which] = drawn
         return result, count
@@ -128,39 +132,73 @@ class Sets:
 
         return np.array([of(self._members[int(k)]) for k in distinct], np.int64)[where]
 
-    def holds(self, maxima: Array, others: Array, inner: Array, literals: set[int]) -> tuple[Array, Array]:
-        """(Whether each maximum was taken of a set with the other in it, whether a literal is in it beside that).
+    def holds(
+        self, maxima: Array, others: Array, asked: Array, inner: Array, literals: set[int]
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """(Whether each maximum was taken of a set with the others of its row in it, whether a literal is beside them).
 
-        maxima, others: residues, [n].  inner: which of the others are maxima, whose members then all have to be in it.
+        maxima: residues, [rows].  others: residues, [rows, columns].  asked: which of these are asked about.
+        inner: which of them are maxima, whose members then all have to be in the set.
         """
         distinct, where = _distinct(maxima)
-        starts, members = self._joined(distinct)
-        # sorted, because each set is
-        pairs = (np.repeat(np.arange(distinct.size), np.diff(starts)) << 32) | members
-        asked = (where << 32) | others
-        if not inner.any():
-            held = _all_or_each(pairs, asked)
-        else:
-            held = np.zeros(others.size, bool)
-            held[~inner] = _all_or_each(pairs, asked[~inner])
-            few, back = _distinct(asked[inner])
-            begin, each = self._joined(few & (2**32 - 1))
-            inside = _found(pairs, (np.repeat(few >> 32, np.diff(begin)) << 32) | each)
-            held[inner] = np.logical_and.reduceat(inside, begin[:-1])[back]
-        known = np.sort(np.fromiter(literals, np.int64, len(literals)))
-        some = np.logical_or.reduceat(_found(known, members), starts[:-1])
-        if not some.any():
-            return held, np.zeros(others.size, bool)
-        return held, some[where] & ~_found(known, others)
-
-    def _joined(self, maxima: Array) -> tuple[Array, Array]:
-        """(Where the set of each maximum starts, and the end; the members of all)."""
-        members = [self._members[int(k)] for k in maxima]
-        return np.cumsum([0, *(m.size for m in members)]), np.concatenate(members)
+        sets = [self._members[int(k)] for k in distinct]
+        known = np.sort(np.fromiter(literals, np.int32, len(literals)))
+        plain = np.where(asked & ~inner, others, NONE).astype(np.int32)
+        held = np.zeros(others.shape, bool)
+        sizes = np.array([s.size for s in sets])[where]
+        like = np.frexp(sizes)[1]
+        for size in np.unique(like):
+            which = np.flatnonzero(like == size)
+            wide = int(sizes[which].max())
+            if wide > 4 * others.shape[1]:
+                for row in which:
+                    held[row] = _found(sets[where[row]], plain[row])
+                continue
+            for rows in _rows(which.size, wide + others.shape[1]):
+                some = which[rows]
+                keys = np.full((some.size, wide + others.shape[1]), NONE, np.int32)
+                keys[:, wide:] = plain[some]
+                for row, at in zip(keys, where[some], strict=True):
+                    row[: sets[at].size] = sets[at]
+                # nothing is added to a set by what is in it
+                every = _sorted(keys)[1] == sizes[some]
+                held[some[every]] = True
+                for row in some[~every]:
+                    held[row] = _found(sets[where[row]], plain[row])
+        rows_of, columns_of = np.nonzero(asked & inner)
+        if rows_of.size:
+            pairs, back = _distinct((where[rows_of] << 32) | others[rows_of, columns_of])
+            inside = [_found(sets[k >> 32], self._members[k & (2**32 - 1)]).all() for k in pairs.tolist()]
+            held[rows_of, columns_of] = np.array(inside)[back]
+        held &= asked
+        some_literal = np.array([bool(_found(members, known).any()) for members in sets])[where]
+        if not some_literal.any():
+            return held, np.zeros(held.shape, bool)
+        return held, some_literal[:, None] & ~_found(known, others)
 
     def knows(self, residues: Array) -> bool:
         """Whether the sets of all these maxima are kept."""
         return all(int(k) in self._members for k in _distinct(residues)[0])
+
+
+def _rows(rows: int, columns: int) -> Iterator[slice]:
+    """So many rows at once."""
+    many = max(1, _AT_ONCE // max(columns, 1))
+    return (slice(k, k + many) for k in range(0, rows, many))
+
+
+def _sorted(rows: Array) -> tuple[Array, Array]:
+    """Sorts rows; (which entries are not the one before, how many members each row has)."""
+    rows.sort(1)
+    new = np.ones(rows.shape, bool)
+    np.not_equal(rows[:, 1:], rows[:, :-1], out=new[:, 1:])
+    return new, np.count_nonzero(new, 1) - (rows[:, -1] == NONE)
+
+
+def _members(row: Array) -> Array:
+    """The members of a sorted row, each once."""
+    found: Array = np.unique(row)
+    return found[:-1] if found[-1] == NONE else found
 
 
 def _distinct(keys: Array) -> tuple[Array, Array]:
@@ -184,11 +222,3 @@ def _found(table: Array, keys: Array) -> Array:
         return np.zeros(keys.shape, bool)
     found: Array = table[np.minimum(np.searchsorted(table, keys), table.size - 1)] == keys
     return found
-
-
-def _all_or_each(table: Array, keys: Array) -> Array:
-    """The same: mostly all are, and a search for them in their order stays near where the last one ended."""
-    ordered = np.sort(keys)
-    if np.array_equal(ordered, table) or _found(table, ordered).all():
-        return np.ones(keys.size, bool)
-    return _found(table, keys)
