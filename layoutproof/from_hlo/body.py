@@ -90,7 +90,8 @@ class Body:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.equations: list[Equation] = []
-        self.shapes: dict[str, str] = {}
+        # of the computation that is read, by their names
+        self.instructions: Mapping[str, Instruction] = {}
 
     def emit(
         self, name: str, operands: Sequence[Any], results: Sequence[Any], at: Instruction, **params: Any
@@ -115,7 +116,7 @@ class Body:
             raise LayoutError(f"{computation.name} calls itself, or is nested too deep", line=computation.line)
         if computation.root is None:
             raise LayoutError(f"{computation.name} has no ROOT", line=computation.line)
-        outer, self.shapes = self.shapes, {each.name: each.shape for each in computation.instructions}
+        outer, self.instructions = self.instructions, computation.by_name
         functions = self.reading.functions(computation)
         within.append(computation.name)
         values: dict[str, Any] = {}
@@ -131,7 +132,7 @@ class Body:
             else:
                 values[each.name] = self._value(each, [self._operand(values, name, each) for name in each.operands])
         within.pop()
-        self.shapes = outer
+        self.instructions = outer
         return values[computation.root.name]
 
     def _operand(self, values: Mapping[str, Any], name: str, at: Instruction) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo import kernels
 from layoutproof.from_hlo.body import NOTHING, Body, Rule
@@ -12,6 +14,8 @@ from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import Array, Literal, Opaque, Program, Variable
 
+_OFFLOADED = re.compile(r"TODO\(b/\d+\)")
+"""Targets of custom calls that do what a computation says, on a SparseCore (7x, libtpu 0.0.52)."""
 _UNCHANGED = ("AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked")
 """Targets of custom calls that give what they are given (libtpu 0.0.52)."""
 
@@ -37,15 +41,39 @@ def _call(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return body.opened(body.reading.computation(name), operands)
 
 
+def _copied(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    """A copy that is started: (the operand, the result, the context)."""
+    return operands[0], operands[0], NOTHING
+
+
 def _start(body: Body, at: Instruction, operands: list[Any]) -> Any:
-    """What is started: (operands, results, contexts); the results are there at once."""
-    if at.opcode == "copy-start":
-        return operands[0], operands[0], NOTHING
-    return tuple(operands), _call(body, at, operands), NOTHING
+    """What is started: (operands, results, contexts); the results are there as soon as all operands are.
+
+    libtpu starts what a SparseCore does without operands, and gives them by an update (7x, libtpu 0.0.52).
+    """
+    (name,) = (name for _, name in at.calls)
+    computation = body.reading.computation(name)
+    ready = len(operands) == len(computation.parameters)
+    return tuple(operands), body.opened(computation, operands) if ready else NOTHING, NOTHING
+
+
+def _update(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    (given, results, _), *more = operands
+    if not more:
+        return operands[0]
+    if results is not NOTHING:
+        raise LayoutError(f"{at.name} gives operands to what has all of them", line=at.line)
+    start = at
+    while start.opcode == "async-update":
+        start = body.instructions[start.operands[0]]
+    return _start(body, start, [*given, *more])
 
 
 def _done(body: Body, at: Instruction, operands: list[Any]) -> Any:
-    return operands[0][0 if at.opcode == "copy-done" else 1]
+    result = operands[0][1]
+    if result is NOTHING:
+        raise LayoutError(f"{at.name} waits for what was not given all of its operands", line=at.line)
+    return result
 
 
 def _flat(value: Any) -> list[Any]:
@@ -115,6 +143,8 @@ def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
         return body.one("undefined", [], read_shape(at.shape), at)
     if at.target in _UNCHANGED and len(operands) == 1:
         return operands[0]
+    if _OFFLOADED.fullmatch(at.target) and len(at.calls) == 1:
+        return _call(body, at, operands)
     if at.target == kernels.TARGET and (found := kernels.kernel(body, at, operands)) is not None:
         return found
     parted = {"AsyncCollectiveStart": started, "AsyncCollectiveDone": ended}.get(at.target)
@@ -131,10 +161,10 @@ RULES: dict[str, Rule] = {
     "while": _while,
     "conditional": _conditional,
     "custom-call": _custom,
-    "copy-start": _start,
-    "copy-done": _done,
+    "copy-start": _copied,
+    "copy-done": lambda body, at, operands: operands[0][0],
     "async-start": _start,
-    "async-update": _same,
+    "async-update": _update,
     "async-done": _done,
     "optimization-barrier": _same,
     "opt-barrier": _same,

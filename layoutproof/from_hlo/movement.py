@@ -127,7 +127,7 @@ def _bitcast(body: Body, at: Instruction, operands: list[Any]) -> Any:
     (value,) = operands
     source, out = value.aval, read_shape(at.shape)
     name, indices = element_of(at.operands[0])
-    before, after = without_space(element_text(body.shapes[name], indices)), without_space(at.shape)
+    before, after = without_space(element_text(body.instructions[name].shape, indices)), without_space(at.shape)
     if source.dtype != out.dtype:
         return None
     if before == after:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 from layoutproof.core.nested import leaves
@@ -9,7 +10,7 @@ from layoutproof.from_hlo.body import Body, Rule
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.hlotext.module import Computation, Instruction
-from layoutproof.ir.program import Array, Literal, Variable
+from layoutproof.ir.program import Array, Literal, Program, Variable
 
 _COMBINED = {
     "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor",
@@ -96,6 +97,8 @@ def _reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
     many = len(operands) // 2
     computation = body.reading.computation(at.calls[0][1])
     kinds = combined(computation, computation.root, many) if computation.root is not None else ()
+    if not kinds and many == 2 and isinstance(shape, tuple):
+        return _first(body, at, operands, shape)
     if not kinds or "second" in kinds:
         return None
     found = []
@@ -104,6 +107,82 @@ def _reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
         made = body.one(f"reduce_{_REDUCED[kind]}", [given], out, at, axes=at.dimensions or ())
         found.append(_from(body, kind, made, init, at))
     return tuple(found) if isinstance(shape, tuple) else found[0]
+
+
+_ORDER = frozenset(("parameter", "compare", "and", "or", "xor", "not", "select", "tuple", *_SAME))
+"""What a computation is made of that does nothing but compare its numbers and choose among them."""
+
+
+def _first(body: Body, at: Instruction, operands: list[Any], shape: tuple[Array, Array]) -> Any:
+    """The greatest or the smallest of one operand, with the least of the other's integers that stand beside such."""
+    found, axes = ordered(body, at.calls[0][1]), at.dimensions or ()
+    if found is None or not axes:
+        return None
+    of, kind = found
+    given = []
+    for k in (of, 1 - of):
+        # what it begins with is one more element
+        value, init, out = operands[k], operands[2 + k], shape[k]
+        wide = Array(tuple(n + (d == axes[0]) for d, n in enumerate(value.aval.shape)), out.dtype)
+        config = tuple((0, int(d == axes[0]), 0) for d in range(len(wide.shape)))
+        parts = [converted(body, each, out, at) for each in (value, init)]
+        given.append(body.one("pad", parts, wide, at, padding_config=config))
+    made = body.emit(f"reduce_{kind}_with", given, [shape[of], shape[1 - of]], at, axes=axes)
+    return made if of == 0 else made[::-1]
+
+
+def ordered(body: Body, name: str) -> tuple[int, str] | None:
+    """(Which of two numbers is compared, "max" or "min") of a computation of two pairs that gives the pair with the
+    greater or smaller one, of equal ones the less of the other; None for another.
+
+    It compares and chooses, and computes nothing, so what it does with each order of its numbers is all that it does.
+    NaN is above all, and of two nobody says which is taken.
+    """
+    computation = body.reading.computation(name)
+    if len(computation.parameters) != 4 or any(each.opcode not in _ORDER for each in computation.instructions):
+        return None
+    program = body.reading.program(computation)
+    kinds = [v.aval.dtype.kind for v in program.invars]
+    if any(v.aval.shape for v in program.invars) or kinds[:2] != kinds[2:]:
+        return None
+    for of in (0, 1):
+        if kinds[1 - of] not in "iu":
+            continue
+        for kind, sign in (("max", 1), ("min", -1)):
+            if _orders(program, of, sign):
+                return of, kind
+    return None
+
+
+def _orders(program: Program, of: int, sign: int) -> bool:
+    import numpy as np
+
+    from layoutproof.values.floats import Floats
+    from layoutproof.values.known import Known
+    from layoutproof.values.refusals import NotModelled
+    from layoutproof.values.walk import Prepared, Walk
+
+    dtypes = [v.aval.dtype for v in program.invars]
+    numbers, prepared = Floats(1), Prepared()
+    whole = dtypes[of].kind in "iu"
+    for x, y in product((1, 2) if whole else (1, 2, float("nan")), repeat=2):
+        if x != x and y != y:
+            continue
+        for i, j in product((1, 2), repeat=2):
+            first = x != x or (y == y and sign * x > sign * y)
+            said = (x if first else y), (i if first else j) if x != y else min(i, j)
+            given = [(x, i), (y, j)] if of == 0 else [(i, x), (j, y)]
+            flat = [
+                np.asarray(n, d if d.kind in "iu" else np.float64) for n, d in zip(sum(given, ()), dtypes, strict=True)
+            ]
+            try:
+                results = Walk(numbers, prepared).run(program, [Known(n) for n in flat])
+            except NotModelled:
+                return False
+            got = [np.asarray(r.array).item() for r in results]
+            if not np.array_equal(got, said[:: 1 if of == 0 else -1], equal_nan=True):
+                return False
+    return True
 
 
 class Window(NamedTuple):

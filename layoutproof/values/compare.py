@@ -187,8 +187,9 @@ class _Tally:
 
 @dataclass
 class _Field:
-    """What the points say. told: whether some told which element a maximum is.  last: the point that differs, with the
-    element that does: (position among those compared, index)."""
+    """What the points say. told: whether some told which element a maximum is.  chose: whether some drew which of
+    several is the greatest.  last: the point that differs, with the element that does: (position among those compared,
+    index)."""
 
     state: str
     reason: str = ""
@@ -202,6 +203,7 @@ class _Field:
     race: str = ""
     defined: bool = True
     told: bool = False
+    chose: bool = False
     last: tuple[Points, int, tuple[int, ...]] | None = None
     complete: bool = True
 
@@ -375,13 +377,15 @@ def _compare(
     if shown.outside:
         return Comparison(Verdict.REFUTED, shown.outside, shown.place)
     if said.state == "same":
-        if shown.clear is not None:
+        if shown.clear is not None and not said.chose:
             return Comparison(
                 Verdict.UNKNOWN,
                 f"no difference at {said.points} points of a field, and float64 shows one: {told(shown.clear)}",
                 witness=shown.clear, points=said.points, axioms=axioms,
             )  # fmt: skip
-        other = _where_others_are_largest(sides, inputs, prepared, outputs) if said.told else None
+        other = shown.clear
+        if other is None and (said.told or said.chose):
+            other = _where_others_are_largest(sides, inputs, prepared, outputs)
         if other is not None:
             why = f"{told(other)} (by float64 alone: points took other elements as maxima)"
             return Comparison(
@@ -553,6 +557,7 @@ def _at_points(
         if not asked and any((different & says).any() for different, says in answers):
             bounds, of_both, seed = True, True, seed - 1
             continue
+        found.chose = found.chose or numbers.chose
         found.told = found.told or bool(mine | numbers.told)
         if not preferred and (preferred := numbers.apart(mine, numbers.told)):
             # these decide whether the two tell the same: the point once more, where a maximum is one of them
@@ -661,7 +666,9 @@ def _on_floats(
                 moved = Floats(seed, scale, sign, True, numbers=prepared.numbers)
                 values = _large(drawn(moved, inputs), draw)
                 near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
-                least = np.nan_to_num(NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array)))
+                with np.errstate(invalid="ignore"):
+                    # of two infinities there is none
+                    least = np.nan_to_num(NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array)))
                 first = found.first or _differs(a.array, b.array, SHOWN, position, numbers, least)
                 if clear is not found.clear:
                     clear = _differs(a.array, b.array, CLEAR, position, numbers, least)

@@ -290,23 +290,58 @@ def _cumulative_logsumexp(on: Any, equation: Any, operands: list[Any]) -> list[A
     return [n.log(total)]
 
 
-def _first(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    """The first place of the greatest or smallest: of numbers; a point of a field has no order of data."""
+def _foremost(on: Any, rows: Any, least: bool, indices: Array | None = None) -> Known:
+    """Along the last axis the place of the greatest, or of the least; of several that are equal the smallest one.
+
+    indices: what stands for each place, None for the places themselves.
+    """
+    n = on.numbers
+    sampled = not isinstance(rows, Known) or rows.sampled
+    if isinstance(rows, Known):
+        array = np.asarray(rows.array)
+        best = (np.min if least else np.max)(array, -1, keepdims=True)
+        which = np.isnan(array) | (array == best) if array.dtype.kind == "f" else array == best
+    else:
+        which = n.foremost(n.neg(rows) if least else rows)
+    if indices is None:
+        return Known(which.argmax(-1), sampled)
+    return Known(np.where(which, indices, np.iinfo(indices.dtype).max).min(-1).astype(indices.dtype), sampled)
+
+
+def _first(least: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    """The first place of the greatest or smallest: at a point of a field, of an order that is drawn."""
 
     def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-        (value,) = operands
-        if on.numbers.exact and not isinstance(value, Known):
-            raise on.refuse("an order of data")
-        (axis,) = equation.params["axes"]
-        found = getattr(np, name)(value.array, axis)
-        return [Known(found.astype(equation.params["index_dtype"]), not isinstance(value, Known) or value.sampled)]
+        found = _foremost(on, _rows(on, operands[0], tuple(equation.params["axes"])), least)
+        return [Known(found.array.astype(equation.params["index_dtype"]), found.sampled)]
 
     return rule
 
 
+def _pair(least: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+    """The greatest or smallest, and the least of the integers that stand beside it."""
+
+    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        values, indices = (_rows(on, each, tuple(equation.params["axes"])) for each in operands)
+        if not isinstance(indices, Known):
+            raise on.refuse("an order of data, beside integers that are data")
+        found = _foremost(on, values, least, indices.array)
+        value = _reduced(on, equation, "reduce_min" if least else "reduce_max", values)
+        return [value, Known(found.array, found.sampled or indices.sampled)]
+
+    return rule
+
+
+ORDERED: dict[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
+    "argmax": _first(False),
+    "argmin": _first(True),
+    "reduce_max_with": _pair(False),
+    "reduce_min_with": _pair(True),
+}
+"""What is decided by which of several numbers is the greatest."""
+
 PRIMITIVES = {
-    "argmax": _first("argmax"),
-    "argmin": _first("argmin"),
+    **ORDERED,
     "dot_general": _dot_general,
     **{name: _reduce(name) for name in _REDUCED},
     **{name: _cumulative(name) for name in _RUNNING},

@@ -205,6 +205,11 @@ class Floats:
         """The maximum along the last axis."""
         return Real(a.array.max(-1), a.span)
 
+    def foremost(self, a: Real) -> Array:
+        """Along the last axis which elements are the greatest; NaN is above all."""
+        best = a.array.max(-1, keepdims=True)
+        return np.asarray(np.isnan(a.array) | (a.array == best))
+
     def matmul(self, a: Real, b: Real) -> Real:
         """[.., M, K] times [.., K, N]."""
         n = a.shape[-1]

@@ -40,6 +40,8 @@ EVEN = ("cos", "cosh")
 """Functions with f(-x) = -f(x), and with f(-x) = f(x); of others nothing is known."""
 EQUAL = "=="
 """The axiom that two numbers which are not the same function of the inputs are never equal."""
+MOST_CHOICES = 64
+"""Places of which it is asked that each is the greatest somewhere."""
 OPPOSED = 1e15
 """A literal from this on is the opposite of a mask value, above everything."""
 
@@ -130,6 +132,8 @@ class Points:
         self.taken: list[tuple[bool, bool, bool]] = []
         # the maxima of which it was told which member they are, each as its level and its residue
         self.told: set[tuple[int, int]] = set()
+        # whether an order of data was drawn
+        self.chose = False
         # members, as residues, that maxima are before others
         self.preferred: frozenset[int] = frozenset()
 
@@ -709,6 +713,40 @@ class Points:
         lead = a.shape[:-1]
         rows = self.map(a, lambda r: r.reshape(-1, a.shape[-1]))
         return self.map(self._maxima(rows), lambda r: r.reshape(lead))
+
+    def foremost(self, a: Field) -> Array:
+        """Along the last axis which elements are the greatest, of numbers in the order that `sets` draws.
+
+        A maximum among them is the member that it is drawn to be.
+        """
+        self.axioms |= {EQUAL, "<"}
+        self.chose = True
+        kinds = a.kinds
+        if (kinds == LOST).any():
+            raise NotModelled("an order of what the model does not say")
+        top = self._top(a)
+        members = self._residue(a, top)
+        maxima = (a.marks & MAXIMUM) != 0
+        if maxima.any():
+            if not self.sets[top].knows(members[maxima]):
+                raise NotModelled("an order of more maxima than are kept")
+            members = members.copy()
+            members[maxima] = self.sets[top].drawn(members[maxima], self.preferred)
+        self.told |= {(top, int(k)) for k in np.unique(self._residue(a, top)[maxima])}
+        height = np.where(kinds == NAN, 9, _HEIGHT[kinds])
+        odd = kinds == UNDEFINED
+        height = np.where(odd, self._draw.integers(-9, 9, odd.shape, endpoint=True), height)
+        among = height == height.max(-1, keepdims=True)
+        ranks = np.where(kinds == NUMBER, self.sets[top].ranks(members, self.preferred), np.uint64(0))
+        ranks = np.where(among, ranks, np.uint64(2**64 - 1))
+        found: Array = among & (ranks == ranks.min(-1, keepdims=True))
+        # each place is taken at some point, and not at another
+        sure = (np.bitwise_or.reduce(a.marks, -1) & ROOT) == 0
+        drawn = (kinds == NUMBER).sum(-1) > 1
+        for k in range(min(a.shape[-1], MOST_CHOICES)):
+            here = found[..., k] & sure & drawn
+            self.taken.append((bool(drawn.any()), bool(here.any()), bool((~found[..., k] & sure & drawn).any())))
+        return found
 
     def matmul(self, a: Field, b: Field) -> Field:
         """[.., M, K] times [.., K, N]."""

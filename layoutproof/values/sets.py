@@ -120,15 +120,20 @@ class Sets:
         """What a maximum was taken of."""
         return self._members[key]
 
+    def ranks(self, members: Array, preferred: frozenset[int] = frozenset()) -> Array:
+        """The order in which a maximum is one of its members, the first of them. preferred: those before others."""
+        found = mixed(members, self.salt + 2) >> np.uint64(1)
+        if preferred:
+            first = np.fromiter(preferred, np.int64, len(preferred))
+            found += np.where(np.isin(members, first), np.uint64(0), np.uint64(2**63))
+        return found
+
     def drawn(self, residues: Array, preferred: frozenset[int] = frozenset()) -> Array:
         """Of each maximum the member that it is. preferred: members that it is before others."""
         distinct, where = _distinct(residues)
-        first = np.fromiter(preferred, np.int64, len(preferred))
 
         def of(members: Array) -> Any:
-            some = members[np.isin(members, first)] if first.size else first
-            members = some if some.size else members
-            return members[np.argmin(mixed(members, self.salt + 2))]
+            return members[np.argmin(self.ranks(members, preferred))]
 
         return np.array([of(self._members[int(k)]) for k in distinct], np.int64)[where]
 

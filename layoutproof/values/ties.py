@@ -16,6 +16,7 @@ import numpy as np
 
 from layoutproof.ir.program import Equation
 from layoutproof.values.compare import Input, Sides, drawn, told, where_equal, with_integers
+from layoutproof.values.contractions import ORDERED
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
 from layoutproof.values.parting import at_a_point, named
@@ -53,11 +54,25 @@ class _Noting(Walk):
         elif name in _BOUNDED and all(isinstance(o, Known) for o in operands):
             for other in operands[1:]:
                 self._note(equation, "lt", operands[0], other)
+        elif name in ORDERED:
+            self._note_first(equation, operands[0])
         elif name == "sign":
             zero = Known(np.zeros(()))
             self._note(equation, "lt", operands[0], zero)
             self._note(equation, "gt", operands[0], zero)
         return super()._results(equation, operands)
+
+    def _note_first(self, equation: Equation, value: Any) -> None:
+        """Of which several are equally great, the first one is taken: by another order it is another one."""
+        axes = tuple(equation.params["axes"])
+        if isinstance(value, Known) or not self.numbers.exact:
+            array = np.asarray(value.array)
+            for best in (array.max(axes, keepdims=True), array.min(axes, keepdims=True)) if array.size else ():
+                if ((array == best).sum(axes) > 1).any():
+                    self.met.setdefault(equation, set()).add("=")
+        if self.numbers.exact:
+            key = "=", named(value), f"first along {axes}"
+            self.keys.setdefault(key, (equation, isinstance(value, Known) and not value.sampled))
 
     def _note(self, equation: Equation, name: str, a: Any, b: Any) -> None:
         one, other = (x.array if isinstance(x, Known) or not self.numbers.exact else None for x in (a, b))
