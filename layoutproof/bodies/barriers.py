@@ -10,34 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layoutproof.bodies.effects import Body, Copy, Loop, Spot, Wait
-from layoutproof.bodies.terms import inlined, names_in
 from layoutproof.core.folding import linear
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.kernel.kernel import Kernel
 
 
-def is_even(kernel: Kernel, body: Body, barrier: Spot) -> bool:
+def is_even(barrier: Spot) -> bool:
     """Whether every program surely comes to a barrier equally often."""
-    return not barrier.path and all(_same_for_all(body, kernel, loop) for loop in barrier.loops)
+    return not barrier.path and all(loop.count is not None and loop.count.op == "int" for loop in barrier.loops)
 
 
-def odd(kernel: Kernel, body: Body) -> tuple[Spot, ...]:
+def odd(body: Body) -> tuple[Spot, ...]:
     """The barriers of which it is to be asked whether all subcores of a core reach them equally often."""
-    return tuple(one for one in body.barriers if not is_even(kernel, body, one))
+    return tuple(one for one in body.barriers if not is_even(one))
 
 
-def _same_for_all(body: Body, kernel: Kernel, loop: Loop) -> bool:
-    if loop.count is None:
-        return False
-    names = set(names_in(inlined(body.definitions, loop.count)))
-    return not names - set(kernel.parameters()) and loop.count.op == "int"
-
-
-def segment(kernel: Kernel, body: Body, spot: Spot) -> Term:
+def segment(body: Body, spot: Spot) -> Term:
     """How many barriers, of those that all programs reach, a program has passed when an effect happens."""
     parts: list[tuple[int, Term]] = []
     for barrier in body.barriers:
-        if not is_even(kernel, body, barrier):
+        if not is_even(barrier):
             continue
         common = [one for one, other in zip(barrier.loops, spot.loops, strict=False) if one is other]
         inner = 1

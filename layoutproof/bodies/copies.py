@@ -56,14 +56,20 @@ def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | Non
     in their order, or places by name, or one number.
     """
     if core is not None:
-        return Device(core=True)
+        # of a mesh of one axis, that of cores
+        one = said is None and on.kernel.semantics == ("core_parallel",)
+        return Device(((on.names[0], _amount(on, core)),) if one else (), core=True)
     axes = [name for name, _ in on.kernel.axes]
+    named = isinstance(said, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in said)
+    if named and any(name in on.names for name, _ in said):
+        # along axes that are not said it is where the body runs
+        here = all(name in on.names for name, _ in said)
+        return Device(tuple((str(name), _amount(on, place)) for name, place in said) if here else (), core=True)
     if said is None or said == () or (axes and all(extent == 1 for _, extent in on.kernel.axes)):
         return None
-    if isinstance(said, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in said):
+    if named:
         places = tuple((str(name), _amount(on, place)) for name, place in said)
-        cores = any(name in on.names for name, _ in places)
-        return Device(places if all(name in axes for name, _ in places) else (), core=cores)
+        return Device(places if all(name in axes for name, _ in places) else ())
     if str(equation.params.get("device_id_type", "LOGICAL")).endswith("LOGICAL"):
         return Device(logical=_amount(on, said)) if not isinstance(said, tuple) else Device()
     ids = said if isinstance(said, tuple) else (said,)

@@ -13,6 +13,10 @@ schedule that breaks.
 
 A copy reads its source from its start until the bytes are sent, and writes its target until they have arrived; where a
 wait may be content with a part of its bytes, that is taken into account.
+
+Cores of one chip that signal each other are run the same way: each is a device that runs one program. Arrays are one
+memory for all of them, what the subcores of a core share is one for these, and a barrier of subcores is a signal to
+each of the others with a wait for all of theirs.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from layoutproof.bodies.effects import (
     Spot,
     View,
     Wait,
+    adds_to,
     is_remote,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
@@ -53,6 +58,8 @@ from layoutproof.kernel.scalar_memory import axis_table, every_table
 MOST_DEVICES = 64
 MOST_EVENTS = 20_000
 """Events of all devices together."""
+MOST_TOUCHES = 3_000
+"""Touches of one memory that are held against each other."""
 MOST_STEPS = 6_000_000
 """Events that are run, in all runs together."""
 PER_STEP = 16
@@ -67,8 +74,9 @@ Key = tuple[int, int, str, Place]
 class Piece:
     """Memory that is touched: of which device, which part.
 
-    memory: the kernel, the array, and of a window that moves the program whose it is.  sure: whether all of it is
-    touched in any case.
+    device: whose it is; the first of those that share it.  memory: the kernel, the array, and of a window that moves
+    the program whose it is.  sure: whether all of it is touched in any case.  adds: element by element, never two at
+    once.
     """
 
     device: int
@@ -77,6 +85,7 @@ class Piece:
     writes: bool
     does: str
     sure: bool = True
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +149,27 @@ def has_devices(kernel: Kernel) -> bool:
     return body is not None and any(is_remote(effect) for effect in body.effects)
 
 
+def has_cores(kernel: Kernel) -> bool:
+    """Whether what its body reaches are other cores of the same chip, each of which runs one program."""
+    body: Body | None = kernel.body
+    remote = [effect for effect in body.effects if is_remote(effect)] if body is not None else []
+    return bool(remote) and all(e.device.core and e.device.places for e in remote)  # type: ignore[union-attr]
+
+
+def axes_of(kernel: Kernel) -> tuple[tuple[str, Any], ...]:
+    """The mesh whose devices, or cores, run a kernel that reaches others of them."""
+    return tuple(zip(kernel.grid_names, kernel.grid, strict=True)) if has_cores(kernel) else kernel.axes
+
+
 def is_barrier(body: Body, name: str) -> bool:
     """Whether a semaphore is there before a kernel begins, and after it."""
     return any(r.name == name and "barrier" in r.dtype for r in body.references)
 
 
 def from_elsewhere(kernel: Kernel, reference: Reference) -> bool:
-    """Whether other devices copy into memory of the body."""
+    """Whether other devices, or cores, may write memory of the body."""
+    if has_cores(kernel) and _home(kernel, reference):
+        return True
     name = array_of(kernel, reference.name)
     copies = (e for e in kernel.body.effects if isinstance(e, Copy) and is_remote(e))
     return any(array_of(kernel, e.target.reference.name) == name for e in copies)
@@ -180,10 +203,12 @@ class Devices:
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = tuple(kernels)
-        self.axes = kernels[0].axes
+        self.axes = axes_of(kernels[0])
+        self.cores = has_cores(kernels[0])
+        self.word = "program" if self.cores else "device"
         for kernel in kernels:
             _check(kernel, kernel.body)
-            if kernel.axes != self.axes:
+            if axes_of(kernel) != self.axes:
                 raise Unsupported("kernels on several meshes")
         self.places = tuple(product(*(range(extent) for _, extent in self.axes)))
         if len(self.places) > MOST_DEVICES:
@@ -208,7 +233,13 @@ class Devices:
 
     def name(self, number: int) -> str:
         """A device in words."""
-        return "device " + ", ".join(f"{axis}={k}" for (axis, _), k in zip(self.axes, self.places[number], strict=True))
+        return f"{self.word} " + ", ".join(
+            f"{axis}={k}" for (axis, _), k in zip(self.axes, self.places[number], strict=True)
+        )
+
+    def _whose(self, number: int) -> str:
+        """Whose memory it is, in words; "" of what cores share."""
+        return "" if self.cores else f" of {self.name(number)}"
 
     # runs
 
@@ -294,7 +325,7 @@ class Devices:
             there = self.counts.get(event.semaphore, 0)
             what = (
                 f"{self.name(device)} waits for {event.amount} {unit}{slot_text(name, at)}, which counts {there} "
-                "when every other device has ended or waits, too: it never returns"
+                f"when every other {self.word} has ended or waits, too: it never returns"
             )
             hint = f"look at what signals {slot_text(name, at)} of {self.name(device)}, or copies to it"
             found.append(self._problem("never", what, hint, name, event))
@@ -306,14 +337,14 @@ class Devices:
             if not count:
                 continue
             last = next(e for events in self.events for e in reversed(events) if key in (e.semaphore, e.sent))
-            what = f"{slot_text(name, at)} of {self.name(device)} counts {count} when all devices have ended"
+            what = f"{slot_text(name, at)} of {self.name(device)} counts {count} when all {self.word}s have ended"
             hint = f"look at the waits for {slot_text(name, at)}: they take less than is signalled and copied"
             yield self._problem("left", what, hint, name, last, device=device)
 
     def _early(self) -> Iterator[Problem]:
         """What reaches a device that has not begun."""
         for call, kernel in enumerate(self.kernels):
-            for device in range(0 if kernel.begins_together else len(self.events)):
+            for device in range(0 if kernel.begins_together or self.cores else len(self.events)):
                 problem = self._before_it_begins(call, kernel, device)
                 if problem is not None:
                     yield problem
@@ -346,11 +377,16 @@ class Devices:
     def _meetings(self) -> Iterator[Problem]:
         """What touches memory while a copy moves it."""
         for spans in self.memory.values():
+            if not any(span.piece.writes for span in spans):
+                continue
+            spend(1 + len(spans) ** 2 // 2 // PER_STEP)
+            if len(spans) > MOST_TOUCHES:
+                raise Unsupported(f"{len(spans):,} touches of {spans[0].piece.region.name}")
             for k, one in enumerate(spans):
                 for other in spans[k + 1 :]:
-                    if one.end[0] == other.end[0] == "at" or not (one.piece.writes or other.piece.writes):
+                    if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
                         continue
-                    if one.event is other.event:
+                    if one.event is other.event or self._in_order(one, other):
                         continue
                     met = common_element(_NUMBERS, one.piece.region, other.piece.region)
                     if met is False or self.before(one, other) or self.before(other, one):
@@ -359,6 +395,18 @@ class Devices:
                     if problem is not None:
                         yield problem
 
+    def _in_order(self, one: Span, other: Span) -> bool:
+        """Whether two that nobody holds back come one after the other, or do the same and write the same."""
+        if one.event.device == other.event.device:
+            return one.end[0] == other.end[0] == "at"
+        spot = one.event.spot
+        if not self.cores or other.event.spot is not spot or not (one.piece.writes and other.piece.writes):
+            return False
+        (kernel,) = self.kernels
+        a, b = (self.places[span.event.device] for span in (one, other))
+        asks = {name for name, k, m in zip(kernel.grid_names, a, b, strict=True) if k != m} & kernel.body.asks
+        return not asks and not one.piece.adds and one.event.turns == other.event.turns
+
     def _met(self, one: Span, other: Span, met: Any) -> Problem | None:
         a, b = one.event, other.event
         # the schedule in which both go on at the same time, and no byte more than has to be is there
@@ -366,10 +414,10 @@ class Devices:
         sure = both[a.device] >= a.position and both[b.device] >= b.position
         sure = sure and one.piece.sure and other.piece.sure and isinstance(met, tuple)
         own = a.device == b.device
-        name, where = one.piece.region.name, self.name(one.piece.device)
+        name, where = one.piece.region.name, self._whose(one.piece.device)
         element = met if isinstance(met, tuple) else ()
         what = (
-            f"{self._does(one)} {'' if element == () else f'element {element} of '}{name} of {where} while "
+            f"{self._does(one)} {'' if element == () else f'element {element} of '}{name}{where} while "
             f"{self._does(other)} it at line {_line(b)}: nothing orders them"
         )
         hint = (
@@ -395,12 +443,16 @@ class Devices:
         element: Place = (),
         to: Event | None = None,
     ) -> Problem:
-        point: dict[str, object] = {"device": self.places[event.device if device is None else device]}
-        if other is not None:
-            point["other_device"] = self.places[other]
-        point["program"] = event.program
-        if to is not None:
-            point["other_program"] = to.program
+        at = self.places[event.device if device is None else device]
+        if self.cores:
+            point: dict[str, object] = {"program": at} if other is None else {"first": at, "second": self.places[other]}
+        else:
+            point = {"device": at}
+            if other is not None:
+                point["other_device"] = self.places[other]
+            point["program"] = event.program
+            if to is not None:
+                point["other_program"] = to.program
         point |= {"iteration": event.turns, "element": element}
         shown = {name: value for name, value in point.items() if value != ()}
         return Problem(kind, what, hint, subject, event.spot.source, True, shown)
@@ -426,9 +478,9 @@ class Devices:
                     elif other.event.device != span.event.device or other.event.position < span.event.position:
                         maybe = True
             if box is None or not covered(box, writes):
-                name, where = span.piece.region.name, self.name(span.piece.device)
+                name, where = span.piece.region.name, self._whose(span.piece.device)
                 element = () if box is None else _hole(box, writes)
-                what = f"{self._does(span)} element {element} of {name} of {where}, which nothing has written before"
+                what = f"{self._does(span)} element {element} of {name}{where}, which nothing has written before"
                 hint = f"look at what is waited for before line {_line(span.event)}: it has to fill {name}"
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
@@ -506,12 +558,15 @@ def _line(event: Event) -> str:
 
 def _check(kernel: Kernel, body: Body) -> None:
     """Raises Unsupported where what devices do is not all in the body."""
-    if not kernel.axes:
+    cores = has_cores(kernel)
+    if not axes_of(kernel):
         raise Unsupported("the mesh of devices is not known: nothing around the call says it")
     if any(type(extent) is not int for extent in kernel.grid):
         raise Unsupported("the number of programs is not known")
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
-    if parallel:
+    if cores and any(operand.windowed for operand in kernel.operands):
+        raise Unsupported("windows of programs, beside other cores")
+    if parallel and not cores:
         raise Unsupported("programs that run at the same time, beside other devices")
     if kernel.around is not None:
         raise Unsupported("a semaphore that another kernel has, too, beside other devices")
@@ -523,7 +578,7 @@ def _check(kernel: Kernel, body: Body) -> None:
             if name in given:
                 raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
         device = effect.device if isinstance(effect, Copy | Signal) else None
-        if device is not None and (device.core or not (device.places or device.logical is not None)):
+        if device is not None and (device.core is not cores or not (device.places or device.logical is not None)):
             raise Unsupported(f"{device} in a form that is not known here")
         if isinstance(effect, Copy) and device is not None:
             if effect.target.reference.role == "fresh" and len(scopes) > 1:
@@ -538,7 +593,7 @@ class _Trace:
     def __init__(self, devices: Devices, kernel: Kernel, call: int, number: int, events: list[Event]) -> None:
         self.devices, self.kernel, self.body, self.call, self.number = devices, kernel, kernel.body, call, number
         self.place = dict(zip((name for name, _ in devices.axes), devices.places[number], strict=True))
-        self.loaded = {axis_table(name): at for name, at in self.place.items()}
+        self.loaded = {} if devices.cores else {axis_table(name): at for name, at in self.place.items()}
         self.tables = {table.name: table for table in every_table(self.kernel)}
         self.events = events
         # of semaphores that scopes allocate: what they count, as far as this device counts them, and which were freed
@@ -552,15 +607,19 @@ class _Trace:
             if isinstance(effect, Copy)
             for view in (effect.source, effect.target)
         }
+        if devices.cores:
+            self.copied |= {array_of(kernel, r.name) for r in self.body.references if _home(kernel, r)}
         windows = {o.name: o for o in self.kernel.operands if o.windowed}
         self.windows = {name: o for name, o in windows.items() if name in self.copied}
         self.moving = {name for name, o in self.windows.items() if not _stays(self.kernel, o)}
 
     def run(self) -> None:
         """Notes the events of all programs in order."""
-        parts = nested(self.body.effects)
+        parts = nested(_with_barriers(self.body) if self.devices.cores else self.body.effects)
         begin = Spot(-1, (), (), self.kernel.source)
         programs = list(product(*(range(int(extent)) for extent in self.kernel.grid)))
+        if self.devices.cores:
+            programs = [self.devices.places[self.number]]
         # a device that has not begun is held at its first event
         self._note("touch", begin, Here({}, ()), pieces=self._filled(programs[:1]))
         for program in programs:
@@ -580,7 +639,8 @@ class _Trace:
         """A window that the pipeline fills, or gives to another block."""
         reference = next(r for r in self.body.references if r.name == name)
         region = Region(array_of(self.kernel, name), tuple((0, extent, 1) for extent in reference.dims), True)
-        return Piece(self.number, self._memory(reference, program), region, True, "fills or gives on the window")
+        owner = self._owner(reference, self.number)
+        return Piece(owner, self._memory(reference, program), region, True, "fills or gives on the window")
 
     def _memory(self, reference: Reference, program: tuple[Number, ...]) -> tuple[Any, ...]:
         name = array_of(self.kernel, reference.name)
@@ -605,13 +665,13 @@ class _Trace:
             case Access(kind, view):
                 does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]
                 sure = held is True and effect.mask is None
-                piece = self._piece(on, view, here, self.number, kind != "read", does, sure)
+                piece = self._piece(on, view, here, self.number, kind != "read", does, sure, adds_to(effect))
                 self._note("touch", effect.spot, here, pieces=(piece,))
             case Freed(references):
                 self._scope_ends(references, effect.spot)
                 whole = [
                     Piece(
-                        self.number, self._memory(r, here.program),
+                        self._owner(r, self.number), self._memory(r, here.program),
                         Region(r.name, tuple((0, extent, 1) for extent in r.dims), True), True, "frees",
                     )
                     for r in references
@@ -646,7 +706,7 @@ class _Trace:
                     raise Unsupported(f"a copy into the window of {target.reference.name} of another device")
                 pieces = (
                     self._piece(on, source, here, self.number, False, "copies from", True),
-                    self._piece(on, target, here, to, True, "copies into", True),
+                    self._piece(on, target, here, to, True, "copies into", True, adds_to(effect)),
                 )
                 key = self._key(on, semaphore, to)
                 back = None if sent is None else self._key(on, sent, self.number)
@@ -655,6 +715,11 @@ class _Trace:
             case Wait(view, semaphore, spot):
                 amount = self._number(bytes_of(on, view), "how many bytes are waited for")
                 self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
+            case Signal(semaphore, _, spot) if semaphore.reference is _BARRIER:
+                others = self._of_core()
+                for other in others:
+                    self._note("signal", spot, here, 1, (other, self.call, _BARRIER.name, ()))
+                self._note("wait", spot, here, len(others), (self.number, self.call, _BARRIER.name, ()))
             case Signal(semaphore, amount, spot, wait, device):
                 to = self.number if device is None else self._device(on, device)
                 many = self._number(None if amount is None else on(amount), "how much a semaphore is signalled")
@@ -726,14 +791,29 @@ class _Trace:
             )
         )  # fmt: skip
 
-    def _piece(self, on: Symbolic, view: View, here: Here, device: int, writes: bool, does: str, sure: bool) -> Piece:
+    def _of_core(self) -> list[int]:
+        """The other subcores of the core."""
+        places = self.devices.places
+        return [n for n, at in enumerate(places) if at[:1] == places[self.number][:1] and n != self.number]
+
+    def _owner(self, reference: Reference, device: int) -> int:
+        """Whose memory it is that a device has of a reference: of those that share it the first."""
+        home = _home(self.kernel, reference) if self.devices.cores else ""
+        first = 0 if home == "all" else 1 if home == "core" else len(self.devices.axes)
+        places = self.devices.places
+        return next(n for n, at in enumerate(places) if at[:first] == places[device][:first])
+
+    def _piece(
+        self, on: Symbolic, view: View, here: Here, device: int, writes: bool, does: str, sure: bool, adds: bool = False
+    ) -> Piece:
         region = region_of(self.kernel, on, view)
         known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
         if not known:
             # which part is not known: all of it may be
             whole = tuple((0, extent, 1) for extent in view.reference.dims)
             region = Region(region.name, whole, False)
-        return Piece(device, self._memory(view.reference, here.program), region, writes, does, sure and known)
+        memory = self._memory(view.reference, here.program)
+        return Piece(self._owner(view.reference, device), memory, region, writes, does, sure and known, adds)
 
     def _key(self, on: Symbolic, view: View, device: int) -> Key:
         region = region_of(self.kernel, on, view)
@@ -763,6 +843,26 @@ class _Trace:
                 raise Unsupported(f"the device at {said[axis]} of axis {axis}, which has {extent}")
             number = number * extent + said[axis]
         return number
+
+
+_BARRIER = Reference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
+"""What subcores signal each other where they all meet."""
+
+
+def _with_barriers(body: Body) -> tuple[Effect, ...]:
+    """The effects of a body with its barriers of subcores, in program order: waits for a semaphore of their own."""
+    meet = [Signal(View(_BARRIER), None, spot, wait=True) for spot in body.barriers]
+    # a barrier comes before the effect that has its number
+    return tuple(sorted((*meet, *body.effects), key=lambda effect: effect.spot.number))
+
+
+def _home(kernel: Kernel, reference: Reference) -> str:
+    """Who shares memory among cores: "all", "core" for the subcores of one, "" for nobody."""
+    if reference.role == "semaphore" or reference.memory == "semaphore":
+        return ""
+    if reference.role in ("in", "out"):
+        return "all"
+    return "core" if reference.memory == "vmem_shared" and kernel.subcores else ""
 
 
 def _stays(kernel: Kernel, operand: Operand) -> bool:

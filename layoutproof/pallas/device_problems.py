@@ -7,7 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.devices import Devices, Problem, devices_of, from_elsewhere, has_devices, is_barrier
+from layoutproof.bodies.devices import (
+    Devices,
+    Problem,
+    axes_of,
+    devices_of,
+    from_elsewhere,
+    has_cores,
+    has_devices,
+    is_barrier,
+)
 from layoutproof.bodies.effects import Reference, Spot
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
@@ -76,6 +85,9 @@ def read_of_devices(kernel: Kernel, reference: Reference, spot: Spot) -> Obligat
 
 def stored_of_devices(kernel: Kernel, reference: Reference) -> Obligation | None:
     """Whether all of an output is written that other devices copy into; None of other outputs."""
+    if has_cores(kernel):
+        # what all of them write together is asked without their order
+        return None
     return _of_memory(kernel, reference, kernel.source, lambda devices: devices.unstored(reference))
 
 
@@ -85,7 +97,7 @@ def _of_memory(
     if not from_elsewhere(kernel, reference):
         return None
     if kernel.body.unmodelled:
-        return Obligation(reference.name, undecided(f"other devices copy into {reference.name}"), source=source)
+        return Obligation(reference.name, undecided(f"others may write {reference.name}"), source=source)
     try:
         problem = ask(devices_of(kernel))
     except Undecided as reason:
@@ -101,8 +113,8 @@ def _answer(problem: Problem) -> Obligation:
 
 
 def mesh_text(kernel: Kernel) -> str:
-    """The mesh around a kernel in words: what is proved between devices is proved on it."""
-    return ", ".join(f"{axis}={extent}" for axis, extent in kernel.axes)
+    """The mesh that runs a kernel in words: what is proved between devices is proved on it."""
+    return ", ".join(f"{axis}={extent}" for axis, extent in axes_of(kernel))
 
 
 @lru_cache(maxsize=4)

@@ -26,6 +26,8 @@ from tests.bodies.subcore_pairs import CASES, TARGET
 
 Steps = Iterator[str]
 SEEDS = 6
+MOST_IDLE = 2_000
+"""Looks at semaphores, one after the other, in which nobody does anything else."""
 SEMAPHORE = "semaphore"
 
 
@@ -98,10 +100,13 @@ class View:
 
 
 class Subcore:
-    """One subcore that runs the body."""
+    """One subcore that runs the body. scratch: what it has of its own.  everyone: of all of them, by place."""
 
-    def __init__(self, places: dict[str, int], chance: random.Random) -> None:
-        self.places, self.chance = places, chance
+    def __init__(
+        self, places: dict[str, int], chance: random.Random, scratch: list[Any], everyone: dict[Any, list[Any]]
+    ) -> None:
+        self.places, self.chance, self.scratch, self.all = places, chance, scratch, everyone
+        everyone[tuple(places.values())] = scratch
 
     def run(self, program: Program, given: Sequence[Any]) -> Iterator[Any]:
         """The steps of a program; what it gives is the value of the generator."""
@@ -123,6 +128,8 @@ class Subcore:
             yield name
             return own(equation, operands)
         match name:
+            case "semaphore_wait":
+                return (yield from self.wait(equation, operands))
             case "sc_barrier":
                 yield "barrier"
                 return []
@@ -269,6 +276,23 @@ class Subcore:
         slot.array[place] -= size
         return []
 
+    def on_semaphore_signal(self, equation: Any, operands: list[Any]) -> list[Any]:
+        reference, transforms, amount, device, _ = planted(equation.params["args_tree"], operands)
+        place = {**self.places, **{name: int(at) for name, at in device or ()}}
+        k = self.scratch.index(reference)
+        view = self.through(self.all[tuple(place.values())][k], transforms)
+        view.memory.array[tuple(view.at)] += int(amount)
+        return []
+
+    def wait(self, equation: Any, operands: list[Any]) -> Iterator[Any]:
+        reference, transforms, amount, *_ = planted(equation.params["args_tree"], operands)
+        view = self.through(self.view(reference), transforms)
+        at = tuple(view.at)
+        while view.memory.array[at] < int(amount):
+            yield "waits"
+        view.memory.array[at] -= int(amount)
+        return []
+
     def slot(self, semaphore: Any) -> tuple[Memory, tuple[int, ...]]:
         view = self.view(semaphore)
         assert all(isinstance(one, int) for one in view.at)
@@ -295,6 +319,8 @@ def outcome(equation: Any, arrays: Sequence[Any], seed: int) -> str:
         view.memory.array[...] = array
     shared: dict[tuple[int, int], View] = {}
     threads: dict[tuple[int, ...], Steps] = {}
+    everyone: dict[Any, list[Any]] = {}
+    idle = 0
     for place in np.ndindex(*extents.values()):
         scratch = []
         for k, variable in enumerate(program.invars[len(hbm) :]):
@@ -302,7 +328,7 @@ def outcome(equation: Any, arrays: Sequence[Any], seed: int) -> str:
             if variable.aval.memory == "vmem_shared":
                 view = shared.setdefault((place[0], k), view)
             scratch.append(view)
-        core = Subcore(dict(zip(extents, place, strict=True)), chance)
+        core = Subcore(dict(zip(extents, place, strict=True)), chance, scratch, everyone)
         threads[place] = core.run(program, [*hbm, *scratch])
     waiting: set[tuple[int, ...]] = set()
     ended: set[tuple[int, ...]] = set()
@@ -317,6 +343,11 @@ def outcome(equation: Any, arrays: Sequence[Any], seed: int) -> str:
                     said = next(threads[place])
                 except StopIteration:
                     ended.add(place)
+                    break
+                idle = idle + 1 if said == "waits" else 0
+                if idle > MOST_IDLE:
+                    raise Hang
+                if said == "waits":
                     break
                 if said == "barrier":
                     waiting.add(place)

@@ -368,6 +368,66 @@ def in_turns(wrong):
     return made(body, (64, 16), [pltpu.VMEM_SHARED((16, 16), F)])
 
 
+# subcores that signal each other
+
+
+def signalled(signals, waits):
+    """As `neighbours`, where each subcore tells the one before it that its rows are there."""
+
+    def body(x, o, shared, there):
+        core, subcore, w = here()
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], shared.at[pl.ds(subcore * 8, 8)])
+        before = jax.lax.rem(subcore + SUBCORES - 1, SUBCORES)
+
+        @pl.when(signals(subcore))
+        def _():
+            pl.semaphore_signal(there, 1, device_id={"core": core, "subcore": before})
+
+        if waits:
+            pl.semaphore_wait(there, 1)
+        after = jax.lax.rem(subcore + 1, SUBCORES)
+        pltpu.sync_copy(shared.at[pl.ds(after * 8, 8)], o.at[pl.ds(w * 8, 8)])
+
+    return made(body, (64, 16), [pltpu.VMEM_SHARED((32, 16), F), pltpu.SemaphoreType.REGULAR])
+
+
+def next_ones(x):
+    return np.roll(x.reshape(2, 4, 8, 16), -1, 1).reshape(64, 16)
+
+
+@case("body_races", lambda: (rows(),), next_ones, (), "nan")
+def told(wrong):
+    """Each subcore tells the one before it that its rows are there; in the wrong one that one does not wait."""
+    return signalled(lambda subcore: subcore >= 0, not wrong)
+
+
+@case("device_waits", lambda: (rows(),), next_ones, (), "hang")
+def told_by_all(wrong):
+    """The same; in the wrong one the first subcore tells nobody."""
+    return signalled(lambda subcore: subcore > 0 if wrong else subcore >= 0, True)
+
+
+@case("body_races", lambda: (rows(),), next_ones, (), "differs")
+def free_again(wrong):
+    """Eight rows in two turns through four places: a second signal says that a place is free; the wrong one has none."""
+
+    def body(x, o, shared, there, free):
+        core, subcore, w = here()
+        before, after = (jax.lax.rem(subcore + k, SUBCORES) for k in (SUBCORES - 1, 1))
+        for turn in range(2):
+            if turn and not wrong:
+                pl.semaphore_wait(free, 1)
+            pltpu.sync_copy(x.at[pl.ds(w * 8 + turn * 4, 4)], shared.at[pl.ds(subcore * 4, 4)])
+            pl.semaphore_signal(there, 1, device_id={"core": core, "subcore": before})
+            pl.semaphore_wait(there, 1)
+            pltpu.sync_copy(shared.at[pl.ds(after * 4, 4)], o.at[pl.ds(w * 8 + turn * 4, 4)])
+            if not turn and not wrong:
+                pl.semaphore_signal(free, 1, device_id={"core": core, "subcore": after})
+
+    semaphore = pltpu.SemaphoreType.REGULAR
+    return made(body, (64, 16), [pltpu.VMEM_SHARED((16, 16), F), semaphore, semaphore])
+
+
 # loops without order
 
 

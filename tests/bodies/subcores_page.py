@@ -16,12 +16,17 @@ for some lists of places only, and exits with 3.
 JAX's interpreter (0.10.2, 0.12.0.1) takes no lists of places and no barriers of subcores, so that both are run by one of our
 own on NumPy arrays (`python -m tests.bodies.run_subcores`), in {SEEDS} orders drawn by chance: memory starts as NaN, a copy
 moves when it starts or when it is waited for. All right ones give what is wanted in each order. `tests/bodies/test_subcores.py`
-asks both, and `tests/values/test_cores.py` whether `layoutproof same` tells right from wrong: it does for all. libtpu 0.0.52 compiles all right ones for v6e. `python -m tests.bodies.subcores_page` prints this page.
+asks both, and `tests/values/test_cores.py` whether `layoutproof same` tells right from wrong: it does for all. libtpu 0.0.52 compiles all right ones for v6e, those that signal each other not
+looked at: JAX 0.10.2 leaves the core of a signal out where both are of one mesh (`_device_id_to_logical`, "short circuit"),
+0.12.0.1 does not. `python -m tests.bodies.subcores_page` prints this page.
 
 | pair | what is wrong | question | answer | a run shows |
 |---|---|---|---|---|
 """
 AFTER = """
+Subcores that signal each other, and TensorCores that do (`pltpu.core_barrier`), are run, every one, as the devices of a mesh
+are: what orders two of them are waits and barriers. Where what they do depends on data nothing is said of their order.
+
 ## JAX's own tests
 
 `python benchmarks/subcore_tests.py FILE`, of `tests/pallas/tpu_sparsecore_pallas_test.py` of jax-ml/jax at 2026-08-08 with jax

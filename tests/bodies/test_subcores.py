@@ -281,3 +281,50 @@ def test_the_interpreter_is_not_asked_of_what_it_does_not_have() -> None:
 def test_without_a_target_that_has_them_it_is_said_which_do() -> None:
     with pytest.raises(lp.LayoutError, match="SparseCores: v5p, v6e, 7x have some"):
         one(scattered, (64, 16), [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)], X, LISTED, target="v5e")
+
+
+def signalling(amount: int, **to: Any) -> list[Finding]:
+    """Each subcore tells the one before it; `to` is what the signal says of where it goes."""
+
+    def body(x: Any, o: Any, shared: Any, there: Any) -> None:
+        core, subcore, w = here()
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], shared.at[pl.ds(subcore * 8, 8)])
+        before = jax.lax.rem(subcore + 3, 4)
+        pl.semaphore_signal(there, amount, **(to or {"device_id": {"core": core, "subcore": before}}))
+        pl.semaphore_wait(there, 1)
+        pltpu.sync_copy(shared.at[pl.ds(jax.lax.rem(subcore + 1, 4) * 8, 8)], o.at[pl.ds(w * 8, 8)])
+
+    return one(body, (64, 16), [pltpu.VMEM_SHARED((32, 16), F), pltpu.SemaphoreType.REGULAR], X)
+
+
+def refuted(findings: list[Finding]) -> set[str]:
+    return {f.question for f in findings if f.severity == "error" and f.verdict is Verdict.REFUTED}
+
+
+def test_a_signal_of_a_subcore_that_nobody_waits_for_is_left() -> None:
+    assert not [f for f in signalling(1) if f.severity == "error" and f.verdict is not Verdict.PROVED]
+    assert refuted(signalling(2)) == {"semaphores_drained"}
+
+
+def test_of_a_signal_to_a_core_that_is_said_in_another_way_nothing_is_known() -> None:
+    findings = signalling(1, core_index=0)
+    assert not refuted(findings)
+    assert "body_races" in {f.question for f in findings if f.verdict is Verdict.UNKNOWN}
+
+
+def test_tensor_cores_that_meet_may_read_what_the_other_has_written() -> None:
+    def halves(meet: bool) -> list[Finding]:
+        def body(x: Any, between: Any, o: Any, there: Any) -> None:
+            core = jax.lax.axis_index("core")
+            pltpu.sync_copy(x.at[pl.ds(core * 8, 8)], between.at[pl.ds(core * 8, 8)])
+            if meet:
+                pltpu.core_barrier(there, core_axis_name="core")
+            pltpu.sync_copy(between.at[pl.ds((1 - core) * 8, 8)], o.at[pl.ds(core * 8, 8)])
+
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+        array = jax.ShapeDtypeStruct((16, 128), F)
+        kernel = pl.kernel(body, out_type=(array, array), mesh=mesh, scratch_types=[pltpu.SemaphoreType.REGULAR])
+        return [*lp.kernels(lambda x: kernel(x), array, target="v5p").findings]
+
+    assert not [f for f in halves(True) if f.severity == "error" and f.verdict is not Verdict.PROVED]
+    assert "body_races" in refuted(halves(False))

@@ -31,6 +31,7 @@ from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
+from layoutproof.bodies.devices import has_cores
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -59,12 +60,16 @@ from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding
+from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
 
 TARGET = False
 BODY = True
-SETTLED_BY = 'choose elements by program ids, or make the dimension of the grid "arbitrary"'
+SETTLED_BY = (
+    'choose elements by program ids, or order the programs: a dimension "arbitrary" of a grid, a barrier of subcores, '
+    "signals between cores"
+)
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 
@@ -78,10 +83,12 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
     if not parallel and not unordered:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
-    found: list[Due] = [*not_modelled(kernel, body), *_elsewhere(body)]
+    cores = has_cores(kernel)
+    found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]
     pair = beside(kernel, body)
     found += _of_iterations(kernel, pair, unordered)
-    touched = [touch for effect in body.effects for touch in touches(effect)] if parallel else []
+    # cores that signal each other are run, all of them
+    touched = [touch for effect in body.effects for touch in touches(effect)] if parallel and not cores else []
     for name in dict.fromkeys(_array(kernel, t.view.reference) for t in touched):
         if name:
             own = [touch for touch in touched if _array(kernel, touch.view.reference) == name]
@@ -133,6 +140,8 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
 
     And why that is not known, "" where it is.
     """
+    if any(map(is_remote, pair.body.effects)):
+        return [], "signals between them may order them"
     if kernel.subcores != "vector":
         return [], ""
     core = Term("name", kernel.grid_names[0])
@@ -141,12 +150,12 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
     if not pair.body.barriers:
         return shared, ""
     body: Body = kernel.body
-    if odd(kernel, body):
+    if odd(body):
         return shared, "a barrier that not every program reaches equally often may order them"
     for touch in (a, b):
         if isinstance(touch.effect, Copy) and not ends_in_its_segment(body, touch.effect):
             return shared, "whether a copy has ended where its program comes to the next barrier is not known"
-    first, second = segment(kernel, body, a.spot), pair.other(segment(kernel, body, b.spot))
+    first, second = segment(body, a.spot), pair.other(segment(body, b.spot))
     return [*shared, any_of([negation(alike), fold("==", first, second)])], ""
 
 
@@ -185,43 +194,74 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
     counter = Term("name", loop.name)
     around = a.spot.loops[: a.spot.loops.index(loop)]
     same = [Term("name", n) for n in (*kernel.grid_names, *(outer.name for outer in around))]
+    apart = [*(Term("==", term, pair.other(term)) for term in same), Term("!=", counter, pair.other(counter))]
+
+    def who(at: Point, value: Callable[[Term], Any]) -> str:
+        turns = f"iterations {value(counter)} and {value(pair.other(counter))} of the parallel loop"
+        return f"{turns} may run in any order"
+
     try:
-        one, two = any_element(a.view, "at"), any_element(b.view, "there")
-        condition = [
-            *(Term("==", term, pair.other(term)) for term in same),
-            Term("!=", counter, pair.other(counter)),
-            *a.spot.path,
-            *map(pair.other, b.spot.path),
-            one.condition,
-            pair.other(two.condition),
-            *_masked(a, one.names, "at"),
-            *map(pair.other, _masked(b, two.names, "there")),
-            same_place(one.place, tuple(map(pair.other, two.place))),
-        ]
-        elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
-
-        def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-            turns = f"iterations {value(counter)} and {value(pair.other(counter))} of the parallel loop"
-            return f"{turns} may run in any order, and {_meet(a, b, tuple(map(value, one.place)), name)}"
-
-        found = asked(
-            kernel,
-            pair.body,
-            condition,
-            (*a.spot.loops, *pair.loops(b.spot.loops)),
-            elements,
-            explain,
-            extra=(counter, pair.other(counter)),
-            programs=pair.programs,
-            place=one.place,
-        )
+        found, doubt = _meeting(kernel, pair, name, a, b, apart, who, (counter, pair.other(counter)))
     except Undecided as lost:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
 
     def hint(at: Point, on: Numbers) -> str:
         return "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop"
 
-    return about(name, replace(found, claim=replace(found.claim, hint=hint)), a.spot.source, what)
+    asked_for = about(name, replace(found, claim=replace(found.claim, hint=hint)), a.spot.source, what)
+    return _in_doubt(asked_for, what, doubt)
+
+
+def _in_doubt(asked_for: Obligation, what: str, doubt: str) -> Obligation:
+    """What is asked, where a violation that is found may be none: "" for no doubt."""
+    if not doubt or asked_for.leaves_open:
+        return asked_for
+    return replace(asked_for, leaves_open={Verdict.REFUTED: f"{what}: {doubt}"})
+
+
+def _meeting(
+    kernel: Kernel,
+    pair: Beside,
+    name: str,
+    a: Touch,
+    b: Touch,
+    apart: Sequence[Term],
+    who: Callable[[Point, Callable[[Term], Any]], str],
+    extra: tuple[Term, ...] = (),
+) -> tuple[Asked, str]:
+    """The claim that an effect here and one of another program, or iteration, meet in an element. And a doubt of it.
+
+    apart: that they are two, which may happen at the same time.  who: in words which two.  extra: as of `asked`.
+    """
+    one, two = any_element(a.view, "at"), any_element(b.view, "there")
+    place, there = (_place_in_array(kernel, t, e.place) for t, e in ((a, one), (b, two)))
+    (mine, doubt), (theirs, other_doubt) = _masked(a, one.names, "at"), _masked(b, two.names, "there")
+    condition = [
+        *apart,
+        *a.spot.path,
+        *map(pair.other, b.spot.path),
+        one.condition,
+        pair.other(two.condition),
+        *mine,
+        *map(pair.other, theirs),
+        same_place(place, tuple(map(pair.other, there))),
+    ]
+
+    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+        return f"{who(at, value)}, and {_meet(a, b, tuple(map(value, place)), name)}"
+
+    found = asked(
+        kernel,
+        pair.body,
+        condition,
+        (*a.spot.loops, *pair.loops(b.spot.loops)),
+        {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}},
+        explain,
+        extra=extra,
+        programs=pair.programs,
+        place=place,
+    )
+    return found, doubt or other_doubt
 
 
 def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
@@ -231,16 +271,16 @@ def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
     return f"{did} element {element} of {name}{both}"
 
 
-def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> list[Term]:
-    """The condition that a mask lets an element be touched, where a term says it."""
+def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> tuple[list[Term], str]:
+    """The condition that a mask lets an element be touched, and a doubt where no term says it."""
     mask = touch.effect.mask if isinstance(touch.effect, Access) else None
-    if mask is None or len(mask.dims) != len(touch.view.dims or ()):
-        return []
-    index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
-    try:
-        return [mask.number(index)]
-    except Lost as why:
-        raise Unsupported(str(why)) from None
+    if mask is None:
+        return [], ""
+    if len(mask.dims) == len(touch.view.dims or ()):
+        index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
+        with suppress(Lost):
+            return [mask.number(index)], ""
+    return [], "which elements a mask lets be touched is not known"
 
 
 def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
@@ -269,45 +309,22 @@ def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
 
 def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int]) -> Obligation:
     what = f"whether two programs meet in {name}"
+    # programs that differ only where the body never asks do the same, and write the same
+    alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
+    asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
+
+    def who(at: Point, value: Callable[[Term], Any]) -> str:
+        return f"programs {at['first']} and {at['second']} may run at the same time"
+
     try:
-        one, two = any_element(a.view, "at"), any_element(b.view, "there")
-        at_place, there = (_place_in_array(kernel, t, e.place) for t, e in ((a, one), (b, two)))
         together, doubt_of_order = _at_once(kernel, pair, a, b)
-        # programs that differ only where the body never asks do the same, and write the same
-        alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
-        asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
-        condition = [
-            _differ(kernel, pair, asked_of),
-            *together,
-            *a.spot.path,
-            *map(pair.other, b.spot.path),
-            one.condition,
-            pair.other(two.condition),
-            same_place(at_place, tuple(map(pair.other, there))),
-        ]
-        elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
-
-        def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-            who = f"programs {at['first']} and {at['second']} may run at the same time"
-            return f"{who}, and {_meet(a, b, tuple(map(value, at_place)), name)}"
-
-        found = asked(
-            kernel,
-            pair.body,
-            condition,
-            (*a.spot.loops, *pair.loops(b.spot.loops)),
-            elements,
-            explain,
-            programs=pair.programs,
-            place=at_place,
-        )
+        apart = [_differ(kernel, pair, asked_of), *together]
+        found, doubt_of_mask = _meeting(kernel, pair, name, a, b, apart, who)
     except Undecided as lost:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
-    doubt = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
-    asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, doubt))
-    if doubt_of_order and not asked_for.leaves_open:
-        return replace(asked_for, leaves_open={Verdict.REFUTED: f"{what}: {doubt_of_order}"})
-    return asked_for
+    last = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
+    asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, last))
+    return _in_doubt(asked_for, what, doubt_of_order or doubt_of_mask)
 
 
 def _differs(kernel: Kernel, at: Any) -> int:

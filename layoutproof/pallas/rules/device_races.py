@@ -20,6 +20,7 @@ kernel.
 
 from __future__ import annotations
 
+from layoutproof.bodies.devices import has_cores
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.device_problems import of_devices
@@ -30,8 +31,8 @@ SETTLED_BY = "choose devices, buffers and slots by axis_index, program ids and l
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One, of a kernel that reaches other devices."""
-    return of_devices(kernel, "meets")
+    """One, of a kernel that reaches other devices; cores of one chip are asked by `body_races`."""
+    return () if has_cores(kernel) else of_devices(kernel, "meets")
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -149,7 +149,7 @@ def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, loa
         return _open(load, "which elements of it are read is not known")
     visit = Visit(space, True, all_of([*load.spot.path, *found[0]]), agree=kernel.grid_names[:1])
     ends = {e.spot.number: ends_in_its_segment(body, e) for e in body.effects if isinstance(e, Copy)}
-    here = segment(kernel, body, load.spot)
+    here = segment(body, load.spot)
     before, every = [], []
     for effect in body.effects:
         stored = writes_to(effect)
@@ -160,8 +160,8 @@ def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, loa
         common = [one for one, other in zip(effect.spot.loops, load.spot.loops, strict=False) if one is other]
         # in the same iteration of loops that all programs run equally often
         even = all(loop.count is not None and loop.count.op == "int" for loop in common)
-        ahead = difference(here, segment(kernel, body, effect.spot))
-        if even and ahead is not None and ahead > 0 and not odd(kernel, body) and ends.get(effect.spot.number, True):
+        ahead = difference(here, segment(body, effect.spot))
+        if even and ahead is not None and ahead > 0 and not odd(body) and ends.get(effect.spot.number, True):
             before.append(store)
 
     def explain(at: Point, on: Numbers) -> str:

@@ -41,7 +41,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     if body is None or not body.barriers:
         return ()
     pair = beside(kernel, body)
-    doubtful = odd(kernel, body)
+    doubtful = odd(body)
     found: list[Due] = [partial(_reached, kernel, pair, barrier, len(doubtful)) for barrier in doubtful]
     return (*(found or _held(kernel)), *not_modelled(kernel, body))
 
