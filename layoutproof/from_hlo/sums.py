@@ -1,4 +1,4 @@
-"""Products of matrices, convolutions, and reductions, whose computations are recognised."""
+"""Products of matrices, convolutions, triangular systems, and reductions, whose computations are recognised."""
 
 from __future__ import annotations
 
@@ -299,7 +299,29 @@ def _batches(left: Any, w: Window, numbers: ConvolutionNumbers, out: Array) -> t
     return tuple(range(len(w.size)))
 
 
+def _fourier(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    lengths = numbers_of(at, "fft_length")
+    return body.one("fft", operands, read_shape(at.shape), at, fft_type=at.attribute("fft_type"), fft_lengths=lengths)
+
+
+def _triangular(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    names = ("left_side", "lower", "unit_diagonal")
+    said = {name: at.attribute(name) == "true" for name in names}
+    turned = at.attribute("transpose_a")
+    said["transpose_a"], said["conjugate_a"] = turned in ("TRANSPOSE", "ADJOINT"), turned == "ADJOINT"
+    return body.one("triangular_solve", operands, read_shape(at.shape), at, **said)
+
+
+def _cholesky(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    if at.attribute("lower") != "true":
+        return body.unknown(at, operands, "a factorisation into an upper triangle")
+    return body.one("cholesky", operands, read_shape(at.shape), at)
+
+
 RULES: dict[str, Rule] = {
+    "fft": _fourier,
+    "triangular-solve": _triangular,
+    "cholesky": _cholesky,
     "reduce": _reduce,
     "reduce-window": _reduce_window,
     "dot": _dot,

@@ -235,8 +235,7 @@ class Same(Answer):
         lines += [f"  blocks        {_any_number(b)}" for b in self.blocks]
         lines += [f"  drawn         {said}" for said in found.drawn]
         lines += [f"  note          {said}" for said in found.notes]
-        by_verdict = {v: [f.question for f in self.premises if f.verdict is v] for v in Verdict}
-        rests = "; ".join(f"{', '.join(dict.fromkeys(names))}: {v.value}" for v, names in by_verdict.items() if names)
+        rests = "; ".join(f"{', '.join(names)}: {v.value}" for v, names in self._rests_on().items())
         if rests:
             lines.append(f"  rests on      {rests}")
         counts = ", ".join(
@@ -244,6 +243,14 @@ class Same(Answer):
             for v in (Verdict.PROVED, Verdict.SAMPLED, Verdict.REFUTED, Verdict.UNKNOWN)
         )
         return "\n".join([*lines, f"1 pair: {counts}"])
+
+    def _rests_on(self) -> dict[Verdict, list[str]]:
+        """The questions that it rests on, each once, at the worst of what came of it."""
+        found: dict[str, Verdict] = {}
+        for f in self.premises:
+            found[f.question] = min(f.verdict, found.get(f.question, f.verdict))
+        by_verdict = {v: [question for question, came in found.items() if came is v] for v in Verdict}
+        return {v: names for v, names in by_verdict.items() if names}
 
     def _stability(self) -> list[str]:
         """The lines about exponents and sums."""

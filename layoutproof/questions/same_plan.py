@@ -225,7 +225,8 @@ def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[Any]) -> Any:
     from layoutproof.pallas.from_jax.user import device
 
     try:
-        return traced(call, structs, None, **device(plan.target or ""))[0]
+        names = [i.name for i in plan.arrays]
+        return traced(call, structs, None, names=names, **device(plan.target or ""))[0]
     except LayoutError as error:
         raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
     except SystemExit as error:
@@ -244,7 +245,8 @@ def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] |
         ours, theirs = ([side[k] for k in outputs] for side in (ours, theirs))
         kinds = [[side[k] for k in outputs] for side in kinds]
     if len(ours) != len(theirs):
-        raise LayoutError(f"{names[0]} gives {len(ours)} outputs and {names[1]} gives {len(theirs)}")
+        many = f"1 output and {names[1]} gives" if len(ours) == 1 else f"{len(ours)} outputs and {names[1]} gives"
+        raise LayoutError(f"{names[0]} gives {many} {len(theirs)}")
     if not ours:
         raise LayoutError(f"{names[0]} gives no output, so there is nothing to compare")
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):

@@ -17,7 +17,7 @@ MOST_TAPS = 2**27
 """Elements that windows look at, each as often as it is looked at."""
 
 
-def _product(on: Any, equation: Any, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+def product(on: Any, equation: Any, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
     """Products of matrices, in a shape. left: [batch, rows, summed].  right: [batch, summed, columns]."""
     if isinstance(left, Known) and isinstance(right, Known):
         dtype = equation.outvars[0].aval.dtype
@@ -42,7 +42,7 @@ def _dot_general(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return moved(on.numbers, value, lambda r: np.transpose(r, order).reshape(flat))
 
     left, right = side(a, contract_a, batch_a, True), side(b, contract_b, batch_b, False)
-    return [_product(on, equation, left, right, shape)]
+    return [product(on, equation, left, right, shape)]
 
 
 def _rows(on: Any, value: Any, axes: Sequence[int]) -> Any:
@@ -210,7 +210,7 @@ def _convolution(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return moved(n, value, lambda r: np.transpose(r, order).reshape(flat))
 
     names = [*batch, *rows, "f"]
-    found = _product(
+    found = product(
         on, equation, ordered(left, of_left, batch, rows, summed), ordered(right, of_right, batch, summed, ["f"]),
         tuple(sizes[name] for name in names),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
 from layoutproof.values import words
-from layoutproof.values.known import Known, Words, combined, moved
+from layoutproof.values.known import Complex, Known, Words, combined, moved
 from layoutproof.values.literals import computed
 
 Array = np.ndarray[Any, Any]
@@ -293,6 +293,8 @@ def _convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
     """A value as another element type. Between floats of 16 bits and more nothing changes, over the reals."""
     kind = kind_of(dtype)
+    if kind == "c":
+        return Complex(converted(on, x, source, np.dtype(np.float64)), Known(np.zeros(x.shape)))
     if isinstance(x, Known):
         if kind == "f":
             return Known(x.array.astype(np.float64), x.sampled)

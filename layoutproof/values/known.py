@@ -82,7 +82,20 @@ class Words:
         return next(tuple(part.shape) for part in self.parts if part is not None)
 
 
-def known_of(value: Any, sampled: bool = False) -> Known:
+@dataclass(frozen=True)
+class Complex:
+    """Complex numbers, as two real ones each."""
+
+    real: Any
+    imaginary: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+        return tuple(self.real.shape)
+
+
+def known_of(value: Any, sampled: bool = False) -> Known | Complex:
     """A number or an array of the code."""
     if isinstance(value, Known):
         return value
@@ -97,6 +110,9 @@ def known_of(value: Any, sampled: bool = False) -> Known:
         array = array.astype(np.int8 if whole else np.float64)
     elif array.dtype.kind == "f":
         array = array.astype(np.float64)
+    elif array.dtype.kind == "c":
+        wide = array.astype(np.complex128)
+        return Complex(Known(wide.real, sampled), Known(wide.imag, sampled))
     return Known(array, sampled)
 
 
@@ -114,6 +130,8 @@ def data_of(numbers: Any, value: Any) -> Any:
     """A value as data of a kind of number."""
     if isinstance(value, Words):
         raise NotModelled("arithmetic on the bits of data")
+    if isinstance(value, Complex):
+        raise NotModelled("complex numbers")
     return numbers.constant(value.array) if isinstance(value, Known) else value
 
 
@@ -125,6 +143,8 @@ def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
         return Known(move(value.array), value.sampled)
     if isinstance(value, Words):
         return Words(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
+    if isinstance(value, Complex):
+        return Complex(moved(numbers, value.real, move), moved(numbers, value.imaginary, move))
     return numbers.map(value, move)
 
 
@@ -137,6 +157,9 @@ def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array
     words = [v for v in values if isinstance(v, Words)]
     if words:
         return _combined_words(numbers, values, words, move)
+    if any(isinstance(v, Complex) for v in values):
+        both = zip(*((v.real, v.imaginary) for v in values), strict=True)
+        return Complex(*(combined(numbers, part, move) for part in both))
     if all(isinstance(v, Known) for v in values):
         return Known(move([v.array for v in values]), any(v.sampled for v in values))
     return numbers.combine([data_of(numbers, v) for v in values], move)

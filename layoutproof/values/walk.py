@@ -15,6 +15,7 @@ from typing import Any
 from layoutproof.core.errors import failure, shorten
 from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable, programs_in
 from layoutproof.values import (
+    complexes,
     contractions,
     control,
     devices,
@@ -25,8 +26,9 @@ from layoutproof.values import (
     movement,
     references,
     subcores,
+    systems,
 )
-from layoutproof.values.known import Held, Known, data_of, known_of
+from layoutproof.values.known import Complex, Held, Known, data_of, known_of
 from layoutproof.values.literals import value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
 from layoutproof.values.work import EACH, MOST_STEPS, steps_of
@@ -43,6 +45,8 @@ PRIMITIVES: Mapping[str, Rule] = {
     **elementwise.PRIMITIVES,
     **movement.PRIMITIVES,
     **contractions.PRIMITIVES,
+    **complexes.MAKERS,
+    **systems.PRIMITIVES,
     **references.PRIMITIVES,
     **control.PRIMITIVES,
     **kernels.PRIMITIVES,
@@ -63,16 +67,13 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
         ("random_bits", "threefry2x32", "prng_random_bits", "prng_seed"), "random numbers of a key that is data"
     ),
-    "fft": "a Fourier transform",
     "a constant that the text leaves out": "a constant that the text leaves out: have large constants printed",
-    "triangular_solve": "a triangular system",
-    "cholesky": "a factorisation of data",
     "device_id": "several devices",
 }
 """Primitives that are known and not modelled, and why."""
 
 
-Step = tuple[Any, tuple[tuple[Any, Known | None], ...]]
+Step = tuple[Any, tuple[tuple[Any, Known | Complex | None], ...]]
 """An equation, and of each operand (its variable, None) or (the literal itself, its number)."""
 
 
@@ -258,6 +259,8 @@ class Walk:
             ):  # fmt: skip
                 how = devices.together if name in KERNELS and reaches_devices(equation) else devices.each
                 return how(self, lambda given: self._results(equation, given), operands)
+            if name in complexes.PRIMITIVES and any(isinstance(o, Complex) for o in operands):
+                rule = complexes.PRIMITIVES[name]
             if rule is not None:
                 results = rule(self, equation, operands)
                 if self.watch is not None and name == "dynamic_slice":

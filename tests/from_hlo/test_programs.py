@@ -36,7 +36,22 @@ def drawn(*shape: int) -> Any:
 
 
 A, B = drawn(3, 4), drawn(4, 5)
+SQUARE = np.eye(4) * 3 + drawn(4, 4) / 4
 CASES = {
+    "fft": (
+        "a = f32[3,4] parameter(0)\nb = c64[3,3] fft(a), fft_type=RFFT, fft_length={4}\nc = f32[3,3] real(b)\n"
+        "d = f32[3,3] imag(b)\nROOT e = f32[3,3] subtract(c, d)",
+        (A,), np.fft.rfft(A).real - np.fft.rfft(A).imag,
+    ),
+    "triangular-solve": (
+        "a = f32[4,4] parameter(0)\nb = f32[4,5] parameter(1)\n"
+        "ROOT c = f32[4,5] triangular-solve(a, b), left_side=true, lower=true, transpose_a=TRANSPOSE",
+        (SQUARE, B), np.linalg.solve(np.tril(SQUARE).T, B),
+    ),
+    "cholesky": (
+        "a = f32[4,4] parameter(0)\nROOT c = f32[4,4] cholesky(a), lower=true",
+        (SQUARE @ SQUARE.T,), np.linalg.cholesky(SQUARE @ SQUARE.T),
+    ),
     "dot": (
         "a = f32[3,4] parameter(0)\nb = f32[4,5] parameter(1)\n"
         "ROOT c = f32[3,5] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", (A, B), A @ B,
@@ -145,7 +160,14 @@ def test_memory_that_nobody_wrote() -> None:
 
 REFUSED = {
     "sort": ("a = f32[4] parameter(0)\nROOT c = f32[4] sort(a), dimensions={0}, to_apply=max", "an order of data"),
-    "fft": ("a = f32[4] parameter(0)\nROOT c = f32[4] fft(a), fft_type=FFT, fft_length={4}", "a Fourier transform"),
+    "fft": (
+        "a = f32[2048] parameter(0)\nROOT c = c64[1025] fft(a), fft_type=RFFT, fft_length={2048}",
+        "a Fourier transform along 2,048 elements, more than 1,024",
+    ),
+    "cholesky": (
+        "a = f32[4,4] parameter(0)\nROOT c = f32[4,4] cholesky(a), lower=false",
+        "a factorisation into an upper triangle",
+    ),
     "custom-call": (
         'a = f32[4] parameter(0)\nROOT c = f32[4] custom-call(a), custom_call_target="mine"', "a custom call of mine",
     ),
@@ -159,7 +181,7 @@ REFUSED = {
 def test_what_is_refused_by_name(name: str) -> None:
     """What nobody models is an equation of its own, and refused where somebody walks over it."""
     entry, why = REFUSED[name]
-    given = [drawn(4)] if "parameter" in entry else []
+    given = [drawn(*map(int, entry.split("[")[1].split("]")[0].split(",")))] if "parameter" in entry else []
     with pytest.raises(NotModelled) as refusal:
         run(entry, *given, before=BODIES)
     assert refusal.value.what == why

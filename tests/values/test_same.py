@@ -484,6 +484,25 @@ def test_assumed_bounds_reach_what_small_numbers_do_not() -> None:
     assert lp.same(wrong, _rows, "f32[8,4]", "s32[16]", assume=["0 <= args[1] < 8"]).verdict is Verdict.REFUTED
 
 
+def test_a_question_of_several_operands_is_named_once_at_its_worst() -> None:
+    """The blocks of one operand are in bounds, and those of the other by a table that nobody gave."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    def kernel(t: Any, x: Any) -> Any:
+        grid = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+        )  # fmt: skip
+        return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32))(t, x)
+
+    found = lp.same(kernel, lambda t, x: x.reshape(4, 8, 128)[t].reshape(32, 128), "s32[4]", "f32[32,128]")
+    (line,) = [line for line in str(found).splitlines() if line.startswith("  rests on")]
+    assert "blocks_in_bounds: unknown; body_in_bounds" in line
+    assert line.count("blocks_in_bounds") == 1
+
+
 @pytest.mark.parametrize(
     ("assume", "said"),
     [

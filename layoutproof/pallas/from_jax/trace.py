@@ -80,10 +80,12 @@ def traced(
     kwargs: Mapping[str, Any] | None = None,
     *,
     target: str = "v5e",
+    names: Sequence[str] = (),
 ) -> tuple[Any, Pipelines]:
     """The jaxpr of `function(*args, **kwargs)` with its constants, and the pipelines in it.
 
-    Arguments and errors as of `kernels_of`; of the target "cpu" it is told what is here.
+    Arguments and errors as of `kernels_of`; of the target "cpu" it is told what is here. names: of the arrays among the
+    arguments, where they are others than `args[0]`.
     """
     jax = need_jax()
     pipelines = Pipelines()
@@ -106,7 +108,11 @@ def traced(
         except LayoutError:
             raise
         except Exception as error:
-            text = " ".join(str(error).split())
+            text = " ".join(str(error).split()).partition(" See https://docs.jax.dev/")[0]
+            # JAX names what was traced: that is ours, and the user's are inside
+            text = text.replace(f"{call.__name__} at {__file__}:{call.__code__.co_firstlineno} ", "")
+            for k, name in enumerate(names or [f"args[{at}]" for at in arrays_at]):
+                text = text.replace(f"arrays[{k}]", name)
             advice = next((f"; {fix}" for said, fix in ADVICE if said in text), "")
             text = shorten(text, 300)
             place = raised_at(error)
