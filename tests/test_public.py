@@ -13,7 +13,7 @@ import pytest
 import layoutproof as lp
 import layoutproof.cli.commands
 from layoutproof import formats
-from layoutproof.core.document import document
+from layoutproof.core.document import envelope
 from layoutproof.core.finding import Answer, Finding, as_dict
 from layoutproof.core.plugins import KINDS
 from layoutproof.registry import catalogue, hardware, read
@@ -56,7 +56,7 @@ def test_keys() -> None:
     keys = list(as_dict(Finding("injective", "f32[4]")))
     (said,) = re.findall(r"one key everywhere: (.*?)\.", section("JSON").replace("\n", " "))
     assert sorted(re.findall(r"`(\w+)`", said)) == sorted(keys)
-    assert list(document(0, {})) == ["version", "exit_code"]
+    assert list(envelope(0)) == ["version", "exit_code"]
     (attributes,) = re.findall(r"^A `Finding` has (.*?)\.$", PAGE.replace("\n", " "), re.MULTILINE) or [
         PAGE.partition("A `Finding` has ")[2].partition(".")[0]
     ]
