@@ -22,7 +22,7 @@ from layoutproof.bodies.effects import (
     writes_to,
 )
 from layoutproof.bodies.memory_state import inside
-from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, maybe
+from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
 from layoutproof.core.term import ZERO, Term
@@ -350,7 +350,7 @@ def load(on: Any, view: View, variable: Any, mask: Value | None = None, other: V
     if mask is None:
         return value
     on.masks.append(Mask(mask, access.spot, (other, value)))
-    return _masked(value, mask, other)
+    return _masked(access.name, value, mask, other)
 
 
 def _described(step: Step) -> tuple[Any, ...]:
@@ -359,7 +359,7 @@ def _described(step: Step) -> tuple[Any, ...]:
     return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks
 
 
-def _masked(value: Value, mask: Value, other: Value | None) -> Value:
+def _masked(name: str, value: Value, mask: Value, other: Value | None) -> Value:
     """A masked load: what the mask leaves out is `other`, or undefined."""
 
     def condition(index: Index) -> Term:
@@ -381,7 +381,8 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
     def undefined(index: Index) -> Term:
         held = condition(index)
         left = negation(held)
-        rest = left if other is None else all_of([left, other.undefined(aligned(other, value.dims, index))])
+        none = left_out(name, index) if other is None else other.undefined(aligned(other, value.dims, index))
+        rest = all_of([left, none])
         return any_of([mask.undefined(aligned(mask, value.dims, index)), all_of([held, value.undefined(index)]), rest])
 
     return Value(value.dims, value.dtype, number, undefined, span=None if other is None else hull([value, other]))

@@ -52,7 +52,7 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replaced
-from layoutproof.bodies.values import Lost, Value, aligned, leaf, maybe
+from layoutproof.bodies.values import LEFT_OUT, Lost, Value, aligned, leaf, maybe
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
@@ -486,6 +486,9 @@ class States:
         carried = self.body.carried.get(source)
         if carried is not None:
             return self._handed_on(source, carried, index)
+        if source.startswith(LEFT_OUT):
+            # it is no memory that somebody may write
+            return FALSE if self.unwritten or self.stale else TRUE
         effect = loads_of(self.body).get(source)
         if effect is None:
             assert source not in self._names.loads, source

@@ -23,6 +23,8 @@ from layoutproof.core.term import ZERO, Term
 Index = tuple[Term, ...]
 Span = tuple[int, int]
 
+LEFT_OUT = "left out of "
+"""What the source of a leaf begins with that is no element of memory, but what the mask of a load leaves out."""
 PER_ELEMENT = 3
 """Steps of a budget that one element costs for which a value has not been asked."""
 
@@ -205,6 +207,11 @@ def hull(values: Sequence[Value]) -> Span:
 def leaf(source: str, index: Index) -> Term:
     """Whether the element of a load (`loadN`) or carried value (`carriedN`) is undefined: for the asker to say."""
     return Term("leaf", source, *index)
+
+
+def left_out(load: str, index: Index) -> Term:
+    """Whether the element of a load is undefined that its mask leaves out, and that nothing stands for."""
+    return Term("leaf", f"{LEFT_OUT}{load}", *index)
 
 
 def maybe(why: str) -> Term:

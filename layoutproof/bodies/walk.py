@@ -20,7 +20,7 @@ from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Referenc
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
-from layoutproof.bodies.values import Lost
+from layoutproof.bodies.values import LEFT_OUT, Lost
 from layoutproof.core.budget import effort
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.folding import all_of
@@ -46,7 +46,7 @@ class Origin:
     """Where something undefined was loaded from.
 
     effect: the load or copy that met it.  program, element: in whose window or scratch, and which.  iterations, reader:
-    of the loops around the load, and the program that loads.
+    of the loops around the load, and the program that loads.  masked: whether it is what the mask of a load leaves out.
     """
 
     effect: Access | Copy | None
@@ -55,6 +55,7 @@ class Origin:
     element: Place
     iterations: tuple[tuple[str, int], ...] = ()
     reader: Place = ()
+    masked: bool = False
 
 
 @dataclass(eq=False)
@@ -744,7 +745,10 @@ class Walk:
             return self._remembered(
                 key, lambda: self._undefined(carried.next, index, program, {**outer, loop.name: t - 1})
             )
-        effect = loads_of(self.body)[source]
+        masked = source.startswith(LEFT_OUT)
+        if masked and self.unwritten:
+            return False, None
+        effect = loads_of(self.body)[source.removeprefix(LEFT_OUT)]
         if any(loop.name not in within for loop in effect.spot.loops):
             # asked from outside of a loop, of an iteration that nobody names
             return None, None
@@ -760,6 +764,8 @@ class Walk:
         if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
             return None, None
         kept = {loop.name: within[loop.name] for loop in effect.spot.loops}
+        if masked:
+            return True, Origin(effect, reference, program, place, _sorted(kept), program, masked=True)
         return self._state(reference, effect.spot.number, effect.spot.loops, program, kept, place, effect)
 
 

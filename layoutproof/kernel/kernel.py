@@ -40,7 +40,7 @@ from typing import Any, Protocol
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size, evaluate
-from layoutproof.core.term import Amount, Term, bind, parameters, rebuilt, value_of
+from layoutproof.core.term import Amount, Term, bind, parameters, rebuilt, substitute, value_of
 from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
@@ -414,6 +414,7 @@ class Kernel:
         or an extent below 0, where arrays that share a buffer differ, and where a size divides by 0; Undecided where
         a parameter has no value.
         """
+        numbers = {Term("name", name): Term("int", value) for name, value in values.items()}
         try:
             bound = replace(
                 self,
@@ -423,7 +424,7 @@ class Kernel:
                 scalars=tuple(_bound_table(table, values) for table in self.scalars),
                 scratch=_bound_scratch(self.scratch, values, "scratch"),
                 scoped=_bound_scratch(self.scoped, values, "scoped"),
-                relations=tuple(replace(one, condition=bind(one.condition, values)) for one in self.relations),
+                relations=tuple(replace(one, condition=substitute(one.condition, numbers)) for one in self.relations),
             )
         except ZeroDivisionError:
             raise LayoutError("a size of the kernel divides by 0") from None

@@ -29,6 +29,10 @@ class Schema:
 _BEGINS = "max({offsets}[{t}[%s]], {tile} * {tiles}[%s])"
 _ENDS = "min({offsets}[{t}[%s] + 1], {tile} * {tiles}[%s] + {tile})"
 
+_MASK = ("blocks", "kinds", "masks", "partial")
+_OF_MASK = ("0 <= {t} < {blocks}", "0 <= {kinds} < 3", "0 <= {masks} < {partial}")
+_RISES = "{t}[h, i, j] < {t}[%s] if {kinds}[h, i, j] > 0 and {kinds}[%s] > 0"
+
 SCHEMAS: Mapping[str, Schema] = {
     "cu_seqlens": Schema(
         "running totals of lengths: where each sequence or group starts, and last where all of them end",
@@ -60,6 +64,18 @@ SCHEMAS: Mapping[str, Schema] = {
     "permutation": Schema("each number below `of` once", ("of",), ("0 <= {t} < {of}", "{t} is injective")),
     "sorted_ids": Schema(
         "ids in order, such as the expert of each row", ("below",), ("0 <= {t} < {below}", "{t} is monotone")
+    ),
+    "splash_mask": Schema(
+        "splash attention's `data_next`, the block of keys of each step of a row of queries, beside `kinds` "
+        "(`block_mask`: 0 nothing, 1 a part, 2 all of a block) and `masks` (`mask_next`, below `partial`); blocks rise "
+        "from a step with something to the next",
+        _MASK,
+        (*_OF_MASK, _RISES % (("h, i, j + 1",) * 2)),
+    ),
+    "splash_mask_dkv": Schema(
+        "the same for the gradients of keys and values: the block of queries of each step of a column of keys",
+        _MASK,
+        (*_OF_MASK, _RISES % (("h, i + 1, j",) * 2)),
     ),
     "block_list": Schema(
         "the row of each block that is not empty, row after row, beside `columns`, which rise within a row",

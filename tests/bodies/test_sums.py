@@ -10,6 +10,7 @@ pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
@@ -93,3 +94,45 @@ def test_a_sum_that_no_table_has_proves_nothing() -> None:
     found = lp.kernels(read(STARTS["two entries"][0]), SIZES, X, assume=["1 <= prefetch0 <= 8", "sum(prefetch0) <= 7"])
     assert found.exit_code == 3
     assert any("sum(prefetch0) cannot be at most 7" in f.reason for f in found.findings)
+
+
+TILES: dict[str, Any] = {
+    "pl.cdiv": lambda t, j: pl.cdiv(t[j], 8),
+    "a sum that is divided": lambda t, j: (t[j] + 7) // 8,
+    "a shift": lambda t, j: (t[j] + 7) >> 3,
+    "a quotient below 0": lambda t, j: -(-t[j] // 8),
+}
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_tiles_of_groups_are_few_more_than_of_all_rows_together(name: str) -> None:
+    """Up to 7 groups before: 9 rows in one of them and 1 in each of the others need 8 tiles, and 14 rows never do."""
+
+    def rows(t: Any, i: Any) -> Any:
+        return 8 * adding(lambda i: i, step=TILES[name])(t, i)
+
+    def code(total: int) -> int:
+        given = f"prefetch0 is group_sizes(total={total})"
+        return lp.kernels(read(rows), SIZES, X, assume=[given], properties=["body_in_bounds"]).exit_code
+
+    assert code(14) == 0
+    assert code(15) == 3
+
+
+def test_rows_of_whole_tiles_are_added_up_as_tiles_are() -> None:
+    for step, most in ((lambda t, j: 8 * pl.cdiv(t[j], 8), 14), (lambda t, j: 8 * (t[j] // 8), 63)):
+        for total, expected in ((most, 0), (most + 1, 3)):
+            given = f"prefetch0 is group_sizes(total={total})"
+            called = read(adding(lambda i: i, step=step))
+            assert lp.kernels(called, SIZES, X, assume=[given], properties=["body_in_bounds"]).exit_code == expected
+
+
+@pytest.mark.fast
+def test_the_bound_of_a_sum_of_tiles_holds_of_arrays_and_is_reached() -> None:
+    rng = np.random.default_rng(33)
+    for by in (1, 2, 8, 128):
+        for _ in range(200):
+            sizes = rng.integers(0, 3 * by, int(rng.integers(1, 9)))
+            assert (-(-sizes // by)).sum() * by <= sizes.sum() + len(sizes) * (by - 1)
+        worst = np.ones(5, np.int64)
+        assert (-(-worst // by)).sum() * by == worst.sum() + len(worst) * (by - 1)

@@ -252,3 +252,33 @@ def test_a_part_of_a_packed_word_is_what_was_packed_there(used: int, masked: boo
     shape = jax.ShapeDtypeStruct((16, 128), jnp.float32)
     call = pl.pallas_call(body, grid=(2,), in_specs=[block], out_specs=out, out_shape=shape)
     assert min(f.verdict for f in asked(call, jax.ShapeDtypeStruct((16, 200), jnp.float32))) is verdict
+
+
+@pytest.mark.parametrize(
+    ("kept", "used", "other", "verdict"),
+    [
+        (100, 100, None, Verdict.PROVED),
+        (100, 90, None, Verdict.PROVED),
+        (90, 100, None, Verdict.REFUTED),
+        (100, 128, None, Verdict.REFUTED),
+        (100, 128, 0.0, Verdict.PROVED),
+    ],
+)
+def test_what_the_mask_of_a_load_leaves_out_is_undefined_and_may_not_be_used(
+    kept: int, used: int, other: float | None, verdict: Verdict
+) -> None:
+    """It is told at the line of the load, as padding is."""
+
+    def body(x: Any, o: Any, held: Any) -> None:
+        at = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 1)
+        held[...] = pltpu.load(x, mask=at < kept) if other is None else jnp.where(at < kept, x[...], other)
+        chosen = jnp.where(at < used, held[...], 0.0)
+        o[...] = jnp.broadcast_to(chosen.sum(axis=1, keepdims=True), o.shape)
+
+    shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+    call = pl.pallas_call(body, out_shape=shape, scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)])
+    worst = min(asked(call, shape), key=lambda finding: finding.verdict)
+    assert worst.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert worst.reason.endswith("of args[0], which the mask of the load leaves out")
+        assert worst.file.endswith("test_undefined_values.py")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.table_assumptions import check_assumption, with_assumptions
@@ -109,6 +110,59 @@ def _grouped(steps: int, empty: bool) -> Sequence[str]:
     given = f"groups=4, offsets=offsets, tiles=tiles, tile=128, total=512, steps={steps}"
     onto = [f"groups[:{steps}] is onto"] if empty else []
     return ["offsets is cu_seqlens(total=512)", f"groups is group_tiles({given})", *onto]
+
+
+MASK = "t is {}(blocks=4, kinds=kinds, masks=masks, partial={})"
+
+
+def _splash(seed: int) -> Any:
+    """The wheel's splash attention of 512 by 512 under a mask at random, of blocks of 128."""
+    attention = "jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_"
+    kernel, masks = (importlib.import_module(attention + part) for part in ("kernel", "mask"))
+    random = np.random.default_rng(seed)
+    seen = np.kron(random.integers(0, 3, (4, 4)), np.ones((128, 128), np.int64))
+    held = (seen == 2) | ((seen == 1) & (random.random((512, 512)) < 0.5))
+    held[:, 0] = True
+    sizes = dict.fromkeys(("q", "kv", "kv_compute", "q_dkv", "kv_dkv", "kv_dkv_compute", "q_dq", "kv_dq"), 128)
+    blocks = kernel.BlockSizes(**{f"block_{name}": size for name, size in sizes.items()})
+    mask = masks.MultiHeadMask([masks.NumpyMask(held)])
+    return kernel.make_splash_mha(mask, block_sizes=blocks, head_shards=1, q_seq_shards=1)
+
+
+def test_the_tables_of_splash_attention_are_as_their_schemas_say() -> None:
+    """Those of the JAX that is installed, for masks at random; and with one step done twice they are not."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    for seed in range(6):
+        made = _splash(seed)
+        for info, name in ((made.fwd_mask_info, "splash_mask"), (made.dkv_mask_info, "splash_mask_dkv")):
+            data, kinds, masks = (np.asarray(n, np.int64) for n in (info.data_next, info.block_mask, info.mask_next))
+            text = MASK.format(name, len(np.asarray(info.partial_mask_blocks)))
+            tables = {"t": data, "kinds": kinds, "masks": masks}
+            assert said(tables, text) == "", seed
+            assert said({**tables, "kinds": kinds + 1}, text) != "", seed
+            along = 2 if name == "splash_mask" else 1
+            pairs = np.argwhere(np.minimum(kinds, np.roll(kinds, -1, along)) > 0)
+            first = next(tuple(at) for at in pairs.tolist() if at[along] < kinds.shape[along] - 1)
+            after = tuple(n + (k == along) for k, n in enumerate(first))
+            again = data.copy()
+            again[after] = again[first]
+            assert said({**tables, "t": again}, text) != "", seed
+
+
+@pytest.mark.slow
+def test_splash_attention_whose_mask_is_an_argument_is_proved_under_the_schema() -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    leaves, tree = jax.tree.flatten(_splash(0))
+    x = jax.ShapeDtypeStruct((1, 512, 128), np.float32)
+
+    def attend(leaves: Any, q: Any, k: Any, v: Any) -> Any:
+        return jax.tree.unflatten(tree, leaves)(q, k, v)
+
+    partial = leaves[3].shape[0]
+    schema = f"prefetch0 is splash_mask(blocks=4, kinds=prefetch1, masks=prefetch2, partial={partial})"
+    given = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
+    assert lp.kernels(attend, given, x, x, x).exit_code == 3
+    assert lp.kernels(attend, given, x, x, x, assume=[schema]).exit_code == 0
 
 
 @pytest.mark.fast

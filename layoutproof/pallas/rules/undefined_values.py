@@ -6,7 +6,7 @@ with the numbers of the block before.
 Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
 written back, with the load through which the padding came in.
 So it is of an array that nobody has filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
-zeros (0.12).
+zeros (0.12); and of what the mask of a load leaves out, where no other value stands for it.
 Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
 slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
 on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
@@ -212,6 +212,8 @@ def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) ->
 
 def _named(kernel: Kernel, origin: Origin) -> str:
     """The padding that comes in, in words."""
+    if origin.masked:
+        return f"element {list(origin.element)} of {origin.reference.name}, which the mask of the load leaves out"
     made = unfilled(kernel, origin.reference)
     if made:
         return f"element {list(origin.element)} of {origin.reference.name}, which nobody has filled ({made})"
@@ -227,7 +229,9 @@ def _named(kernel: Kernel, origin: Origin) -> str:
 
 
 def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
-    """The dimension of the array in which an element is padding."""
+    """The dimension of the array in which an element is padding; None where it is undefined for another reason."""
+    if origin.masked:
+        return None
     walk = Walk(kernel, kernel.body)
     for k, entry in zip(seen(operand), origin.element, strict=True):
         if walk.holds(outside(operand, k, Term("int", entry)), origin.program):
@@ -254,6 +258,8 @@ def _missed_words(kernel: Kernel, origin: Origin) -> str:
 
 
 def _hint(kernel: Kernel, origin: Origin) -> str:
+    if origin.masked:
+        return "leave out by jnp.where, under the same condition, what the mask of the load leaves out"
     if unfilled(kernel, origin.reference):
         return f"look at what {origin.reference.name} is given: jnp.zeros, or store it before it is read"
     return f"look at what is made of {origin.reference.name} before its padding is left out by jnp.where"
