@@ -14,7 +14,7 @@ from typing import Any
 
 from layoutproof.bodies.effects import Body, Loop, Reference, Unknown, loads_of
 from layoutproof.bodies.sums import with_sums
-from layoutproof.bodies.terms import PARTS, Evaluation, replaced
+from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced
 from layoutproof.bodies.wraps import bounds, without
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
@@ -25,7 +25,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, every, fixed
+from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of
@@ -259,7 +259,7 @@ def said(
 ) -> PlacePredicate:
     """The formula that all of some conditions hold. consistent: values that tables have to hold together."""
 
-    parts = sum(len(every(term)) for term in terms) + (0 if consistent is None else consistent.parts())
+    parts = sum(len(parts_of(term)) for term in terms) + (0 if consistent is None else consistent.parts())
     weight = 1 + parts // PARTS
 
     def condition(places: tuple[Index, ...], on: Numbers) -> Any:
@@ -409,7 +409,7 @@ def _reached(body: Body, term: Term) -> set[str]:
     found: set[str] = set()
     todo = [term]
     while todo:
-        for part in every(todo.pop()):
+        for part in parts_of(todo.pop()):
             if part.op == "name" and part.args[0] not in found:
                 found.add(part.args[0])
                 if part.args[0] in body.definitions:
@@ -426,14 +426,14 @@ def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> t
     reads: dict[Term, None] = {}
     facts: list[Term] = []
     todo = list(terms)
-    waiting = [(fact, {p.args[0] for p in every(fact) if p.op == "name"}) for fact in body.facts]
+    waiting = [(fact, {p.args[0] for p in parts_of(fact) if p.op == "name"}) for fact in body.facts]
     told_of: set[str] = set()
 
     def speaks_of_here(fact: Term) -> bool:
         return all(not name.startswith("loop") or name in loops for name in _reached(body, fact))
 
     while todo:
-        for part in every(todo.pop()):
+        for part in parts_of(todo.pop()):
             if part.op == "maybe":
                 raise Unsupported(str(part.args[0]))
             if part.op == "leaf":

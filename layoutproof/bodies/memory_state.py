@@ -51,13 +51,13 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import PARTS, inlined, names_in, renaming, replaced
+from layoutproof.bodies.terms import PARTS, inlined, names_in, parts_of, renaming, replaced
 from layoutproof.bodies.values import LEFT_OUT, Lost, Value, aligned, leaf, maybe
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.budget import effort, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation, shifted
-from layoutproof.core.term import ONE, ZERO, Term, every
+from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 
 MOST_PARTS = 4_000
@@ -139,7 +139,7 @@ class _Names:
 
     def is_open(self, term: Term) -> bool:
         """Whether a term speaks of numbers that differ from iteration to iteration and that nothing says."""
-        parts = every(term)
+        parts = parts_of(term)
         return any((part.op == "name" and part.args[0] in self.unknowns) or self.is_load(part) for part in parts)
 
     def _new(self, kind: str) -> str:
@@ -358,7 +358,7 @@ class States:
     def doubts(self, terms: Iterable[Term]) -> list[Term]:
         """The conditions, each once, that a number in some terms is undefined."""
         found: dict[Term, None] = {}
-        for part in (part for term in terms for part in every(self._plain(term))):
+        for part in (part for term in terms for part in parts_of(self._plain(term))):
             doubt = doubt_of(self.body, part)
             if doubt is not None:
                 found[doubt] = None
@@ -427,7 +427,7 @@ class States:
         around = store.spot.loops[:depth]
         held = {one.name for one in self.body.handed if one.loop in around}
         counters = {loop.name for loop in loops} | {loop.name for loop in store.spot.loops[depth:]}
-        for part in every(term):
+        for part in parts_of(term):
             name = part.args[0] if part.op == "name" else ""
             if name in counters:
                 return True
@@ -660,7 +660,7 @@ class States:
             here = inside(store.view, _at(reference.dims)) if isinstance(store, Access) else None
             if here is None or not isinstance(store, Access):
                 continue
-            for part in every(self._plain(store.value.undefined(here[1]))):
+            for part in parts_of(self._plain(store.value.undefined(here[1]))):
                 if part.op in ("<", "<=", "==", "!=") and self._of_programs(part):
                     found[part] = None
         return [way for part in [*found][:MOST_GUARDS] for way in (part, negation(part))]
@@ -731,7 +731,7 @@ class States:
     def _closed(self, state: Term, loops: Sequence[Loop]) -> bool:
         """Whether a condition speaks of programs, loops around it and elements only, so that it may be negated."""
         free = {*self.kernel.grid_names, *(loop.name for loop in loops)}
-        for part in every(state):
+        for part in parts_of(state):
             if part.op in ("maybe", "leaf") or self._names.is_load(part):
                 return False
             if part.op == "name" and part.args[0] not in free and not part.args[0].startswith("at"):
@@ -746,7 +746,7 @@ class States:
         new: dict[str, Term] = {f"at{k}": term for k, term in enumerate(at)}
         tables: dict[str, Term] = {}
         state = self._plain(state)
-        for part in every(state):
+        for part in parts_of(state):
             if part.op == "name" and part.args[0] not in new and part.args[0] not in keep:
                 new[part.args[0]] = Term("name", self._names.again(part.args[0]))
             elif self._names.is_load(part) and part.args[0].args[0] not in tables:
@@ -762,7 +762,7 @@ class States:
         return self._small(replaced(state, change))
 
     def _small(self, term: Term) -> Term:
-        parts = len(every(term))
+        parts = len(parts_of(term))
         spend(1 + parts // PARTS)
         if parts > MOST_PARTS * effort():
             raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS * effort()} parts")
@@ -816,7 +816,7 @@ def upper(condition: Term) -> Term:
     >>> upper(maybe("x")) is TRUE, upper(negation(maybe("x"))) is TRUE
     (True, True)
     """
-    if not any(part.op == "maybe" for part in every(condition)):
+    if not any(part.op == "maybe" for part in parts_of(condition)):
         return condition
 
     def bound(part: Term, high: bool) -> Term:
@@ -826,7 +826,7 @@ def upper(condition: Term) -> Term:
             return any_of([bound(a, high) for a in part.args])
         if part.op == "not":
             return negation(bound(part.args[0], not high))
-        if any(inner.op == "maybe" for inner in every(part)):
+        if any(inner.op == "maybe" for inner in parts_of(part)):
             return TRUE if high else FALSE
         return part
 
@@ -835,7 +835,7 @@ def upper(condition: Term) -> Term:
 
 def reasons(condition: Term) -> tuple[str, ...]:
     """Why a condition is not known, each once."""
-    return tuple(dict.fromkeys(str(part.args[0]) for part in every(condition) if part.op == "maybe"))
+    return tuple(dict.fromkeys(str(part.args[0]) for part in parts_of(condition) if part.op == "maybe"))
 
 
 def inside(view: View, at: Index, some: Callable[[int], Term] | None = None) -> tuple[list[Term], Index] | None:
@@ -924,7 +924,7 @@ def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> li
 
 
 def _is_sum(term: Term) -> bool:
-    return all(part.op in ("+", "-", "int", "name") for part in every(term))
+    return all(part.op in ("+", "-", "int", "name") for part in parts_of(term))
 
 
 def _from_to(place: Term, begin: Term, end: Term) -> list[Term]:

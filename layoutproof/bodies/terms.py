@@ -6,6 +6,7 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -26,9 +27,15 @@ HEAVY = 1_000
 FEW = 64
 
 
+@lru_cache(maxsize=256)
+def parts_of(term: Term) -> tuple[Term, ...]:
+    """`every`, kept for a while: what memory holds is looked at before it is rewritten, and after, and again later."""
+    return tuple(every(term))
+
+
 def names_in(term: Term) -> tuple[str, ...]:
     """Every name in a term, each once."""
-    return tuple(dict.fromkeys(part.args[0] for part in every(term) if part.op == "name"))
+    return tuple(dict.fromkeys(part.args[0] for part in parts_of(term) if part.op == "name"))
 
 
 def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
@@ -37,13 +44,14 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     >>> str(replaced(Term("+", Term("name", "i"), Term("int", 1)), renaming({"i": Term("name", "j")})))
     'j + 1'
     """
-    spend(1 + len(every(term)) // REWRITTEN)
+    parts = parts_of(term)
+    spend(1 + len(parts) // REWRITTEN)
 
     def changed(part: Term, made: Term) -> Term:
         other = change(made)
         return made if other is None else other
 
-    return rebuilt(term, changed)
+    return rebuilt(term, changed, parts)
 
 
 def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
@@ -113,7 +121,7 @@ class Evaluation:
 
     def __call__(self, term: Term) -> Any:
         """The value of a term."""
-        parts = every(term)
+        parts = parts_of(term)
         spend(1 + len(parts) // PARTS)
         for part in parts:
             if part not in self._known:

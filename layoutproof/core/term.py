@@ -364,13 +364,13 @@ def every(*terms: Term) -> list[Term]:
     return list(found.values())
 
 
-def rebuilt(term: Term, change: Callable[[Term, Term], Term]) -> Term:
+def rebuilt(term: Term, change: Callable[[Term, Term], Term], parts: Sequence[Term] = ()) -> Term:
     """The term with each part as `change` says: (the part, the same of parts that were changed) -> what stands for it.
 
-    A part that stands in it more than once is changed once.
+    A part that stands in it more than once is changed once. parts: `every` of the term, where that is known.
     """
     new: dict[int, Term] = {}
-    for part in every(term):
+    for part in parts or every(term):
         made = part
         if part.op not in LEAVES:
             keep = part.op in NAMED

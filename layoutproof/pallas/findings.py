@@ -149,6 +149,7 @@ def judged(
     effort: int = 1,
     strict_tables: bool = False,
     among: Collection[str] | None = None,
+    settled_elsewhere: Collection[str] = (),
 ) -> Judged:
     """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
 
@@ -166,8 +167,9 @@ def judged(
         asked = tuple(name for name in by_default(call) if name in among)
     try:
         found = judge(
-            call, names=asked, only=only, target=chip, where=where, effort=effort, strict_tables=strict_tables
-        )
+            call, names=asked, only=only, target=chip, where=where, effort=effort, strict_tables=strict_tables,
+            settled_elsewhere=settled_elsewhere,
+        )  # fmt: skip
     except (LayoutError, Undecided):
         raise
     except Exception as error:

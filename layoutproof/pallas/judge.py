@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -80,6 +80,7 @@ def judge(
     effort: int = 1,
     fixes: bool = True,
     strict_tables: bool = False,
+    settled_elsewhere: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """A finding for everything that the properties ask of a kernel, the proved ones too.
 
@@ -88,6 +89,7 @@ def judge(
     where: a condition on size symbols.  engine, confirm, effort: as for `ask`.  fixes: whether ways to repair what is
     refuted are looked for and tried.
     strict_tables: whether what only some of the tables refute that are as assumed is refuted, and not unknown.
+    settled_elsewhere: the properties of which it is not looked for what would settle them where they are unknown.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
@@ -119,7 +121,8 @@ def judge(
             over.add(name)
         for position, (obligation, (finding, _)) in enumerate(zip(obligations, answers_, strict=True)):
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
-            if about_it or sized or whole:
+            elsewhere = name in settled_elsewhere and finding.verdict is Verdict.UNKNOWN
+            if (about_it or sized or whole) and not elsewhere:
                 again = _Question(call, name, module, position, obligation.subject, here is call.reading, made)
                 open_.append(Open(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole))
             found.append(finding)

@@ -219,7 +219,9 @@ class Same(Answer):
             if self.smallest:
                 lines.append(f"  smallest      {', '.join(f'{name} = {n}' for name, n in self.smallest.items())}")
             if found.witness is not None:
-                how = f"inputs of seed {found.witness.seed}, standard deviation {found.witness.scale:g}"
+                how = f"inputs of seed {found.witness.seed}, "
+                among = ", ".join(f"{x:g}" for x in found.witness.among)
+                how += f"between {among}, and beyond" if among else f"standard deviation {found.witness.scale:g}"
                 how += f"; {found.witness.large} large" if found.witness.large else ""
                 lines.append(f"  replayed on   float64, {how}")
             elif found.decided_by and self.verdict is Verdict.REFUTED:

@@ -92,11 +92,16 @@ def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:
 def premises(plan: Plan, found: Sequence[Call], seen: Comparison | None = None) -> tuple[Finding, ...]:
     """What is found of kernels, of what the walk takes to hold.
 
-    seen: what the comparison showed; what `rests_on` would leave out of it is not asked.
+    seen: what the comparison showed; what `rests_on` would leave out of it is not asked, and of what it shows itself
+    nobody needs to be told what would settle it.
     """
     among = [name for name in PREMISES if seen is None or name not in _needless(seen)]
-    held = conditions(plan, found)
-    return tuple(f for call, said in zip(found, held, strict=True) for f in _of(judged(call, where=said, among=among)))
+    shown = () if seen is None else _shown(seen)
+    return tuple(
+        f
+        for call, said in zip(found, conditions(plan, found), strict=True)
+        for f in _of(judged(call, where=said, among=among, settled_elsewhere=shown))
+    )
 
 
 def for_all_sizes(plan: Plan, found: Sequence[Call], grids: Sequence[Sequence[Term]]) -> tuple[Finding, ...] | str:
@@ -129,25 +134,33 @@ def _needless(found: Comparison) -> tuple[str, ...]:
     return (WRITTEN,) if settled else ()
 
 
+def _shown(found: Comparison) -> tuple[str, ...]:
+    """The premises that the comparison shows by itself, for the tables that are given."""
+    undefined = found.verdict is Verdict.SAMPLED and found.inside and found.defined
+    return (
+        *(PLACES if found.inside else ()),
+        *(ORDER if found.ordered or found.race else ()),
+        *((UNDEFINED,) if undefined or found.verdict is Verdict.PROVED else ()),
+    )
+
+
 def _seen(premise: Finding, found: Comparison) -> Finding:
     """A premise that nobody could decide for all tables, as far as the comparison shows it for those that are given."""
-    if premise.verdict is not Verdict.UNKNOWN:
+    if premise.verdict is not Verdict.UNKNOWN or premise.question not in _shown(found):
         return premise
-    if premise.question in (*(PLACES if found.inside else ()), *(ORDER if found.ordered else ())):
+    if premise.question in PLACES or (premise.question in ORDER and found.ordered):
         words = "every program was walked over with the integers that are given"
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
-    if premise.question in ORDER and found.race:
+    if premise.question in ORDER:
         words = f"with the integers that are given, {found.race}"
         return replace(premise, verdict=Verdict.REFUTED, reason=words, decided_by="walk")
-    if premise.question == UNDEFINED and found.verdict is Verdict.PROVED:
+    if found.verdict is Verdict.PROVED:
         # undefined times 0 is undefined there
         words = "relations show that nothing undefined is in an element"
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by=found.decided_by)
-    if premise.question == UNDEFINED and found.verdict is Verdict.SAMPLED and found.inside and found.defined:
-        # a float that nobody wrote is a value of its own there, which no product removes
-        words = f"no element rests on it at {found.points} random points, with the integers that are given"
-        return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
-    return premise
+    # a float that nobody wrote is a value of its own there, which no product removes
+    words = f"no element rests on it at {found.points} random points, with the integers that are given"
+    return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
 
 
 def _of(call: Judged) -> list[Finding]:

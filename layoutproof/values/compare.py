@@ -66,12 +66,16 @@ class Large:
 
 
 class Draw(NamedTuple):
-    """One walk on float64: the seed, the sign that all inputs have (0 = either), their standard deviation."""
+    """One walk on float64: the seed, the sign that all inputs have (0 = either), their standard deviation.
+
+    among: numbers between which inputs lie, and beyond them, as often in one place as in another.
+    """
 
     seed: int
     sign: int
     scale: float
     large: Large | None = None
+    among: tuple[float, ...] = ()
 
 
 BEYOND = 8.0
@@ -79,6 +83,8 @@ BEYOND = 8.0
 DRAWS = (Draw(1, 0, 1.0), Draw(1, 0, 1e-3), Draw(1, 0, 30.0), Draw(1, 1, 1.0), Draw(1, -1, 1.0))
 MORE_DRAWS = tuple(Draw(seed, 0, 1.0) for seed in range(2, 10))
 """Further ones, where the field differs and these show nothing: a row has its maximum in another place."""
+BETWEEN = 4
+"""Further ones, where inputs lie between the numbers that others are compared with."""
 MOST_LARGE, LARGE_ELEMENTS = 48, 2**23
 """How many walks look for a difference where an element is the largest that was not, and elements in them together."""
 SHOWN, CLEAR = 1e-6, 1e-3
@@ -115,7 +121,7 @@ class Witness:
     different: how many elements.  rows: how many rows of the last dimension have one.  of: elements in all.
     inputs: on which they do.
     sign: 1 or -1 where all inputs have it, else 0.  large: which elements of the inputs are the largest, in words, ""
-    where none were made so.
+    where none were made so.  among: as of `Draw`.
     """
 
     output: int
@@ -130,6 +136,7 @@ class Witness:
     inputs: tuple[Array, ...] = field(default=(), compare=False, repr=False)
     sign: int = 0
     large: str = ""
+    among: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -365,6 +372,12 @@ def _compare(
             break
         tick(f"float64, seed {draw.seed}")
         shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
+    if prepared.compared_with():
+        among = tuple(sorted({0.0, *prepared.compared_with(), *(-x for x in prepared.compared_with())}))
+        for seed in range(1, BETWEEN + 1):
+            if said.state != "differs" or shown.first is not None or shown.reason or shown.outside:
+                break
+            shown = _on_floats(sides, inputs, prepared, outputs, (Draw(seed, 0, 1.0, among=among),))
     if said.state == "differs" and not (shown.first or shown.reason or shown.outside):
         for draw in _where_one_reads(sides, inputs, prepared, outputs, said):
             tick(f"float64, {draw.large.words if draw.large else ''} large")
@@ -521,7 +534,9 @@ def _at_points(
         tick(f"point {done + 1}")
         try:
             whose = ""
-            numbers = Points(seed, depth.levels, bounds, lean, depth.oracles, prepared.readings)
+            numbers = Points(
+                seed, depth.levels, bounds, lean, depth.oracles, prepared.readings, prepared.compared_with()
+            )
             numbers.preferred, asked = preferred, bounds
             values = drawn(numbers, inputs)
             ours = _run(numbers, sides[0], values, prepared, outputs, found)
@@ -530,6 +545,10 @@ def _at_points(
             numbers.bounds = asked = bounds and (of_both or not numbers.bounded)
             theirs = _run(numbers, sides[1], values, prepared, outputs)
             answers = [numbers.differs(a, b) for a, b in zip(ours, theirs, strict=True)]
+            if prepared.compares_with(numbers.met):
+                # the point once more, with the order of these
+                seed -= 1
+                continue
             if any(numbers.lost(v) for v in (*ours, *theirs)):
                 whose = ""
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
@@ -635,8 +654,8 @@ def _on_floats(
 ) -> _Shown:  # fmt: skip
     found = _Shown()
     for draw in draws:
-        seed, sign, scale, large = draw
-        numbers = Floats(seed, scale, sign, numbers=prepared.numbers)
+        scale, large = draw.scale, draw.large
+        numbers = _floats(draw, prepared)
         try:
             values = _large(drawn(numbers, inputs), draw)
             ours = _run(numbers, sides[0], values, prepared, outputs)
@@ -663,7 +682,7 @@ def _on_floats(
             clear = found.clear or (_differs(a.array, b.array, CLEAR, position, numbers) if scale == 1.0 else None)
             if first is not found.first or clear is not found.clear:
                 # near to what rounding the numbers of the code may make
-                moved = Floats(seed, scale, sign, True, numbers=prepared.numbers)
+                moved = _floats(draw, prepared, shifted=True)
                 values = _large(drawn(moved, inputs), draw)
                 near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
                 with np.errstate(invalid="ignore"):
@@ -677,6 +696,11 @@ def _on_floats(
         words = "" if large is None else large.words
         found.first, found.clear = (_on(w, held, words) for w in (found.first, found.clear))
     return found
+
+
+def _floats(of: Draw | Witness, prepared: Prepared, shifted: bool = False) -> Floats:
+    """The numbers of a draw, or of the one that shows a difference."""
+    return Floats(of.seed, of.scale, of.sign, shifted, numbers=prepared.numbers, among=of.among)
 
 
 def _large(values: list[Any], draw: Draw) -> list[Any]:
@@ -820,7 +844,7 @@ def _hint(
     """Which part of an input reaches the element on one side alone, in words; nothing where none was found."""
     if not (np.isfinite(witness.ours) and np.isfinite(witness.theirs)):
         return ""
-    numbers = Floats(witness.seed, witness.scale, witness.sign, numbers=prepared.numbers)
+    numbers = _floats(witness, prepared)
     output = witness.output if outputs is None else list(outputs).index(witness.output)
 
     def element(values: Sequence[Any]) -> tuple[float, float]:
@@ -845,7 +869,7 @@ def _begins(
         return None
     output = witness.output if outputs is None else list(outputs).index(witness.output)
     for scale in dict.fromkeys((1.0, witness.scale)):
-        numbers = Floats(witness.seed, scale, witness.sign, numbers=prepared.numbers)
+        numbers = _floats(replace(witness, scale=scale), prepared)
         with suppress(NotModelled, OutOfBounds):
             found = begins(numbers, sides, _inputs_of(witness, numbers, inputs), prepared, outputs, output, retrace)
             if found is not None:
@@ -873,5 +897,5 @@ def _differs(
     rows = int(different.reshape(-1, a.shape[-1]).any(-1).sum()) if a.ndim else 1
     return Witness(
         output, index, float(a[index]), float(b[index]), int(different.sum()), a.size, rows,
-        numbers.seed, numbers.scale, sign=numbers.sign,
+        numbers.seed, numbers.scale, sign=numbers.sign, among=numbers.among,
     )  # fmt: skip

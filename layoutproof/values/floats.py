@@ -45,15 +45,16 @@ class Floats:
     shifted: whether numbers of the code are others that round to the same float32, each the same wherever it stands.
     numbers: of those that are read as others, these.
     whole: whether inputs are whole numbers, of which many are equal, and many 0.
+    among: in order, numbers between which inputs lie, and beyond them, as often in one place as in another; () of none.
     """
 
     exact = False
 
     def __init__(
         self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False, whole: bool = False,
-        numbers: Mapping[float, float] = MappingProxyType({}),
+        numbers: Mapping[float, float] = MappingProxyType({}), among: tuple[float, ...] = (),
     ) -> None:  # fmt: skip
-        self.numbers = numbers
+        self.numbers, self.among = numbers, among
         self.seed, self.scale, self.sign, self.shifted, self.whole = seed, scale, sign, shifted, whole
         self._draw = np.random.default_rng((13, seed))
         self.axioms: set[str] = set()
@@ -65,6 +66,10 @@ class Floats:
         if span is not None:
             low, high = max(span[0], -(2**31)), min(span[1], 2**31 - 1)
             return Real(self._draw.integers(low, high, tuple(shape), endpoint=True).astype(np.float64), span)
+        if self.among:
+            ends = np.array([self.among[0] - 1, *self.among, self.among[-1] + 1])
+            place = self._draw.integers(0, ends.size - 1, tuple(shape))
+            return Real(ends[place] + self._draw.random(tuple(shape)) * np.diff(ends)[place])
         normal = self.scale * self._draw.standard_normal(tuple(shape))
         normal = np.round(normal) if self.whole else normal
         return Real(self.sign * np.abs(normal) if self.sign else normal)

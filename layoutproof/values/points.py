@@ -2,13 +2,14 @@
 
 A value has a residue at each level of the chain at which it is known: an exponential is unknown at the lowest, a
 logarithm at the highest. Sums, products and quotients are those of the fields; the maximum is a random function of a
-set, comparisons are random but antisymmetric, other functions are random functions of their arguments. What is no
-number is one of a few kinds: undefined, infinities, mask values, NaN.
+set, comparisons are random but antisymmetric, other functions are random functions of their arguments. A value lies at
+one place among the numbers of the code that it is compared with. What is no number is one of a few kinds: undefined,
+infinities, mask values, NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
 from layoutproof.values.known import Span, any_integers, hull, product_span
-from layoutproof.values.literals import FEW, Reading, literals
+from layoutproof.values.literals import FEW, Reading, literals, meant, value_of
 from layoutproof.values.refusals import Levels, NotModelled
 from layoutproof.values.sets import Sets
 
@@ -42,6 +43,8 @@ EQUAL = "=="
 """The axiom that two numbers which are not the same function of the inputs are never equal."""
 MOST_CHOICES = 64
 """Places of which it is asked that each is the greatest somewhere."""
+NEAR = 1e-12
+"""How near, relatively, two numbers of the code are that are one: each may be computed in float64."""
 OPPOSED = 1e15
 """A literal from this on is the opposite of a mask value, above everything."""
 
@@ -54,6 +57,8 @@ class Field:
     sum with logarithms of what are no squares, and for no other reason: `LOGARITHM`, and a bit for each level at which
     their number is odd, so that its exponential is the opposite there; 0 of all others, None of none.  by: what those
     logarithms were multiplied with since, such as 1 / ln 2: a residue of each level; None where that is 1.
+    shift: the number of the code that was added to each element at last; None where it is 0 everywhere.  fixed: whether
+    there is nothing else in any of them.
     """
 
     residues: tuple[Array | None, ...]
@@ -61,6 +66,8 @@ class Field:
     span: Span | None = None
     turned: Array | None = None
     by: tuple[int, ...] | None = None
+    shift: Array | None = None
+    fixed: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,14 +115,21 @@ class Points:
     taken at the highest level at which they could be, where there is another: an exponential rests on the level below.
     left: whether one was not.  oracles: whether exponentials and logarithms are functions without laws, however deep
     they are nested.  readings: of numbers of the code that are not read by themselves, what makes them.
+    compared: numbers of the code that others are compared with; what comes of one value agrees with their order.
     """
 
     exact = True
 
     def __init__(
         self, seed: int, levels: int = 1, bounds: bool = True, lean: bool = False, oracles: bool = False,
-        readings: Mapping[float, Reading] = MappingProxyType({}),
+        readings: Mapping[float, Reading] = MappingProxyType({}), compared: Collection[float] = (),
     ) -> None:  # fmt: skip
+        sizes = np.unique([0.0, *map(abs, compared)])
+        sizes = sizes[np.append(True, np.diff(sizes) > NEAR * sizes[1:])]
+        # the opposites too: a number and its opposite are compared alike
+        self.compared = np.concatenate([-sizes[:0:-1], sizes])
+        # of what was compared, the numbers of the code that are none of these
+        self.met: set[float] = set()
         self.bounds, self.oracles, self.readings = bounds, oracles, readings
         # whether some was found
         self.bounded = False
@@ -139,7 +153,7 @@ class Points:
 
     def again(self) -> Points:
         """The same point, before anything is drawn."""
-        found = Points(self.seed, self.levels, self.bounds, self.lean, self.oracles, self.readings)
+        found = Points(self.seed, self.levels, self.bounds, self.lean, self.oracles, self.readings, self.compared)
         found.preferred = self.preferred
         return found
 
@@ -201,7 +215,13 @@ class Points:
             if distinct.size <= FEW:
                 self._literals[level].update(r[numbers].tolist())
             found.append(r[where])
-        return Field(tuple(found), flags[where] if flags.any() else None)
+        few, shift = distinct.size <= FEW, None
+        if few and distinct[numbers].any():
+            written = distinct[numbers].tolist()
+            reals = np.zeros(distinct.shape)
+            reals[numbers] = [value_of(self.readings[x]) if x in self.readings else meant(x) for x in written]
+            shift = np.broadcast_to(reals[0], values.shape) if reals.size == 1 else reals[where]
+        return Field(tuple(found), flags[where] if flags.any() else None, shift=shift, fixed=few)
 
     def _made(self, reading: Reading, level: int) -> int:
         """The residue of a product of powers of numbers."""
@@ -223,7 +243,8 @@ class Points:
         """What moves elements and computes nothing, on every component."""
         residues = tuple(None if r is None else move(r) for r in data.residues)
         flags, turned = (None if part is None else move(part) for part in (data.flags, data.turned))
-        return Field(residues, flags, data.span, turned, data.by)
+        shift = data.shift if data.shift is None else _alike(data.shift, move)
+        return Field(residues, flags, data.span, turned, data.by, shift, data.fixed)
 
     def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
         """What makes one array of several and computes nothing."""
@@ -238,7 +259,10 @@ class Points:
             turned = move([part.signs for part in parts])
         # what is moved may be written to
         flags = None if plain else move([np.zeros(p.shape, np.uint8) if p.flags is None else p.flags for p in parts])
-        return Field(residues, flags, span, turned, None if turned is None else by.pop())
+        shift, fixed = None, all(p.fixed for p in parts)
+        if any(p.shift is not None for p in parts):
+            shift = move([np.zeros(p.shape) if p.shift is None else p.shift for p in parts])
+        return Field(residues, flags, span, turned, None if turned is None else by.pop(), shift, fixed)
 
     # arithmetic
 
@@ -264,8 +288,10 @@ class Points:
     def add(self, a: Field, b: Field) -> Field:
         """a + b."""
         residues = self._each([a, b], lambda f, x, y: f.add(x, y))
+        shift, fixed = _shifted(a, b, np.add), a.fixed and b.fixed
         if a.flags is None and b.flags is None:
-            return Field(residues, None, _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1])))
+            span = _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
+            return Field(residues, None, span, shift=shift, fixed=fixed)
         shape = np.broadcast_shapes(a.shape, b.shape)
         x, y = _few(a.marks, b.marks)
         flags = np.broadcast_to(_SUM[x & KIND, y & KIND] | ((x | y) & ROOT) | (x & y & SIGNS), shape)
@@ -280,18 +306,20 @@ class Points:
         # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
         span = _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
         found = self._kept(_where_number(residues, x, y), flags, span)
+        found = replace(found, shift=shift, fixed=fixed)
         return found if turned is None else replace(found, turned=turned, by=by.pop())
 
     def neg(self, a: Field) -> Field:
         """-a."""
         residues = self._each([a], lambda f, x: f.neg(x))
         span = None if a.span is None else (-a.span[1], -a.span[0])
+        shift = None if a.shift is None else -a.shift
         if a.flags is None:
-            return Field(residues, None, span)
+            return Field(residues, None, span, shift=shift, fixed=a.fixed)
         (x,) = _few(a.flags)
         signs = ((x & NONNEGATIVE) << 1) | ((x & NONPOSITIVE) >> 1)
         flags = np.broadcast_to(_OPPOSITE[x & KIND] | (x & ROOT) | signs, a.shape)
-        return Field(residues, flags, span, a.turned, a.by)
+        return Field(residues, flags, span, a.turned, a.by, shift, a.fixed)
 
     def sub(self, a: Field, b: Field) -> Field:
         """a - b: at most 0 where b is a maximum of a set that holds a."""
@@ -336,6 +364,13 @@ class Points:
 
     def mul(self, a: Field, b: Field) -> Field:
         """a b."""
+        found = self._times(a, b)
+        if not (a.fixed or b.fixed):
+            return found
+        # of a product of two others nobody knows a number that was added
+        return replace(found, shift=_shifted(a, b, np.multiply), fixed=a.fixed and b.fixed)
+
+    def _times(self, a: Field, b: Field) -> Field:
         residues = self._each([a, b], lambda f, x, y: f.mul(x, y))
         span = _both(a, b, product_span)
         sign = self._of_square(a, b)
@@ -402,7 +437,11 @@ class Points:
         kinds = np.where(number & zero, NAN, np.where(np.isin(kinds, (NEGATIVE, POSITIVE, MASK, OPPOSITE)), 0, kinds))
         flags = kinds | (marks & (ROOT | SIGNS))
         residues = tuple(None if r is None else np.where(number, r, 0) for r in residues)
-        return self._kept(residues, flags.astype(np.uint8))
+        found = self._kept(residues, flags.astype(np.uint8))
+        if not b.fixed or b.shift is None:
+            return found
+        shift = np.where(b.shift == 0, 0.0, 1 / np.where(b.shift == 0, 1.0, b.shift))
+        return replace(found, shift=shift, fixed=True)
 
     def power(self, a: Field, exponent: int) -> Field:
         """a to an integer power."""
@@ -575,7 +614,11 @@ class Points:
         return np.asarray(same)
 
     def less(self, a: Field, b: Field) -> Array:
-        """Whether a < b: random, and one of a < b, a = b, b < a."""
+        """Whether a < b: random, and one of a < b, a = b, b < a.
+
+        What is left of b - a without the number c of the code that was added lies between two of the numbers of the
+        code, in whose order it is drawn, and so above -c or not.
+        """
         if a.span is not None and b.span is not None:
             raise NotModelled("a comparison of integers that are data")
         self.axioms.add("<")
@@ -584,8 +627,11 @@ class Points:
         x, y, marks_a, marks_b = self._residue(a, top), self._residue(b, top), a.marks, b.marks
         turn = int(mixed(np.array([self.seed]), 5)[0]) % (p - 1) + 1
         difference = (y - x) % p
-        result = (difference * turn % p < p // 2) & (difference != 0)
-        drawn = difference != 0
+        rest, above, code = self._without_shift(difference, _shifted(a, b, lambda one, other: other - one), top)
+        many = self.compared.size
+        gaps = many - rest * turn % p * (many + 1) // p
+        drawn = (difference != 0) & (code == 0)
+        result = np.where(drawn, gaps > above, code > 0)
         for at, of, said in ((x, marks_b, y != 0), (y, marks_a, False)):
             known = (at == 0) & (of & NONNEGATIVE != 0)
             result, drawn = np.where(known, said, result), drawn & ~known
@@ -594,6 +640,10 @@ class Points:
         # what rests on a root that is none says nothing at this point
         sure = drawn & ((marks_a | marks_b) & ROOT == 0)
         self.taken.append((bool(drawn.any()), bool((sure & result).any()), bool((sure & ~result).any())))
+        if self.compared[above].any():
+            # between each two of the numbers others may happen
+            lies = np.bincount(gaps[sure].reshape(-1), minlength=many + 1) > 0
+            self.taken += [(bool(drawn.any()), bool(k), True) for k in lies]
         if kinds_a.any() or kinds_b.any():
             if (kinds_a == LOST).any() or (kinds_b == LOST).any():
                 raise NotModelled("a comparison of what the model does not say")
@@ -602,6 +652,25 @@ class Points:
             odd = (kinds_a == UNDEFINED) | (kinds_b == UNDEFINED)
             result = np.where(odd, self._draw.integers(0, 2, odd.shape) == 1, result)
         return np.asarray(result, bool)
+
+    def _without_shift(self, difference: Array, shift: Array | None, level: int) -> tuple[Array, Array, Array]:
+        """(The residues of differences without the number of the code in them, the place of its opposite in order, the
+        number where there is nothing else and else 0)."""
+        zero, none = int(np.searchsorted(self.compared, 0.0)), np.zeros(())
+        if shift is None:
+            return difference, np.asarray(zero), none
+        distinct, where = np.unique(shift, return_inverse=True)
+        if distinct.size > FEW:
+            return difference, np.asarray(zero), none
+        where = where.reshape(shift.shape)
+        constant = self.constant(distinct).residues[level]
+        assert constant is not None
+        rest = (difference - constant[where]) % self.fields[level].p
+        near = np.abs(self.compared[:, None] + distinct).argmin(0)
+        known = np.abs(self.compared[near] + distinct) <= NEAR * np.abs(distinct)
+        unknown = ~known[where] & (rest != 0)
+        self.met |= {abs(float(x)) for x in distinct[np.unique(where[unknown])]}
+        return np.where(unknown, difference, rest), np.where(known, near, zero)[where], np.where(rest == 0, shift, 0.0)
 
     def apart(self, ours: set[tuple[int, int]], theirs: set[tuple[int, int]]) -> frozenset[int]:
         """The members of maxima that one side alone told, but for those that are in maxima of both."""
@@ -634,7 +703,7 @@ class Points:
             flags = np.where(undefined, UNDEFINED, flags)
             at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
             flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
-            return self._kept(found.residues, flags, found.span)
+            return replace(self._kept(found.residues, flags, found.span), shift=found.shift, fixed=found.fixed)
         if shape and shape[-1] > 1 and _repeated(a) and _repeated(b):
             # a running maximum is often kept once for each lane
             x, y = (self.map(part, lambda r: r[..., :1]) for part in (a, b))
@@ -697,8 +766,9 @@ class Points:
         n = a.shape[-1]
         residues = self._each([a], lambda f, x: x.sum(-1) % f.p)
         span = None if a.span is None else (n * min(0, a.span[0]), n * max(0, a.span[1]))
+        shift = None if a.shift is None else a.shift.sum(-1)
         if a.flags is None:
-            return Field(residues, None, span)
+            return Field(residues, None, span, shift=shift, fixed=a.fixed)
         (marks,) = _few(a.flags)
         kinds = marks & KIND
         result = np.zeros(kinds.shape[:-1], np.uint8)
@@ -706,7 +776,8 @@ class Points:
             some = (kinds == kind).any(-1)
             result = np.where(some, _SUM[result, kind] if kind not in (UNDEFINED,) else UNDEFINED, result)
         flags = result | np.bitwise_or.reduce(marks & ROOT, -1) | np.bitwise_and.reduce(marks & SIGNS, -1)
-        return self._kept(residues, np.broadcast_to(flags.astype(np.uint8), a.shape[:-1]), span)
+        found = self._kept(residues, np.broadcast_to(flags.astype(np.uint8), a.shape[:-1]), span)
+        return replace(found, shift=shift, fixed=a.fixed)
 
     def largest(self, a: Field) -> Field:
         """The maximum along the last axis."""
@@ -782,15 +853,21 @@ class Points:
             return (out % field.p).reshape(shape)
 
         residues = self._each([base, values], added)
+        shift = None
+        if base.shift is not None or values.shift is not None:
+            one, other = (np.zeros(part.shape) if part.shift is None else part.shift for part in (base, values))
+            shift = one.reshape(-1).copy()
+            np.add.at(shift, at, other.reshape(-1)[chosen])
+            shift = shift.reshape(shape)
         if base.flags is None and values.flags is None:
-            return Field(residues)
+            return Field(residues, shift=shift)
         flags = base.marks.reshape(-1).copy()
         given = values.marks.reshape(-1)[chosen]
         flags &= np.uint8(~np.uint8(SIGNS | BESIDE) & 0xFF)
         for mark in np.unique(given & (KIND | ROOT)):
             some = at[(given & (KIND | ROOT)) == mark]
             flags[some] = _SUM[flags[some] & KIND, mark & KIND] | ((flags[some] | mark) & ROOT)
-        return self._kept(residues, flags.reshape(shape))
+        return replace(self._kept(residues, flags.reshape(shape)), shift=shift)
 
     # answers
 
@@ -822,6 +899,22 @@ def _repeated(a: Field) -> bool:
     """Whether all along the last axis are the same."""
     parts = [part for part in (*a.residues, a.flags, a.turned) if part is not None]
     return all(bool((part[..., 1:] == part[..., :1]).all()) for part in parts)
+
+
+def _shifted(a: Field, b: Field, of: Callable[[Array, Array], Array]) -> Array | None:
+    """What comes of the numbers of the code that were added to two."""
+    if a.shift is None and b.shift is None:
+        return None
+    x, y = (np.zeros(()) if part.shift is None else part.shift for part in (a, b))
+    return np.broadcast_to(of(*_few(x, y)), np.broadcast_shapes(a.shape, b.shape))
+
+
+def _alike(part: Array, move: Callable[[Array], Array]) -> Array:
+    """Elements that are moved, which are mostly all the same."""
+    if part.size and not any(step for step, n in zip(part.strides, part.shape, strict=True) if n > 1):
+        found = move(np.broadcast_to(np.zeros((), np.uint8), part.shape))
+        return np.broadcast_to(part[(0,) * part.ndim], found.shape)
+    return move(part)
 
 
 def _few(*marks: Array) -> tuple[Array, ...]:

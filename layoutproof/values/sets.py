@@ -202,8 +202,8 @@ def _sorted(rows: Array) -> tuple[Array, Array]:
 
 def _members(row: Array) -> Array:
     """The members of a sorted row, each once."""
-    found: Array = np.unique(row)
-    return found[:-1] if found[-1] == NONE else found
+    found: Array = row[np.append(row[1:] != row[:-1], row[-1] != NONE)]
+    return found
 
 
 def _distinct(keys: Array) -> tuple[Array, Array]:

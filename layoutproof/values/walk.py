@@ -7,7 +7,7 @@ would take, Pallas kernels included: their programs one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +29,7 @@ from layoutproof.values import (
     systems,
 )
 from layoutproof.values.known import Complex, Held, Known, data_of, known_of
-from layoutproof.values.literals import value_of
+from layoutproof.values.literals import FEW, value_of
 from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
 from layoutproof.values.work import EACH, MOST_STEPS, steps_of
 
@@ -104,6 +104,17 @@ class Prepared:
         self._walked: set[Program] = set()
         self.levels = 1
         self.exhausted = False
+        self._compared: set[float] = set()
+
+    def compares_with(self, more: Collection[float]) -> bool:
+        """Notes numbers of the code that values are compared with; whether some are new, and not too many in all."""
+        new = not self._compared.issuperset(more)
+        self._compared.update(more)
+        return new and len(self._compared) <= FEW
+
+    def compared_with(self) -> Collection[float]:
+        """These, none where they are too many: a table of numbers orders nothing."""
+        return self._compared if len(self._compared) <= FEW else ()
 
     def ended(self, walked: set[Program], trips: Mapping[Equation, int]) -> None:
         """Notes what a walk that came to its end has run; what was refused on the way was compared with nothing."""

@@ -250,6 +250,24 @@ def test_copies_in_a_loop_that_hands_on_the_slot(wrong: bool) -> None:
     assert (found.verdict.value == "sampled") is not wrong
 
 
+def test_of_what_the_walk_shows_nobody_looks_for_what_would_settle_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is most of the work on a kernel with tables, and the answer does not rest on it."""
+    from layoutproof.pallas import judge
+
+    looked_for: list[str] = []
+
+    def settled(kernel: Any, found: Any, open_: Any, strict: bool) -> dict[int, Any]:
+        looked_for.extend(found[one.position].question for one in open_)
+        return {}
+
+    monkeypatch.setattr(judge, "settled", settled)
+    assert lp.same(in_a_loop(2), lambda sizes, x: 2 * x, SIZES, X).comparison.ordered
+    assert looked_for
+    assert "dma_order" not in looked_for
+    assert not lp.same(in_a_loop(2), lambda sizes, x: jnp.sort(x), SIZES, X).comparison.ordered
+    assert "dma_order" in looked_for
+
+
 @pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the kernels of another wheel")
 @pytest.mark.parametrize("name", ["paged attention, megacore None", "megablox tgmm"])
 def test_kernels_of_the_wheel_with_tables(name: str) -> None:
