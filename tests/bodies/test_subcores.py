@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from layoutproof.pallas.from_jax.record import records_of
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
-from tests.bodies import run_subcores, subcore_pairs
+from tests.bodies import random_subcores, run_subcores, subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
 from tests.bodies.subcores_page import page
 
@@ -352,3 +353,11 @@ def test_what_is_open_of_one_subcore_is_not_walked_again_for_each_of_the_others(
     walk.one_by_one()
     assert walk.whole == (waits == "where it starts")
     assert {p.sure for p in walk.problems} == (set() if walk.whole else {False})
+
+
+def test_of_random_kernels_of_subcores_no_verdict_is_wrong() -> None:
+    chance = random.Random(7)
+    found = {one: random_subcores.wrong(one) for one in (random_subcores.drawn(chance) for _ in range(24))}
+    assert not [(one, said, why) for one, (said, why) in found.items() if why]
+    said = {verdict for verdict, _ in found.values()}
+    assert {"proved", "body_races", "device_waits"} <= said
