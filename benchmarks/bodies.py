@@ -18,6 +18,8 @@ for a run is, and is counted. Each run is held against the literal walk; what th
 rule that explains it (`tests/bodies/truth/oracles.py`), and what no rule explains is a conflict. `--lint N` asks
 libtpu's linter of as many kernels that the compiler takes, likewise. Exits 1 where a verdict is wrong, or a conflict is
 met.
+`--subcores N` judges as many kernels of subcores that tell each other what lies in shared memory, and runs each in
+orders drawn by chance (`tests/bodies/random_subcores.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -203,6 +206,24 @@ def linted(first: int, many: int, limit: float, out: Path | None) -> int:
     return conflicts
 
 
+def of_subcores(seed: int, count: int) -> int:
+    """Judges and runs kernels of subcores; how many verdicts are wrong."""
+    from tests.bodies import random_subcores
+
+    chance = random.Random(seed)
+    said: Counter[str] = Counter()
+    found = 0
+    for _ in range(count):
+        one = random_subcores.drawn(chance)
+        verdict, why = random_subcores.wrong(one)
+        said[verdict] += 1
+        if why:
+            found += 1
+            print(f"WRONG {one}: {verdict}, and {why}", flush=True)
+    print(f"{count} kernels of subcores from seed {seed}: {found} wrong; {dict(said)}")
+    return found
+
+
 def main() -> int:
     """All that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -217,9 +238,10 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=60, metavar="T", help="seconds of CPU that a child may take for one run"
     )
+    parser.add_argument("--subcores", type=int, default=0, metavar="N", help="kernels of subcores to judge and to run")
     given = parser.parse_args()
     wrong = 0
-    if given.random or not (given.interpret or given.lint or given.forms):
+    if given.random or not (given.interpret or given.lint or given.forms or given.subcores):
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
     if given.forms:
         wrong += in_forms(given.seed, given.forms)
@@ -228,6 +250,8 @@ def main() -> int:
             wrong += interpreted(python, given.seed, given.interpret, given.limit, given.out)
     if given.lint:
         wrong += linted(given.seed, given.lint, given.limit, given.out)
+    if given.subcores:
+        wrong += of_subcores(given.seed, given.subcores)
     return 1 if wrong else 0
 
 

@@ -11,8 +11,9 @@ from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported, listed
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
+from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
@@ -225,9 +226,31 @@ def judged_all(
     how["strict_tables"] = strict_tables
     known = {} if baseline is None else read_baseline(Path(baseline))
     held = conditions_of(calls, where)
-    return Kernels(
-        tuple(accepted(judged(call, **how, where=said), known) for call, said in zip(calls, held, strict=True))
-    )
+    found: list[Judged] = []
+    for call, said in zip(calls, held, strict=True):
+        found.append(accepted(judged(_partly_filled(call, found), **how, where=said), known))
+    return Kernels(tuple(found))
+
+
+def _partly_filled(call: Kernel | Unmodelled, before: Sequence[Judged]) -> Kernel | Unmodelled:
+    """The call, with what is known of inputs that earlier kernels make: that they store a part of one alone."""
+    if not isinstance(call, Kernel) or not any(o.made_by for o in call.operands):
+        return call
+    parts: set[tuple[str, ...]] = {
+        (one.call.name, one.call.source, finding.subject)
+        for one in before
+        for finding in one.of("outputs_stored")
+        if finding.verdict is Verdict.REFUTED and finding.severity == "error"
+    }
+
+    def known(operand: Operand) -> Operand:
+        if operand.made_by not in parts:
+            return operand
+        name, source, output = operand.made_by
+        return replace(operand, partly=f"{name} at {source} stores a part of its {output} alone")
+
+    operands = tuple(map(known, call.operands))
+    return call if operands == call.operands else call.changed(operands=operands)
 
 
 def calls_of(

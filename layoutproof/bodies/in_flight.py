@@ -232,6 +232,9 @@ class Walk:
                     ways = [replace(w, cells=without(w.cells, self._kept), written=frozenset()) for w in ways]
                 ways = self._program(dict(zip(self.kernel.grid_names, program, strict=True)), ways)
                 before = program
+                if self.problems and self.kernel.subcores:
+                    # subcores begin with nothing of each other: of the next ones only what is sure is news
+                    self.most = min(self.most, self.steps + FEW_STEPS)
                 if self.steps > self.most or len(ways) > MOST_WAYS:
                     return False
             self.ways = ways

@@ -564,6 +564,6 @@ def _is_whole(kernel: Kernel, reference: Reference) -> bool:
     at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
     if reference.role == "prefetch":
         return True
-    if reference.role != "in" or operand is None or operand.unfilled:
+    if reference.role != "in" or operand is None or operand.unfilled or operand.partly:
         return False
     return padding(operand, at) is FALSE

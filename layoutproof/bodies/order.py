@@ -21,9 +21,15 @@ def operand_of(kernel: Kernel, reference: Reference) -> Operand | None:
 
 
 def unfilled(kernel: Kernel, reference: Reference) -> str:
-    """What made the array of an input that nobody has filled; "" of all other memory."""
+    """What made the array of an input that nobody has filled, or not all of it; "" of all other memory."""
     given = reference.role == "in" and reference.position < len(kernel.operands)
-    return kernel.operands[reference.position].unfilled if given else ""
+    return (kernel.operands[reference.position].unfilled or partly(kernel, reference)) if given else ""
+
+
+def partly(kernel: Kernel, reference: Reference) -> str:
+    """What made the array of an input and stores a part of it alone: whether what is read is filled is not known."""
+    given = reference.role == "in" and reference.position < len(kernel.operands)
+    return kernel.operands[reference.position].partly if given else ""
 
 
 def seen(operand: Operand) -> list[int]:

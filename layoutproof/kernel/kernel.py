@@ -179,6 +179,8 @@ class Operand:
     part: why what this operand's blocks cover is not all that the program does with its array, "" = it is.
     same_as: the name of an earlier input that is the same array, "" = its array is its own.
     unfilled: of an input whose array nobody has filled (`jax.lax.empty`), what made it, with its line; "" = it is.
+    made_by: of an input that is all of an output of an earlier kernel of the function, the kernel's name, its line and
+    the output's name; () = it is not.  partly: of such a one, what stores a part of it alone, "" = nothing says so.
     """
 
     name: str
@@ -199,6 +201,8 @@ class Operand:
     part: str = ""
     same_as: str = ""
     unfilled: str = ""
+    made_by: tuple[str, ...] = ()
+    partly: str = ""
 
     @property
     def windowed(self) -> bool:

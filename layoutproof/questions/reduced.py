@@ -15,6 +15,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import Equation, Literal, Program, programs_in
+from layoutproof.values.meshes import PRIMITIVES as OVER_CORES
 from layoutproof.values.points import MASKED
 from layoutproof.values.work import MOST_STEPS, steps_of
 
@@ -212,7 +213,11 @@ def work_of(program: Program) -> int:
     total = 0
     for equation in program.eqns:
         inner = sum(map(work_of, programs_in(equation)))
-        if equation.primitive.name == "scan":
+        if equation.primitive.name in OVER_CORES:
+            meshes, bodies = equation.params["meshes"], equation.params["jaxprs"]
+            each = zip(meshes, bodies, strict=True)
+            inner = sum(work_of(body) * prod(n for _, n in axes) for (_, axes), body in each)
+        elif equation.primitive.name == "scan":
             inner *= int(equation.params["length"])
         elif equation.primitive.name == "pallas_call":
             inner *= prod(n for n in equation.params["grid_mapping"].extents if isinstance(n, int))

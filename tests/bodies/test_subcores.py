@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.experimental.pallas import tpu_sc as plsc
 
 import layoutproof as lp
+from layoutproof.bodies import in_flight
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -24,7 +26,7 @@ from layoutproof.pallas.from_jax.record import records_of
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
-from tests.bodies import run_subcores, subcore_pairs
+from tests.bodies import random_subcores, run_subcores, subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
 from tests.bodies.subcores_page import page
 
@@ -328,3 +330,34 @@ def test_tensor_cores_that_meet_may_read_what_the_other_has_written() -> None:
 
     assert not [f for f in halves(True) if f.severity == "error" and f.verdict is not Verdict.PROVED]
     assert "body_races" in refuted(halves(False))
+
+
+@pytest.mark.parametrize("waits", ["where it starts", "always"])
+def test_what_is_open_of_one_subcore_is_not_walked_again_for_each_of_the_others(
+    waits: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def body(x: Any, n: Any, o: Any, listed: Any, found: Any, arrived: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(n.at[pl.ds(0, 8)], listed)
+        some = listed[...][0] > 0
+        copy = pltpu.make_async_copy(x.at[pl.ds(w * 8, 8)], found, arrived)
+        pl.when(some)(copy.start)
+        pl.when(some if waits == "where it starts" else w >= 0)(copy.wait)
+        pltpu.sync_copy(x.at[pl.ds(w * 8, 8)], o.at[pl.ds(w * 8, 8)])
+
+    scratch = [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F), pltpu.SemaphoreType.DMA]
+    (kernel,) = kernels_of(lambda *given: made(body, (64, 16), scratch)(*given), (X, LISTED), target=TARGET)
+    assert isinstance(kernel, Kernel)
+    monkeypatch.setattr(in_flight, "FEW_STEPS", 0)
+    walk = in_flight.Walk(kernel, kernel.body)
+    walk.one_by_one()
+    assert walk.whole == (waits == "where it starts")
+    assert {p.sure for p in walk.problems} == (set() if walk.whole else {False})
+
+
+def test_of_random_kernels_of_subcores_no_verdict_is_wrong() -> None:
+    chance = random.Random(7)
+    found = {one: random_subcores.wrong(one) for one in (random_subcores.drawn(chance) for _ in range(24))}
+    assert not [(one, said, why) for one, (said, why) in found.items() if why]
+    said = {verdict for verdict, _ in found.values()}
+    assert {"proved", "body_races", "device_waits"} <= said

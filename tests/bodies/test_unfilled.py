@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from jax.experimental.pallas import tpu as pltpu
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.pallas.from_jax.record import records_of
+from layoutproof.pallas.from_jax.trace import kernels_of
 
 pytestmark = pytest.mark.slow
 
@@ -125,3 +128,62 @@ def test_what_the_installed_jax_fills_with_zeros_is_filled() -> None:
     filled = "empty[" not in str(jax.make_jaxpr(lambda: jnp.empty(SHAPE))())
     found = errors(lambda x: updated(x, jnp.empty(SHAPE)))
     assert [f.question for f in found] == ([] if filled else ["undefined_values"])
+
+
+def handed_on(blocks: int, kept: int, cut: bool = False) -> list[Finding]:
+    """A kernel copies so many of four blocks, and the next one takes all but the first rows of each from it."""
+
+    def first(x: jax.Array) -> jax.Array:
+        # a buffer of its own
+        return copied(x, empty(), blocks)
+
+    def function(x: jax.Array) -> jax.Array:
+        found = jax.jit(first)(x)
+        found = jnp.pad(found[: blocks * 8], ((0, (4 - blocks) * 8), (0, 0))) if cut else found
+        return updated(x, found, kept)
+
+    return [f for call in lp.kernels(function, X).calls[1:] for f in call.findings if f.severity == "error"]
+
+
+def test_who_reads_an_output_of_which_a_part_is_stored_is_told_so() -> None:
+    (found,) = [f for f in handed_on(3, 4) if f.verdict is not Verdict.PROVED]
+    assert (found.question, found.verdict) == ("undefined_values", Verdict.UNKNOWN)
+    assert "stores a part of its outputs alone (outputs_stored)" in found.reason
+    assert "test_unfilled.py:" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kept", "cut"),
+    [(4, 4, False), (3, 8, False), (3, 4, True)],
+    ids=["all stored", "nothing taken", "cut off"],
+)
+def test_who_reads_what_is_stored_or_takes_nothing_is_proved(blocks: int, kept: int, cut: bool) -> None:
+    assert {f.verdict for f in handed_on(blocks, kept, cut)} == {Verdict.PROVED}
+
+
+def test_a_kernel_over_a_mesh_of_cores_reads_what_nobody_has_filled() -> None:
+    def function(x: jax.Array, given: Callable[[], jax.Array]) -> jax.Array:
+        def body(c_ref: Any, o_ref: Any, buffer: Any) -> None:
+            pltpu.sync_copy(c_ref, buffer)
+            pltpu.sync_copy(buffer, o_ref)
+
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=1)
+        scratch = [pltpu.VMEM(SHAPE, jnp.float32)]
+        return pl.kernel(body, out_type=X, mesh=mesh, scratch_types=scratch)(given())
+
+    assert "undefined_values" in {f.question for f in errors(lambda x: function(x, empty))}
+    assert errors(lambda x: function(x, lambda: jnp.zeros(SHAPE))) == []
+
+
+def test_a_record_is_judged_as_what_was_traced(tmp_path: Path) -> None:
+    def function(x: jax.Array) -> jax.Array:
+        return updated(x, fetched(updated(x, copied(x, empty(), 3))))
+
+    traced = kernels_of(function, (X,))
+    file = tmp_path / "calls.jsonl"
+    file.write_bytes(records_of(traced))
+    assert str(Path(__file__).parent) not in file.read_text()
+    findings = [found.findings for found in (lp.kernels(function, X), lp.kernels(file))]
+    told, recorded = ([(f.question, f.subject, f.verdict) for f in found] for found in findings)
+    assert told == recorded
+    assert all(any("stores a part" in f.reason for f in found) for found in findings)

@@ -20,6 +20,9 @@ from jax.experimental.pallas import tpu_sc as plsc
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from layoutproof.pallas.from_jax.adapter import device_of
+from layoutproof.pallas.from_jax.programs import program_of
+from layoutproof.questions.reduced import work_of
 from tests.bodies import subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
 
@@ -179,3 +182,12 @@ def test_a_gather_over_devices_is_that_of_each() -> None:
     assert lp.same(split, lambda x, i: x[i], inputs=lambda: arrays, target=TARGET).verdict is Verdict.SAMPLED
     turned = lp.same(split, lambda x, i: x[i[::-1]], inputs=lambda: arrays, target=TARGET)
     assert turned.verdict is Verdict.REFUTED
+
+
+def test_steps_of_a_walk_are_those_of_every_core() -> None:
+    case = CASES["lookup"]
+    with device_of(TARGET):
+        program = program_of(jax.make_jaxpr(subcore_pairs.function_of(case, False))(*case.args()))
+    (equation,) = [e for e in program.eqns if e.primitive.name == "mpmd_map"]
+    (body,) = equation.params["jaxprs"]
+    assert work_of(program) >= 8 * work_of(body) > 0

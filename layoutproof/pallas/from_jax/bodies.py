@@ -30,6 +30,13 @@ class TracedBody(LateBody):
         """The jaxpr as data."""
         return program_of(self.jaxpr)
 
+    def of(self, kernel: Kernel) -> TracedBody:
+        """The same body of another kernel, which can be recorded, too."""
+        other = TracedBody(self.jaxpr, kernel, self.around, self.refused)
+        # what was read of the jaxpr is read once
+        other.read, other.begin = self.read, self.begin
+        return other
+
     def __str__(self) -> str:
         """The jaxpr's text, which says no source lines: calls with equal texts have bodies that do the same."""
         return f"{self.refused} {self.jaxpr} {self.around}"

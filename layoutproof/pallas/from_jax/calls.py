@@ -52,13 +52,12 @@ def kernel_of(
     axes: Mapping[str, int] = MappingProxyType({}),
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None,
     beside: Sequence[Any] = (),
-    unfilled: Callable[[Any], str] = lambda atom: "",
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
     axes: of the meshes of devices around it.  known: the integers of what it is given, where the code says them.
-    beside: the equations of the jaxpr that it stands in.  unfilled: what made what it is given, where nobody fills it.
+    beside: the equations of the jaxpr that it stands in.
     """
     mapping = params["grid_mapping"]
     vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
@@ -110,8 +109,6 @@ def kernel_of(
     operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
     inputs = list(given)[len(given) - mapping.num_inputs :] if given else []
     operands = _same(operands, inputs)
-    made = [*map(unfilled, inputs), *[""] * len(operands)]
-    operands = [replace(o, unfilled=text) if text else o for o, text in zip(operands, made, strict=False)]
     accesses = _accesses(opened(params["jaxpr"])[0])
     kernel = Kernel(
         name=name,

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.kernel.contents import MOST_ENTRIES
-from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, place_of, scan_parts
+from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, scan_parts
 
 MOST_EQUATIONS = 500
 """Equations that are computed for one value, with those inside of them."""
@@ -29,18 +29,24 @@ _MOVES = frozenset(
 """What gives the entries of its operand, each result those of its own."""
 
 
+Maker = tuple[Any, int]
+"""An equation, and which of its results."""
+
+
 class Constants:
     """The values of one jaxpr that constants alone decide.
 
-    given: of an input, by its number, its value where the code around says it.  unfilled: what made it there, where
-    nobody has filled it.
+    given: of an input, by its number, its value where the code around says it.  maker: what made it there.
     """
 
     def __init__(
-        self, jaxpr: Any, given: Callable[[int], Any] = lambda k: None, unfilled: Callable[[int], str] = lambda k: ""
+        self,
+        jaxpr: Any,
+        given: Callable[[int], Any] = lambda k: None,
+        maker: Callable[[int], Maker | None] = lambda k: None,
     ) -> None:
         self._inner, consts = opened(jaxpr)
-        self._given, self._unfilled = given, unfilled
+        self._given, self._maker = given, maker
         self._held = dict(zip(map(id, self._inner.constvars), consts, strict=False))
         self._inputs = {id(variable): k for k, variable in enumerate(self._inner.invars)}
         self._made = {id(v): (k, e) for k, e in enumerate(self._inner.eqns) for v in e.outvars}
@@ -77,27 +83,30 @@ class Constants:
         def given(k: int) -> Any:
             return self.value(equation.invars[k + first]) if k + first < last else None
 
-        def unfilled(k: int) -> str:
-            return self.unfilled(equation.invars[k + first]) if k + first < last else ""
+        def maker(k: int) -> Maker | None:
+            return self.maker(equation.invars[k + first]) if k + first < last else None
 
-        return Constants(closed, given, unfilled)
+        return Constants(closed, given, maker)
 
-    def unfilled(self, atom: Any) -> str:
-        """What made an array that nobody has filled, with its line; "" of any other.
+    def maker(self, atom: Any) -> Maker | None:
+        """The equation that made an array, through what only moves its entries and through functions that hand it on.
 
-        Where JAX fills `jnp.empty` with zeros (0.10.2 does, 0.12 does not), its jaxpr has zeros.
+        None of what the function is given, and of a part of an array that something has computed: perhaps it has left
+        undefined another part alone.
         """
+        cut = False
         while not is_literal(atom) and id(atom) in self._made:
             _, equation = self._made[id(atom)]
             name = equation.primitive.name
-            if name == "empty":
-                place = place_of(equation.source_info)
-                return f"jax.lax.empty at {place}" if place else "jax.lax.empty"
-            if name not in _MOVES:
-                return ""
             position = next(k for k, variable in enumerate(equation.outvars) if variable is atom)
+            if name in _AS_THEY_ARE:
+                (closed,) = (closed for _, closed in inner_jaxprs(equation.params))
+                return self.inside(equation, closed).maker(opened(closed)[0].outvars[position])
+            if name not in _MOVES:
+                return None if cut and name != "empty" else (equation, position)
+            cut = cut or name == "slice"
             atom = equation.invars[position]
-        return self._unfilled(self._inputs[id(atom)]) if id(atom) in self._inputs else ""
+        return self._maker(self._inputs[id(atom)]) if id(atom) in self._inputs else None
 
     def value(self, atom: Any) -> Any:
         """An array of NumPy, or None."""

@@ -52,7 +52,7 @@ def _body(traced: TracedBody) -> dict[str, Any]:
 
 def _traced(call: Kernel) -> bool:
     # kernels of GPUs have no body that is read
-    return call.body_reader is None or isinstance(call.body_reader, TracedBody)
+    return call.body_reader is None or (isinstance(call.body_reader, TracedBody) and call.around is None)
 
 
 def _shortened(data: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +60,12 @@ def _shortened(data: dict[str, Any]) -> dict[str, Any]:
     for part in (data, *data["operands"]):
         if "source" in part:
             part["source"] = _short(part["source"])
+        if "made_by" in part:
+            name, place, output = part["made_by"]
+            part["made_by"] = [name, _short(place), output]
+        if "unfilled" in part:
+            what, at, place = part["unfilled"].partition(" at ")
+            part["unfilled"] = f"{what}{at}{_short(place)}"
     return data
 
 

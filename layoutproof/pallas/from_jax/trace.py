@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
     MESH_KERNELS,
@@ -30,7 +30,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.around import arounds
 from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
-from layoutproof.pallas.from_jax.constants import Constants
+from layoutproof.pallas.from_jax.constants import Constants, Maker
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 
 
@@ -154,6 +154,7 @@ def walk(
     """
     alone = _alone(opened(jaxpr)[0])
     first, paths = len(found), []
+    made: dict[int, Kernel] = {}
     for site in sites(jaxpr, live, assumed):
         equation, needed = site.equation, site.needed
         place = place_of(equation.source_info)
@@ -163,7 +164,7 @@ def walk(
             call = attempt(
                 partial(
                     kernel_of, equation.params, place, needed, equation.invars,
-                    axes=site.axes, known=site.known, beside=site.beside, unfilled=site.unfilled,
+                    axes=site.axes, known=site.known, beside=site.beside,
                 ),
                 "pallas_call",
                 place,
@@ -173,7 +174,8 @@ def walk(
         else:
             call = attempt(partial(mesh_kernel_of, equation, place, needed, site.axes), equation.primitive.name, place)
         if isinstance(call, Kernel):
-            call = with_assumptions(call, site.assumed, strict=False)
+            call = with_assumptions(_with_makers(call, site, made), site.assumed, strict=False)
+            made[id(equation)] = call
         found.append(call)
         paths.append(site.path)
     kernels = {path: k for path, k in zip(paths, found[first:], strict=True) if isinstance(k, Kernel)}
@@ -181,13 +183,38 @@ def walk(
     found[first:] = [joined.get(path, k) for path, k in zip(paths, found[first:], strict=True)]
 
 
+def _with_makers(call: Kernel, site: Site, made: Mapping[int, Kernel]) -> Kernel:
+    """The kernel, with what made each of its inputs: where nobody fills it, and where an earlier kernel does.
+
+    made: earlier kernels, by their equations. Where JAX fills `jnp.empty` with zeros (0.10.2 does, 0.12 does not), its
+    jaxpr has zeros.
+    """
+    atoms = site.equation.invars[len(site.equation.invars) - len(call.inputs) :]
+    makers = dict(zip((o.name for o in call.inputs), map(site.maker, atoms), strict=True))
+
+    def known(operand: Operand) -> Operand:
+        equation, position = makers.get(operand.name) or (None, 0)
+        if equation is None or operand.role != "in":
+            return operand
+        if equation.primitive.name == "empty":
+            place = place_of(equation.source_info)
+            return replace(operand, unfilled=f"jax.lax.empty at {place}" if place else "jax.lax.empty")
+        maker = made.get(id(equation))
+        if maker is None or position >= len(maker.outputs):
+            return operand
+        return replace(operand, made_by=(maker.name, maker.source, maker.outputs[position].name))
+
+    operands = tuple(map(known, call.operands))
+    return call if operands == call.operands else call.changed(operands=operands)
+
+
 @dataclass(frozen=True)
 class Site:
     """An equation that runs a kernel. needed: which of its results are used.  assumed: what is assumed there.
 
     axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
-    known: the integers of one of its operands, where constants of the program alone decide them.  unfilled: what made
-    one, where nobody has filled it.
+    known: the integers of one of its operands, where constants of the program alone decide them.  maker: the
+    equation that made one (`Constants.maker`).
     path: the numbers of the equation and of the inner jaxprs around it.
     """
 
@@ -198,7 +225,7 @@ class Site:
     beside: Sequence[Any]
     known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None
     path: tuple[int, ...] = ()
-    unfilled: Callable[[Any], str] = lambda atom: ""
+    maker: Callable[[Any], Maker | None] = lambda atom: None
 
 
 def sites(
@@ -222,8 +249,8 @@ def sites(
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
-            known, unfilled = constants.integers, constants.unfilled
-            yield Site(equation, needed, said, axes, jaxpr.eqns, known, (*path, k), unfilled)
+            known, maker = constants.integers, constants.maker
+            yield Site(equation, needed, said, axes, jaxpr.eqns, known, (*path, k), maker)
             continue
         for n, (_, closed) in enumerate(inner_jaxprs(equation.params)):
             inner, _ = opened(closed)

@@ -6,7 +6,9 @@ with the numbers of the block before.
 Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
 written back, with the load through which the padding came in.
 So it is of an array that nobody has filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
-zeros (0.12); and of what the mask of a load leaves out, where no other value stands for it.
+zeros (0.12); and of what the mask of a load leaves out, where no other value stands for it. Where an earlier kernel of
+the function stores a part of an output alone, who reads that output is asked as if nothing of it were filled: what is
+found then is unknown, since another part may be what is read.
 Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
 slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
 on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
@@ -31,7 +33,17 @@ from typing import Any
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Reference, stored_names
 from layoutproof.bodies.memory_state import States
-from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, unfilled, valid
+from layoutproof.bodies.order import (
+    one_by_one,
+    operand_of,
+    other_block,
+    outside,
+    partly,
+    seen,
+    start_of,
+    unfilled,
+    valid,
+)
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
@@ -192,6 +204,12 @@ def _refuted(
     needed: Mapping[str, Any],
 ) -> Obligation:
     where = _global(kernel, operand, program, element)
+    part = partly(kernel, origin.reference)
+    if part:
+        # not all of it is undefined: which part is read, and which is stored, nobody has compared
+        held = f"element {list(origin.element)} of {origin.reference.name}"
+        reason = f"{operand.name}{list(where)} is computed from {held}: {part} (outputs_stored)"
+        return Obligation(operand.name, undecided(reason), source=source_of(origin, body) or operand.source)
     reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}{_missed_words(kernel, origin)}"
     counterexample = {"program": program, "element": where, **needed}
     settled = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), counterexample)
