@@ -55,16 +55,10 @@ def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | Non
     Source: `device_id_to_logical` of jax/_src/pallas/primitives.py (jax 0.10.2): as many places as the mesh has axes,
     in their order, or places by name, or one number.
     """
-    if core is not None:
-        # of a mesh of one axis, that of cores
-        one = said is None and on.kernel.semantics == ("core_parallel",)
-        return Device(((on.names[0], _amount(on, core)),) if one else (), core=True)
     axes = [name for name, _ in on.kernel.axes]
     named = isinstance(said, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in said)
-    if named and any(name in on.names for name, _ in said):
-        # along axes that are not said it is where the body runs
-        here = all(name in on.names for name, _ in said)
-        return Device(tuple((str(name), _amount(on, place)) for name, place in said) if here else (), core=True)
+    if core is not None or (named and any(name in on.names for name, _ in said)):
+        return _core(on, core, said)
     if said is None or said == () or (axes and all(extent == 1 for _, extent in on.kernel.axes)):
         return None
     if named:
@@ -76,6 +70,17 @@ def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | Non
     if len(ids) != len(axes) or any(isinstance(one, tuple) for one in ids):
         return Device()
     return Device(tuple((name, _amount(on, one)) for name, one in zip(axes, ids, strict=True)))
+
+
+def _core(on: Any, core: Any, said: Any) -> Device:
+    """The core that a `core_index`, or a place by names of axes of cores, means."""
+    if core is not None:
+        # of a mesh of one axis, that of cores
+        one = said is None and on.kernel.semantics == ("core_parallel",)
+        return Device(((on.names[0], _amount(on, core)),) if one else (), core=True)
+    # along axes that are not said it is where the body runs
+    here = all(name in on.names for name, _ in said)
+    return Device(tuple((str(name), _amount(on, place)) for name, place in said) if here else (), core=True)
 
 
 def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -570,21 +570,27 @@ def _check(kernel: Kernel, body: Body) -> None:
         raise Unsupported("programs that run at the same time, beside other devices")
     if kernel.around is not None:
         raise Unsupported("a semaphore that another kernel has, too, beside other devices")
-    given = {o.name for o in kernel.operands if o.memory == "semaphore"}
-    scopes = [e for e in body.effects if isinstance(e, Freed) and any(r.role != "semaphore" for r in e.references)]
     for effect in body.effects:
-        if isinstance(effect, Copy | Wait | Signal):
-            name = effect.semaphore.reference.name
-            if name in given:
-                raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
-        device = effect.device if isinstance(effect, Copy | Signal) else None
-        if device is not None and (device.core is not cores or not (device.places or device.logical is not None)):
-            raise Unsupported(f"{device} in a form that is not known here")
-        if isinstance(effect, Copy) and device is not None:
-            if effect.target.reference.role == "fresh" and len(scopes) > 1:
-                raise Unsupported("a copy into memory of another device that a scope of its body allocates")
-            if effect.sent is None:
-                raise Unsupported("a copy to another device without a semaphore of its own")
+        _check_effect(kernel, body, effect, cores)
+
+
+def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> None:
+    """Raises Unsupported for a semaphore, a device or a copy in a form that is not known. cores: of the kernel's mesh."""
+    if isinstance(effect, Copy | Wait | Signal):
+        name = effect.semaphore.reference.name
+        if any(o.name == name and o.memory == "semaphore" for o in kernel.operands):
+            raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
+    device = effect.device if isinstance(effect, Copy | Signal) else None
+    if device is None:
+        return
+    if device.core is not cores or not (device.places or device.logical is not None):
+        raise Unsupported(f"{device} in a form that is not known here")
+    if isinstance(effect, Copy):
+        scopes = [e for e in body.effects if isinstance(e, Freed) and any(r.role != "semaphore" for r in e.references)]
+        if effect.target.reference.role == "fresh" and len(scopes) > 1:
+            raise Unsupported("a copy into memory of another device that a scope of its body allocates")
+        if effect.sent is None:
+            raise Unsupported("a copy to another device without a semaphore of its own")
 
 
 class _Trace:

@@ -69,13 +69,17 @@ def _added(term: Term) -> _Added | None:
             over, more = over.args[0], int(over.args[1].args[0])
         return _Added(term, over, 1, more, factor) if over.op == "read" and len(over.args) == 2 and factor > 0 else None
     if term.op == "-" and constant(term.args[0]) == 0 and term.args[1].op == "//":
-        # -(-t // by), as many tiles as t needs
-        less, by = term.args[1].args[0], constant(term.args[1].args[1])
-        plain = (
-            less.op == "-" and constant(less.args[0]) == 0 and less.args[1].op == "read" and len(less.args[1].args) == 2
-        )
-        return _Added(term, less.args[1], 1, by - 1, by) if plain and by is not None and by > 0 else None
+        return _tiles(term, *term.args[1].args)
     return None
+
+
+def _tiles(term: Term, less: Term, divisor: Term) -> _Added | None:
+    """-(-t // by), as many tiles as t needs. less: -t of an entry t."""
+    by = constant(divisor)
+    read = less.args[1] if less.op == "-" and constant(less.args[0]) == 0 else None
+    if read is None or read.op != "read" or len(read.args) != 2 or by is None or by < 1:
+        return None
+    return _Added(term, read, 1, by - 1, by)
 
 
 def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tuple[Term, ...]:

@@ -257,21 +257,24 @@ class Walk:
             self.prepared.ended(self.walked, self.trips)
         return [known_of(a.val) if isinstance(a, Literal) else values[a] for a in inner.outvars]
 
+    def _on_each_device(self, name: str, operands: Sequence[Any]) -> bool:
+        """Whether an equation runs on every device of a mesh, each with what it holds."""
+        if not self.mesh or self.device is not None:
+            return False
+        return name in KERNELS or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
+
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         self.seen += 1
         if self.seen > MOST_EQUATIONS:
             raise self.refuse(f"more than {MOST_EQUATIONS:,} equations; {OFFER}")
         name = equation.primitive.name
-        rule = PRIMITIVES.get(name)
+        of_complex = name in complexes.PRIMITIVES and any(isinstance(o, Complex) for o in operands)
+        rule = (complexes.PRIMITIVES if of_complex else PRIMITIVES).get(name)
         try:
             # a kernel may ask on which device it runs
-            if self.mesh and self.device is None and (
-                name in KERNELS or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
-            ):  # fmt: skip
+            if self._on_each_device(name, operands):
                 how = devices.together if name in KERNELS and reaches_devices(equation) else devices.each
                 return how(self, lambda given: self._results(equation, given), operands)
-            if name in complexes.PRIMITIVES and any(isinstance(o, Complex) for o in operands):
-                rule = complexes.PRIMITIVES[name]
             if rule is not None:
                 results = rule(self, equation, operands)
                 if self.watch is not None and name == "dynamic_slice":
