@@ -575,7 +575,7 @@ def _check(kernel: Kernel, body: Body) -> None:
 
 
 def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> None:
-    """Raises Unsupported for a semaphore, a device or a copy in a form that is not known. cores: of the kernel's mesh."""
+    """Raises Unsupported for a semaphore, a device or a copy in a form that is not known. cores: of the mesh."""
     if isinstance(effect, Copy | Wait | Signal):
         name = effect.semaphore.reference.name
         if any(o.name == name and o.memory == "semaphore" for o in kernel.operands):

@@ -22,7 +22,7 @@ from layoutproof.values.control import called
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import Depth
-from layoutproof.values.floats import Floats
+from layoutproof.values.floats import SHIFTS, Floats
 from layoutproof.values.known import Known, first_place
 from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
@@ -681,13 +681,14 @@ def _on_floats(
             first = found.first or _differs(a.array, b.array, SHOWN, position, numbers)
             clear = found.clear or (_differs(a.array, b.array, CLEAR, position, numbers) if scale == 1.0 else None)
             if first is not found.first or clear is not found.clear:
-                # near to what rounding the numbers of the code may make
-                moved = _floats(draw, prepared, shifted=True)
-                values = _large(drawn(moved, inputs), draw)
-                near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
-                with np.errstate(invalid="ignore"):
-                    # of two infinities there is none
-                    least = np.nan_to_num(NEAR * (np.abs(near[0] - a.array) + np.abs(near[1] - b.array)))
+                # near to what rounding may make: of the numbers of the code, and on the way
+                least = np.zeros(a.shape)
+                for shifted in SHIFTS:
+                    moved = _floats(draw, prepared, shifted)
+                    values = _large(drawn(moved, inputs), draw)
+                    near = [_run(moved, side, values, prepared, outputs)[k].array for side in sides]
+                    by = sum(_moved(x.array, y) for x, y in zip((a, b), near, strict=True))
+                    least = np.maximum(least, NEAR * by)
                 first = found.first or _differs(a.array, b.array, SHOWN, position, numbers, least)
                 if clear is not found.clear:
                     clear = _differs(a.array, b.array, CLEAR, position, numbers, least)
@@ -698,9 +699,16 @@ def _on_floats(
     return found
 
 
-def _floats(of: Draw | Witness, prepared: Prepared, shifted: bool = False) -> Floats:
+def _floats(of: Draw | Witness, prepared: Prepared, shifted: int = 0) -> Floats:
     """The numbers of a draw, or of the one that shows a difference."""
     return Floats(of.seed, of.scale, of.sign, shifted, numbers=prepared.numbers, among=of.among)
+
+
+def _moved(x: Array, y: Array) -> Array:
+    """How far numbers have moved: any way where they became one, or none."""
+    with np.errstate(all="ignore"):
+        far = np.abs(x - y)
+    return np.where(np.isfinite(x) & np.isfinite(y), far, np.where(np.isfinite(x) == np.isfinite(y), 0.0, np.inf))
 
 
 def _large(values: list[Any], draw: Draw) -> list[Any]:

@@ -90,6 +90,30 @@ def _tanh(n: Any, x: Any) -> Any:
     return n.sub(one, n.mul(n.constant(np.full((), 2.0)), n.reciprocal(n.add(grown, one))))
 
 
+def _grown(sign: int) -> Callable[[Any, Any], Any]:
+    """(e^x + e^-x) / 2, or with the other sign."""
+
+    def of(n: Any, x: Any) -> Any:
+        if not n.exact:
+            return n.function("cosh" if sign > 0 else "sinh", x)
+        up = n.exp(x)
+        down = n.reciprocal(up)
+        return _scaled(n, n.add(up, down if sign > 0 else n.neg(down)), 0.5)
+
+    return of
+
+
+def _tan(n: Any, x: Any) -> Any:
+    return n.div(n.function("sin", x), n.function("cos", x)) if n.exact else n.function("tan", x)
+
+
+def _atanh(n: Any, x: Any) -> Any:
+    one = n.constant(np.ones(()))
+    if not n.exact:
+        return n.function("atanh", x)
+    return _scaled(n, n.log(n.div(n.add(one, x), n.sub(one, x))), 0.5)
+
+
 def _scaled(n: Any, x: Any, by: float) -> Any:
     return n.mul(x, n.constant(np.full((), by)))
 
@@ -113,13 +137,14 @@ _DATA: dict[str, Callable[..., Any]] = {
     "log2": lambda n, a: _scaled(n, n.log(a), float(1 / np.log(2))),
     "log1p": lambda n, a: n.log(n.add(a, n.constant(np.ones(())))),
     "expm1": lambda n, a: n.sub(n.exp(a), n.constant(np.ones(()))),
-    "logistic": _logistic, "tanh": _tanh, "abs": lambda n, a: n.absolute(a), "sign": _sign,
+    "logistic": _logistic, "tanh": _tanh, "sinh": _grown(-1), "cosh": _grown(1), "tan": _tan, "atanh": _atanh,
+     "abs": lambda n, a: n.absolute(a), "sign": _sign,
     "erfc": lambda n, a: n.sub(n.constant(np.ones(())), n.function("erf", a)),
     "copy": lambda n, a: a, "copy_p": lambda n, a: a, "stop_gradient": lambda n, a: a,
     **{
         name: (lambda n, *args, name=name: n.function(name, *args))
         for name in (
-            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2",
+            "sin", "cos", "asin", "acos", "atan", "asinh", "acosh", "atan2",
             "erf", "erf_inv", "lgamma", "digamma", "cbrt", "floor", "ceil", "rem", "nextafter",
         )
     },

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -37,12 +38,19 @@ EXACT = 2.0**53
 ROUNDED, SHORT, FEW = 2.0**-24, 2**12, 64
 """How far, relatively, a float32 is from the number that is meant; a number of the code with fewer binary digits than
 those is meant as it is; arrays of more different numbers are weights."""
+NOISE = 2.0**-47
+"""How far, relatively, a result of float64 is moved where it is asked what rounding makes: some units in the last
+place, so that of two that cancel more is left than rounding leaves, though they are moved nearly alike by chance."""
+SHIFTS = (1, 2)
+"""How often that is asked, each time with other numbers."""
 
 
 class Floats:
     """One draw of float64. seed: draws inputs.  scale: their standard deviation.  sign: 1 or -1 of all, 0 of none.
 
-    shifted: whether numbers of the code are others that round to the same float32, each the same wherever it stands.
+    shifted: 0, or which others are taken: for numbers of the code such as round to the same float32, and for results
+    such as are next to them in float64, each the same wherever one operation gives it: what cancels shows what is
+    left of it.
     numbers: of those that are read as others, these.
     whole: whether inputs are whole numbers, of which many are equal, and many 0.
     among: in order, numbers between which inputs lie, and beyond them, as often in one place as in another; () of none.
@@ -51,7 +59,7 @@ class Floats:
     exact = False
 
     def __init__(
-        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: bool = False, whole: bool = False,
+        self, seed: int, scale: float = 1.0, sign: int = 0, shifted: int = 0, whole: bool = False,
         numbers: Mapping[float, float] = MappingProxyType({}), among: tuple[float, ...] = (),
     ) -> None:  # fmt: skip
         self.numbers, self.among = numbers, among
@@ -91,10 +99,7 @@ class Floats:
         if values.dtype.kind in "iub":
             span = (int(values.min()), int(values.max())) if values.size else (0, 0)
         elif self.shifted and np.unique(values).size <= FEW:
-            mantissa, _ = np.frexp(np.where(np.isfinite(values), values, 0))
-            long = mantissa * SHORT != np.round(mantissa * SHORT)
-            drawn = np.sin(1e6 * mantissa)
-            return Real(np.where(long, values * (1 + ROUNDED * np.sign(drawn)), values))
+            return Real(np.where(_is_long(values), values * (1 + ROUNDED * np.sign(self._shift(values))), values))
         return Real(values.astype(np.float64), span)
 
     def map(self, data: Real, move: Callable[[Array], Array]) -> Real:
@@ -114,12 +119,27 @@ class Floats:
 
     # arithmetic
 
-    def _of(self, array: Array, a: Real, b: Real, of: Callable[[Span, Span], Span]) -> Real:
-        return Real(array, None if a.span is None or b.span is None else of(a.span, b.span))
+    def _real(self, array: Array, by: str) -> Real:
+        """What an operation gives."""
+        if not self.shifted:
+            return Real(array)
+        return Real(np.where(_is_long(array), array * (1 + NOISE * self._shift(array, by)), array))
+
+    def _shift(self, values: Array, by: str = "") -> Array:
+        """From -1 to 1, of each number another one: of numbers near each other, too, and of other operations."""
+        with np.errstate(over="ignore"):
+            salt = np.uint64(2 * (self.shifted + 16 * crc32(by.encode())) + 1)
+            mixed = np.array(values, np.float64).view(np.uint64) * salt
+            mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+            mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+        return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+
+    def _of(self, by: str, array: Array, a: Real, b: Real, of: Callable[[Span, Span], Span]) -> Real:
+        return self._real(array, by) if a.span is None or b.span is None else Real(array, of(a.span, b.span))
 
     def add(self, a: Real, b: Real) -> Real:
         """a + b."""
-        return self._of(a.array + b.array, a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
+        return self._of("add", a.array + b.array, a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
 
     def neg(self, a: Real) -> Real:
         """-a."""
@@ -127,23 +147,23 @@ class Floats:
 
     def sub(self, a: Real, b: Real) -> Real:
         """a - b."""
-        return self._of(a.array - b.array, a, b, lambda x, y: (x[0] - y[1], x[1] - y[0]))
+        return self._of("sub", a.array - b.array, a, b, lambda x, y: (x[0] - y[1], x[1] - y[0]))
 
     def mul(self, a: Real, b: Real) -> Real:
         """a b."""
-        return self._of(a.array * b.array, a, b, product_span)
+        return self._of("mul", a.array * b.array, a, b, product_span)
 
     def div(self, a: Real, b: Real) -> Real:
         """a / b."""
-        return Real(a.array / b.array)
+        return self._real(a.array / b.array, "div")
 
     def reciprocal(self, b: Real) -> Real:
         """1 / b."""
-        return Real(1.0 / b.array)
+        return self._real(1.0 / b.array, "div")
 
     def power(self, a: Real, exponent: int) -> Real:
         """a to an integer power."""
-        return Real(a.array**exponent if exponent >= 0 else 1.0 / a.array**-exponent)
+        return self._real(a.array**exponent if exponent >= 0 else 1.0 / a.array**-exponent, "power")
 
     def absolute(self, a: Real) -> Real:
         """|a|."""
@@ -151,15 +171,15 @@ class Floats:
 
     def exp(self, a: Real) -> Real:
         """e^a."""
-        return Real(np.exp(a.array))
+        return self._real(np.exp(a.array), "exp")
 
     def log(self, a: Real) -> Real:
         """ln a."""
-        return Real(np.log(a.array))
+        return self._real(np.log(a.array), "log")
 
     def sqrt(self, a: Real) -> Real:
         """The square root."""
-        return Real(np.sqrt(a.array))
+        return self._real(np.sqrt(a.array), "sqrt")
 
     def function(self, name: str, *arguments: Real, span: Span | None = None) -> Real:
         """A function by its name."""
@@ -167,9 +187,11 @@ class Floats:
         if name.startswith("to "):
             return Real(_converted(name[3:], arrays[0]), span)
         if name in _NUMPY:
-            return Real(np.asarray(_NUMPY[name](*arrays)), span)
+            found = np.asarray(_NUMPY[name](*arrays))
+            return self._real(found, name) if span is None else Real(found, span)
         if name in _MATH:
-            return Real(np.vectorize(_guarded(_MATH[name]), otypes=[np.float64])(*arrays), span)
+            found = np.vectorize(_guarded(_MATH[name]), otypes=[np.float64])(*arrays)
+            return self._real(found, name) if span is None else Real(found, span)
         raise NotModelled(f"the function {name} on float64")
 
     # comparisons
@@ -192,11 +214,13 @@ class Floats:
 
     def maximum(self, a: Real, b: Real, of_constant: bool = False) -> Real:
         """The greater one."""
-        return self._of(np.maximum(a.array, b.array), a, b, lambda x, y: (max(x[0], y[0]), max(x[1], y[1])))
+        span = a.span and b.span and (max(a.span[0], b.span[0]), max(a.span[1], b.span[1]))
+        return Real(np.maximum(a.array, b.array), span)
 
     def minimum(self, a: Real, b: Real, of_constant: bool = False) -> Real:
         """The smaller one."""
-        return self._of(np.minimum(a.array, b.array), a, b, lambda x, y: (min(x[0], y[0]), min(x[1], y[1])))
+        span = a.span and b.span and (min(a.span[0], b.span[0]), min(a.span[1], b.span[1]))
+        return Real(np.minimum(a.array, b.array), span)
 
     # along the last axis
 
@@ -204,7 +228,7 @@ class Floats:
         """The sum along the last axis."""
         n = a.shape[-1]
         span = None if a.span is None else (n * min(0, a.span[0]), n * max(0, a.span[1]))
-        return Real(a.array.sum(-1), span)
+        return self._real(a.array.sum(-1), "sum") if span is None else Real(a.array.sum(-1), span)
 
     def largest(self, a: Real) -> Real:
         """The maximum along the last axis."""
@@ -223,7 +247,7 @@ class Floats:
             low, high = product_span(x, y)
             return n * low, n * high
 
-        found = self._of(a.array @ b.array, a, b, span)
+        found = self._of("matmul", a.array @ b.array, a, b, span)
         if found.span is not None and max(-found.span[0], found.span[1]) > EXACT:
             # what is added up on the way may be rounded, though the sum is small
             most = np.abs(a.array) @ np.abs(b.array)
@@ -236,6 +260,12 @@ class Floats:
         chosen = places.reshape(-1) >= 0
         np.add.at(out, places.reshape(-1)[chosen], values.array.reshape(-1)[chosen])
         return Real(out.reshape(base.shape))
+
+
+def _is_long(values: Array) -> Array:
+    """Which numbers have many binary digits."""
+    mantissa, _ = np.frexp(np.where(np.isfinite(values), values, 0))
+    return np.asarray(mantissa * SHORT != np.round(mantissa * SHORT))
 
 
 def _converted(name: str, array: Array) -> Array:

@@ -23,6 +23,8 @@ Reading = tuple[tuple[float, int], ...]
 """A number of the code as a product: of (a number, its power)."""
 MOST = 2**16
 """Numerator times denominator of a simple rational is below it."""
+FEWER = 2**12
+"""Likewise of a root that is looked for before others are; of one times a logarithm a fourth of it."""
 CLOSE = 2.0**-24
 """How near, relatively, a number comes to one that is rounded to it in float32."""
 EXACT = 2.0**-50
@@ -121,15 +123,11 @@ def literals(x: Array) -> Numbers:
 
     if left.any():
         decimal(3)
-    if left.any():
-        top, bottom, good = _simple(np.where(left, x * x, 1.0))
-        with np.errstate(all="ignore"):
-            good &= left & (np.abs(np.sqrt(top / bottom) - np.abs(x)) <= CLOSE * np.abs(x))
-        for k in np.flatnonzero(good):
-            inside, outside = _squarefree(int(top[k]) * int(bottom[k]))
-            common = gcd(outside, int(bottom[k]))
-            n[k], d[k], root[k] = np.sign(x[k]) * (outside // common), bottom[k] // common, inside
-        left[good] = False
+    # simple roots first; 1 / sqrt(24) times log2 e is the scale of attention by powers of two
+    for most, log in ((FEWER, 0), (FEWER // 4, -1), (FEWER // 4, 1), (MOST, 0)):
+        if left.any():
+            found = _root(x / _LN2**log, left, most)
+            take(found[0], *zip((n, d, root), found[1:], strict=True), (logs, np.full(x.size, log)))
     for log in (1, -1):
         if left.any():
             top, bottom, good = _simple(np.where(left, x / _LN2**log, 1.0), 256)
@@ -144,6 +142,20 @@ def literals(x: Array) -> Numbers:
         mantissa, exponent = np.frexp(x)
         take(left, (n, np.round(mantissa * 2.0**24).astype(np.int64)), (twos, exponent.astype(np.int64) - 24))
     return Numbers(n, d, twos, tens, root, logs)
+
+
+def _root(x: Array, among: Array, most: int) -> tuple[Array, Array, Array, Array]:
+    """(which are the square roots of a simple rational, numerator, denominator, what stands below the root)."""
+    # a square is twice as far from what it stands for, relatively
+    top, bottom, good = _simple(np.where(among, x * x, 1.0), most, 2 * CLOSE)
+    with np.errstate(all="ignore"):
+        good &= among & (np.abs(np.sqrt(top / bottom) - np.abs(x)) <= CLOSE * np.abs(x))
+    n, d, root = (np.ones(x.size, np.int64) for _ in range(3))
+    for k in np.flatnonzero(good):
+        inside, outside = _squarefree(int(top[k]) * int(bottom[k]))
+        common = gcd(outside, int(bottom[k]))
+        n[k], d[k], root[k] = np.sign(x[k]) * (outside // common), bottom[k] // common, inside
+    return good, n, d, root
 
 
 def _squarefree(n: int) -> tuple[int, int]:

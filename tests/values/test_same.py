@@ -21,6 +21,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli.main import run
 from layoutproof.core.result import Verdict
+from layoutproof.values.literals import literals
 from layoutproof.values.sets import Sets
 
 pytestmark = pytest.mark.slow
@@ -169,6 +170,13 @@ PAIRS: list[tuple[str, Any, Any, str]] = [
     ("a literal that is rounded", lambda x: _softmax(x * (128**-0.5 + 1.0) - x), lambda x: _softmax(x * 128**-0.5),
      "unknown"),
     ("another literal", lambda x: _softmax(x * (127**-0.5 + 1.0) - x), lambda x: _softmax(x * 128**-0.5), "refuted"),
+    ("hyperbolic sine", jnp.sinh, lambda x: (jnp.exp(x) - jnp.exp(-x)) / 2, "sampled"),
+    ("for the cosine", jnp.cosh, lambda x: (jnp.exp(x) - jnp.exp(-x)) / 2, "refuted"),
+    ("hyperbolic cosine", jnp.cosh, lambda x: (jnp.exp(x) + jnp.exp(-x)) / 2, "sampled"),
+    ("tangent", jnp.tan, lambda x: jnp.sin(x) / jnp.cos(x), "sampled"),
+    ("cotangent", jnp.tan, lambda x: jnp.cos(x) / jnp.sin(x), "refuted"),
+    ("area", jnp.arctanh, lambda x: 0.5 * (jnp.log(1 + x) - jnp.log(1 - x)), "sampled"),
+    ("not halved", jnp.arctanh, lambda x: jnp.log(1 + x) - jnp.log(1 - x), "refuted"),
     ("zeros", jnp.zeros_like, jax.nn.relu, "refuted"),
     ("float8", lambda x: x.astype(jnp.float8_e4m3fn).astype(jnp.float32), lambda x: x, "refuted"),
     ("sorted", lambda x: jnp.sort(x, -1), lambda x: jnp.sort(x, -1), "unknown"),
@@ -633,6 +641,29 @@ def test_a_product_that_python_computed_is_read_as_one(times: int, verdict: str)
     found = lp.same(ours, theirs, ROWS)
     assert found.verdict.value == verdict
     assert ("0.134145007 as 0.0447149985 3" in str(found)) == (verdict == "sampled")
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(24, "sampled"), (96, "sampled"), (25, "refuted")])
+def test_a_scale_by_a_root_that_python_multiplied_with_log2_e(size: int, verdict: str) -> None:
+    """As attention folds it into its queries, rounded to float32."""
+    scale = np.float32(1.4426950408889634 / np.sqrt(size))
+
+    def ours(q: Any, k: Any) -> Any:
+        s = (q * scale) @ k.T
+        p = jnp.exp2(s - s.max(-1, keepdims=True))
+        return p / p.sum(-1, keepdims=True)
+
+    wide = 24 if size == 25 else size
+    found = lp.same(ours, lambda q, k: jax.nn.softmax(q @ k.T / np.sqrt(wide)), f"f32[8,{wide}]", f"f32[8,{wide}]")
+    assert found.verdict.value == verdict, found.reason
+
+
+def test_every_root_that_is_rounded_to_float32_is_read_as_it() -> None:
+    """Its square is twice as far from what it stands for as it is itself."""
+    numbers = [x for d in range(2, 300) for x in (d**0.5, d**-0.5, d**-0.5 / np.log(2))]
+    exact = literals(np.array(numbers))
+    rounded = literals(np.array(numbers, np.float32).astype(np.float64))
+    assert [exact.text(k) for k in range(len(numbers))] == [rounded.text(k) for k in range(len(numbers))]
 
 
 @pytest.mark.parametrize(("scale", "verdict"), [(1.0, "sampled"), (0.5, "refuted")])
