@@ -40,7 +40,7 @@ def compare(
     text = text_of(path)
     files = files_of(paths_of(text, path.as_posix()))
     key = cache.key_of_files(
-        ["drift"], {NAME: text.encode(), **{relpath: f.data for relpath, f in sorted(files.items())}}
+        ["drift", str(same)], {NAME: text.encode(), **{relpath: f.data for relpath, f in sorted(files.items())}}
     )
     # what user code does is not in these files
     settled = not any(f.is_spec and cache.speaks_of_code(f.data) for f in files.values())

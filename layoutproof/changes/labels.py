@@ -37,6 +37,8 @@ MOST_RUNNING, RUN = 250, 2
 is opened, as it takes more of Python's stack."""
 FREE = 10_000
 """Instructions for which the time is not asked."""
+LABELLED = 1
+"""How labels are made; another number whenever one program has other ones."""
 Label = bytes
 
 
@@ -320,6 +322,23 @@ class Labels:
         return label
 
 
+def computes(program: Program) -> str:
+    """What a program computes by its labels, as text, after the number of how they are made.
+
+    "" of one without an entry, and of one whose computations are nested too deep.
+    """
+    try:
+        length, whole = Labels(program).lengths()
+        result = Labels(program, _is_long(length, whole)).result
+    except LayoutError:
+        return ""
+    return "" if result is None else f"{LABELLED}:{result.hex()}"
+
+
+def _is_long(length: int, whole: int) -> bool:
+    return whole > MOST_OPENED * length + FREE
+
+
 class Pair:
     """Two programs, labelled alike, when somebody asks."""
 
@@ -329,7 +348,7 @@ class Pair:
     @cached_property
     def _once(self) -> bool:
         lengths = [Labels(each).lengths() for each in (self.before, self.after)]
-        return any(whole > MOST_OPENED * length + FREE for length, whole in lengths)
+        return any(_is_long(length, whole) for length, whole in lengths)
 
     @cached_property
     def alike(self) -> bool:

@@ -40,7 +40,7 @@ from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import run
 from layoutproof.specs.spec import Check
 
-_OF_DUMPS = ("parameter", "result", "copy", "bitcast", "module", "donation", "collective", "call", "kernel")
+_OF_DUMPS = ("parameter", "result", "copy", "bitcast", "module", "donation", "collective", "call", "kernel", "computes")
 _FIELDS = ("kind", "labels", "layouts", "name", "options", "fact", "expect", "counterexample", "figures", "reason")
 
 
@@ -173,7 +173,7 @@ def drift(
     if isinstance(old, Record) or (file is not None and file.is_program):
         return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
     if isinstance(old, Program) or (file is not None and file.is_dump):
-        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
+        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath, same)))
     new = None if file is None else read(file.data, file.path)
     traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)

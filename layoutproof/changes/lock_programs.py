@@ -13,6 +13,8 @@ from typing import Any
 
 from layoutproof.changes.causes import under_causes
 from layoutproof.changes.custom_calls import Inside, of_body, seen
+from layoutproof.changes.functions import unknown
+from layoutproof.changes.labels import computes
 from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
 from layoutproof.changes.program_changes import bitcast_pairs, changes, read_and_audited, relayouts
@@ -24,6 +26,7 @@ from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
 Line = tuple[str, Any, Any]
 """(kind, what, value), as one line of the lock file has it after the path."""
+TEXTS = "compare the two texts: layoutproof gate OLD NEW, or gate --against REF where the old one is committed"
 MOST_ALIKE = 100_000
 """Copies alike in one program; each is a thing of its own to be matched."""
 
@@ -43,6 +46,8 @@ def lines_of(file: File) -> list[Line]:
     casts = Counter(pair for _, pair in bitcast_pairs(program))
     lines += [("bitcast", list(pair), count) for pair, count in casts.items()]
     lines.append(("module", "runs", [program.partitions, program.replicas, program.scheduled]))
+    if program.entered or program.results:
+        lines.append(("computes", "labels", computes(program)))
     lines += [("donation", [number, list(index)], words) for (number, index), words in program.donations.items()]
     exchanges = Counter(replace(each, line=0) for each in program.exchanges)
     lines += [("collective", _fields(each), count) for each, count in exchanges.items()]
@@ -130,6 +135,8 @@ def program_of(lines: Sequence[Line]) -> Program:
         if kind == "module":
             program.partitions, program.replicas = map(_whole, count[:2])
             program.scheduled = bool(count[2])
+        elif kind == "computes":
+            program.computes = _texts(count)[0]
         elif kind == "donation":
             program.donations[_whole(what[0]), tuple(map(_whole, what[1]))] = _texts(count)[0]
         elif kind == "collective":
@@ -153,13 +160,31 @@ def program_of(lines: Sequence[Line]) -> Program:
     return program
 
 
-def drift(old: Program | None, file: File | None, relpath: str) -> list[Finding]:
-    """What changed in one dump since the lock was written."""
+def drift(old: Program | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
+    """What changed in one dump since the lock was written. same: whether it is to compute what it did."""
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
     after, errors = read_and_audited(file)
     found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(old, after, whole=False), after)
+    if old is not None and not errors:
+        found += _computed(old, after, same)
     return placed([*errors, *found], relpath, file.path)
+
+
+def _computed(old: Program, new: Program, same: bool) -> list[Finding]:
+    """What is computed: a lock file has its labels, and no text whose values could be compared."""
+    now = computes(new)
+    known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
+    if known and old.computes == now:
+        return []
+    if same:
+        why = "is labelled otherwise than when it was locked" if known else "is not in the lock file"
+        why = f"what it computes {why}; values are compared of two texts, and a lock file has none"
+        return unknown(why, True, TEXTS).over([])
+    if not known:
+        return []
+    why = "it is labelled otherwise than when it was locked; whether values differ a lock file does not say"
+    return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]
 
 
 def _name(program: Program, base: str = "locked") -> str:

@@ -129,7 +129,8 @@ class Program:
 
     parameters, results: shapes of the entry, in order.  errors: what is wrong.  named: computation -> name ->
     instruction, in the order of the text.  replicas, partitions, scheduled, donations: of the header.  exchanges:
-    collectives.  customs: custom calls.  unsaid: a lock file says nothing of these.  gone, positions: of
+    collectives.  customs: custom calls.  unsaid: a lock file says nothing of these.  computes: what a lock file says of
+    all that is computed, as `labels.computes` has it.  gone, positions: of
     parameters that the other program lacks their names, and the old position of each, by their number in it
     (`parameters.aligned`).
     """
@@ -143,6 +144,7 @@ class Program:
     exchanges: list[Exchange] = field(default_factory=list)
     customs: list[Custom] = field(default_factory=list)
     unsaid: bool = False
+    computes: str = ""
     gone: dict[int, str] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     parameters: list[str] = field(default_factory=list)

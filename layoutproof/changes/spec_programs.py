@@ -303,7 +303,10 @@ def _between(first: Made | Finding | Record, second: Made | Finding, across: boo
         return [unknown("", f"{_side(first, across)} is not compiled: {why}")]
     old, new = (File("", each.asked.title, each.text.encode(errors="backslashreplace")) for each in (first, second))
     said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
-    texts = program_changes.compare(old, new, "", by_cause=True) if first.text != second.text else []
+    texts: list[Finding] = []
+    if first.text != second.text:
+        # of two compilers the texts are all that is at hand; else sources are compared
+        texts = program_changes.compare(old, new, "", by_cause=True, by_values=across)
     if first.record.made.lowered and first.record.made.lowered == second.record.made.lowered:
         # the compiler was given one program, and may write a formula otherwise
         texts = [replace(each, severity="warn") if each.question in COMPUTED else each for each in texts]

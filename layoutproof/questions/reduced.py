@@ -2,8 +2,9 @@
 
 Kinds of programs are the first, a middle and the last one of each axis of a grid, and whether the last block is ragged;
 likewise of loops. Block sizes are constants of the code and stay as they are, so sizes are tried, and what is traced at
-them says whether they keep the kinds. Equal extents of the arguments are one dimension and stay equal. Where an extent
-is a constant of the code, too, the code is not written for another one, and it stays.
+them says whether they keep the kinds. Equal extents of the arguments are one dimension and stay equal, different ones
+stay different where they can, and none becomes 1. Where an extent is a constant of the
+code, too, the code is not written for another one, and it stays.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ def smallest(
     blocks = {b for kinds in given for dims in kinds.operands for b, n in dims if 1 < b < n}
     chosen: dict[int, int] = {}
     for extent in sorted({n for shape in shapes for n in shape} - fixed, reverse=True):
-        for size in _sizes(extent, blocks):
+        # two extents that are the same one say nothing of which is which
+        for size in sorted(_sizes(extent, blocks), key=lambda n: n in chosen.values()):
             trial = {**chosen, extent: size}
             try:
                 programs = traced(_at(shapes, trial))
@@ -235,5 +237,6 @@ def _sizes(extent: int, blocks: set[int]) -> list[int]:
     """Smaller sizes, in order: as far beyond some blocks as the extent is, and ragged of the same blocks."""
     near = {k * b + extent % b for b in {*blocks, 1} for k in range(BLOCKS + 1)} | {extent >> k for k in range(1, 12)}
     cut = [b for b in blocks if b < extent]
-    found = [n for n in near if 0 < n < extent and all((n % b == 0) == (extent % b == 0) for b in cut)]
+    # of one element any index is the right one
+    found = [n for n in near if 1 < n < extent and all((n % b == 0) == (extent % b == 0) for b in cut)]
     return sorted(found)[:TRIED]

@@ -196,21 +196,44 @@ def test_the_command_says_where_they_part(tmp_path: Path) -> None:
     assert "no change" in done.stdout
 
 
-@pytest.mark.parametrize("lowered", ["one", "another"])
-def test_what_a_compiler_writes_otherwise_is_a_warning(lowered: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two compilers were given one program: what they compute otherwise is theirs. Of two programs it is denied."""
-    texts = kept()
-    sides = iter([("sgd", "one"), ("sgd_up", lowered)])
+DOUBLED = "  %y = f32[8]{0} add(%x, %x)\n"
+SORTED = "  %s = f32[8]{0} sort(%x), dimensions={0}, to_apply=%less\n  %y = f32[8]{0} add(%s, %s)\n"
+
+
+def _doubled(of: str) -> str:
+    less = "%less {\n  %a = f32[] parameter(0)\n  %b = f32[] parameter(1)\n"
+    less += "  ROOT %l = pred[] compare(%a, %b), direction=LT\n}\n"
+    entry = f"ENTRY %e {{\n  %x = f32[8]{{0}} parameter(0)\n{of}  ROOT %z = f32[8]{{0}} negate(%y)\n}}\n"
+    return f"HloModule m\n\n{less}\n{entry}"
+
+
+COMPILERS = (
+    (DOUBLED, DOUBLED.replace("add(%x, %x)", "subtract(%x, %x)"),
+     ("other_function", "deny"), ("other_function", "deny")),
+    (DOUBLED, "  %t = f32[8]{0} negate(%x)\n" + DOUBLED.replace("add(%x, %x)", "subtract(%x, %t)"),
+     ("same_function", "allow"), ("same_function", "allow")),
+    (SORTED, SORTED.replace("add(%s, %s)", "multiply(%s, %s)"), ("operation", "warn"), ("operation", "deny")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize(("old", "new", "of_one", "of_two"), COMPILERS)
+def test_what_two_compilers_write_is_decided_by_its_values(
+    old: str, new: str, of_one: Any, of_two: Any, alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two dumps. Where no values are had, what compilers given one program write otherwise is theirs."""
+    sides = iter([(old, "one"), (new, "one" if alike else "another")])
 
     def compiled(entries: Sequence[Any], library: str = "", folder: str = "") -> list[Made]:
-        name, digest = next(sides)
-        return [Made(Asked("m:f"), Record("step", made=Compiled(lowered=digest)), texts[name])]
+        text, digest = next(sides)
+        return [Made(Asked("m:f"), Record("step", made=Compiled(lowered=digest)), _doubled(text))]
 
     monkeypatch.setattr(spec_programs, "compiled", compiled)
     data = b"programs:\n  step: {function: 'm:f', args: ['f32[8]'], target: v5e}\n"
     found = spec_programs.under_both(File("a.yaml", "a.yaml", data), ["old", "new"])
     judged = policy.judge(found, {}, policy.Policy(), datetime.date(2026, 11, 23))[0]
-    said = {(each.question, each.severity) for each in judged}
-    assert said == {("operation", "warn" if lowered == "one" else "deny")}
+    said = {(each.question, each.severity) for each in judged if each.question != "function_unknown"}
+    assert said == {of_one if alike else of_two}
+    assert ("function_unknown" in {each.question for each in judged}) == (old is SORTED)
     (denied, _) = policy.judge(found, {}, policy.read({"operation": "deny"}, "here"), datetime.date(2026, 11, 23))
-    assert {each.severity for each in denied} == {"deny"}
+    assert {each.severity for each in denied if each.question == "operation"} <= {"deny"}

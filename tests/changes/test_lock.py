@@ -14,6 +14,8 @@ from layoutproof.changes.states import here
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report
+from tests.changes.mutants import unnamed
+from tests.changes.test_computed import TEXT
 from tests.changes.test_programs import SMALL
 from tests.recorded import DUMPS, dump
 
@@ -46,9 +48,9 @@ def locked(name: str, text: str) -> None:
     Path(NAME).write_text(lock.write(here([name]).files, [name]))
 
 
-def drifted() -> Report:
-    """What the gate says against the lock."""
-    return drift.compare(Path(NAME), {}, datetime.date(2026, 11, 21), Workers())
+def drifted(same: bool = False) -> Report:
+    """What the gate says against the lock. same: whether it is to compute what it did."""
+    return drift.compare(Path(NAME), {}, datetime.date(2026, 11, 21), Workers(), same=same)
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -105,6 +107,44 @@ def test_a_dump_that_drifted(name: str) -> None:
     locked("a.txt", changed)
     Path("a.txt").write_text(SMALL)
     assert kinds() == back
+
+
+WRITTEN = (
+    (" subtract(%b", " subtract(%b", []),
+    (" subtract(%b", " add(%b", ["computation_differs"]),
+    ("calls=%rectified", "calls=%grown", ["computation_differs"]),
+    ("constant(0)", "constant(-1)", ["computation_differs"]),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "classes"), WRITTEN)
+def test_what_a_dump_computes(old: str, new: str, classes: list[str]) -> None:
+    """A lock knows that it is written otherwise; whether values differ two texts say, and it says so."""
+    locked("a.txt", TEXT)
+    assert old in TEXT
+    for text in (TEXT.replace(old, new), unnamed(TEXT.replace(old, new))):
+        Path("a.txt").write_text(text)
+        found = drifted()
+        assert [each.question for each in found.findings] == classes
+        assert found.exit_code == 0
+        assert all("a lock file does not say" in f.reason and "gate OLD NEW" in f.fix for f in found.findings)
+        (asked,) = [each.question for each in drifted(same=True).findings] or [""]
+        assert asked == ("function_unknown" if classes else "")
+        assert drifted(same=True).exit_code == (3 if classes else 0)
+
+
+def test_a_lock_without_what_is_computed(folder: Path) -> None:
+    """One of an earlier version, or of other labels: unknown where it is asked, and no word of it else."""
+    for told in ("", '"0:ab"'):
+        locked("a.txt", TEXT)
+        lines = Path(NAME).read_text().splitlines(keepends=True)
+        (mine,) = [line for line in lines if '"computes"' in line]
+        other = mine.rpartition(", ")[0] + f", {told}]\n" if told else ""
+        Path(NAME).write_text("".join(other if line == mine else line for line in lines))
+        assert kinds() == []
+        found = drifted(same=True)
+        assert found.exit_code == 3
+        assert "what it computes is not in the lock file" in found.findings[0].reason
 
 
 def test_dumps_that_come_and_go() -> None:

@@ -439,9 +439,29 @@ def test_reduced_keeps_every_kind_of_program(wrong: str, verdict: str) -> None:
     assert lp.same(kernel, jnp.matmul, *shapes, relations=False).verdict is Verdict.UNKNOWN
     found = lp.same(kernel, jnp.matmul, *shapes, reduced=True, relations=False)
     assert found.verdict.value == verdict
-    assert " at args[0] [96, 80], args[1] [80, 96]" in str(found).splitlines()[0]
+    assert " at args[0] [96, 80], args[1] [80, 128]" in str(found).splitlines()[0]
     assert found.as_dict()["reduced"][0] == {"argument": "args[0]", "given": [40960, 41104], "shape": [96, 80]}
     assert "smaller sizes" in found.as_dict()["scope"]
+
+
+def _layers(wrong: str) -> Any:
+    def layers(x: Any, b: Any, w: Any) -> Any:
+        h, _ = jax.lax.scan(lambda h, each: (jnp.tanh(h @ each), None), x, w)
+        h = h.T.reshape(h.shape) if wrong == "turned" else h
+        return h + (b[:1] if wrong == "first row" else b)[:, None]
+
+    return layers
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [("", "sampled"), ("first row", "refuted"), ("turned", "refuted")])
+def test_reduced_extents_are_no_single_elements_and_stay_different(wrong: str, verdict: str) -> None:
+    """Of one element any index is the right one, and a turned array of one row is itself."""
+    given = ("f32[24,40]", "f32[24]", "f32[6,40,40]")
+    found = lp.same(_layers(wrong), _layers(""), *given, reduced=True, relations=False)
+    assert found.verdict.value == verdict, found.reason
+    (rows, columns), _, (steps, *_) = (shape for _, _, shape in found.reduced)
+    assert min(rows, columns, steps) > 1
+    assert len({rows, columns, steps}) == 3
 
 
 def test_reduced_says_why_it_is_not() -> None:
