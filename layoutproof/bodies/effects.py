@@ -260,7 +260,8 @@ class Body:
     kept: of those of scalar memory that the call fills: what the body's stores keep, by the name of the load.
     handed: numbers that loops hand on and that are no terms of the counter.
     carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
-    unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
+    unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.  beyond:
+    the names of the references that these are given, and perhaps write.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
     checks: of `pl.debug_check` and `checkify`, (the condition that one fails, where).
     goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
@@ -289,6 +290,7 @@ class Body:
     checks: tuple[tuple[Term, Spot], ...] = ()
     barriers: tuple[Spot, ...] = ()
     asks: frozenset[str] = frozenset()
+    beyond: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

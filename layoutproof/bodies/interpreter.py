@@ -173,6 +173,7 @@ class Interpreter:
         self.masks: list[Mask] = []
         self.witnesses: dict[str, int] = {}
         self.refused: dict[tuple[str, str], None] = {}
+        self.beyond: set[str] = set()
         self.facts: list[Term] = []
         self.goes_on: dict[str, Term] = {}
         self.doubts: dict[str, Value] = {}
@@ -407,6 +408,7 @@ class Interpreter:
             made = any(isinstance(v.aval, Memory) for v in equation.outvars)
             if addressed or made or equation.effects:
                 self.refuse(str(problem))
+                self.beyond |= {o.reference.name for o in operands if isinstance(o, View)}
             return lost(self, equation, operands, str(problem))
 
     def _noted(self, equation: Any, operands: list[Any], results: list[Any]) -> list[Any]:
@@ -525,6 +527,7 @@ def _read(
         checks=tuple(on.checks),
         barriers=tuple(on.barriers),
         asks=frozenset(on.asks),
+        beyond=frozenset(on.beyond),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

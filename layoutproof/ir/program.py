@@ -286,6 +286,8 @@ def planted(tree: Any, operands: Sequence[Any]) -> Any:
             return Span(planted(start, operands), planted(size, operands), stride)
         case Transformed(ref, transforms):
             return Transformed(planted(ref, operands), planted(transforms, operands))
+        case Other(kind, parts):
+            return Other(kind, {name: planted(part, operands) for name, part in parts.items()})
         case slice():
             return slice(*(planted(part, operands) for part in (tree.start, tree.stop, tree.step)))
     return tree

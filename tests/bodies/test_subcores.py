@@ -361,3 +361,20 @@ def test_of_random_kernels_of_subcores_no_verdict_is_wrong() -> None:
     assert not [(one, said, why) for one, (said, why) in found.items() if why]
     said = {verdict for verdict, _ in found.values()}
     assert {"proved", "body_races", "device_waits"} <= said
+
+
+def test_what_is_not_modelled_may_write_what_is_read_after_it() -> None:
+    def rows_of(ignored: int | None, fetched: bool) -> list[Finding]:
+        def body(x: Any, i: Any, o: Any, listed: Any, found: Any) -> None:
+            _, _, w = here()
+            pltpu.sync_copy(i.at[pl.ds(w * 8, 8)], listed)
+            if fetched:
+                pltpu.sync_copy(x.at[plsc.Indices(listed, ignored_value=ignored)], found)
+            pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+        return one(body, (64, 16), [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)], X, LISTED)
+
+    assert "initialised" not in refuted(rows_of(-1, True))
+    assert "initialised" in {f.question for f in rows_of(-1, True) if f.verdict is Verdict.UNKNOWN}
+    assert "initialised" in refuted(rows_of(-1, False))
+    assert {f.verdict for f in rows_of(None, True) if f.question == "initialised"} == {Verdict.PROVED}

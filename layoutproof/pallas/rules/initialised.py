@@ -107,6 +107,8 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
             one = (_of_core if shared else _load)(kernel, body, states, deciding, load)
         except (Undecided, RecursionError) as reason:
             one = _open(load, str(reason))
+        if _verdict(one) is not Verdict.PROVED and _read(load).reference.name in body.beyond:
+            return _open(load, "something that is not modelled may write it")
         if _verdict(one) is Verdict.UNKNOWN and not shared and _writes_before(kernel, body, load):
             return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
         return one
