@@ -630,6 +630,11 @@ class Points:
         rest, above, code = self._without_shift(difference, _shifted(a, b, lambda one, other: other - one), top)
         many = self.compared.size
         gaps = many - rest * turn % p * (many + 1) // p
+        for part, other, least in ((b, a, True), (a, b, False)):
+            # what is known to be at least 0 lies above 0
+            if part.shift is None and other.fixed and part.flags is not None:
+                far = np.maximum(gaps, many - gaps) if least else np.minimum(gaps, many - gaps)
+                gaps = np.where((part.marks & NONNEGATIVE) != 0, far, gaps)
         drawn = (difference != 0) & (code == 0)
         result = np.where(drawn, gaps > above, code > 0)
         for at, of, said in ((x, marks_b, y != 0), (y, marks_a, False)):
