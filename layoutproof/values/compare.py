@@ -365,70 +365,20 @@ def _compare(
     tick: Callable[[str], None], retrace: Retrace, hint: bool,
 ) -> Comparison:  # fmt: skip
     said = _at_points(sides, inputs, prepared, points, outputs, tick)
-    tick("float64")
-    shown = _on_floats(sides, inputs, prepared, outputs)
-    for draw in MORE_DRAWS:
-        if said.state != "differs" or shown.first is not None or shown.reason or shown.outside:
-            break
-        tick(f"float64, seed {draw.seed}")
-        shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
-    if prepared.compared_with():
-        among = tuple(sorted({0.0, *prepared.compared_with(), *(-x for x in prepared.compared_with())}))
-        for seed in range(1, BETWEEN + 1):
-            if said.state != "differs" or shown.first is not None or shown.reason or shown.outside:
-                break
-            shown = _on_floats(sides, inputs, prepared, outputs, (Draw(seed, 0, 1.0, among=among),))
-    if said.state == "differs" and not (shown.first or shown.reason or shown.outside):
-        for draw in _where_one_reads(sides, inputs, prepared, outputs, said):
-            tick(f"float64, {draw.large.words if draw.large else ''} large")
-            shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
-            if shown.first is not None:
-                break
-        if shown.first is None and "max" in said.axioms:
-            shown = replace(shown, first=_where_others_are_largest(sides, inputs, prepared, outputs))
+    shown = _shown(sides, inputs, prepared, outputs, said, tick)
     axioms = tuple(sorted(said.axioms))
     if shown.outside:
         return Comparison(Verdict.REFUTED, shown.outside, shown.place)
     if said.state == "same":
-        if shown.clear is not None and not said.chose:
-            return Comparison(
-                Verdict.UNKNOWN,
-                f"no difference at {said.points} points of a field, and float64 shows one: {told(shown.clear)}",
-                witness=shown.clear, points=said.points, axioms=axioms,
-            )  # fmt: skip
-        other = shown.clear
-        if other is None and (said.told or said.chose):
-            other = _where_others_are_largest(sides, inputs, prepared, outputs)
-        if other is not None:
-            why = f"{told(other)} (by float64 alone: points took other elements as maxima)"
-            return Comparison(
-                Verdict.REFUTED, why, witness=other, axioms=axioms,
-                begins=_begins(sides, inputs, prepared, outputs, other, retrace),
-            )  # fmt: skip
-        if EQUAL in said.axioms and (tied := where_equal(sides, inputs, prepared, outputs)) is not None:
-            return Comparison(
-                Verdict.UNKNOWN,
-                f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
-                f"shows one on whole numbers: {told(tied)}",
-                witness=tied, points=said.points, axioms=axioms,
-            )  # fmt: skip
-        notes = [f"float64 could not run: {shown.reason}"] if shown.reason else []
-        if prepared.readings:
-            notes.append(f"numbers that are read as what they may be made of: {read(prepared.readings)}")
-        exponents, sums = said.audit.found()
+        return _of_same_points(sides, inputs, prepared, outputs, said, shown, retrace)
+    if said.state == "differs" and shown.first is not None:
+        tick("what reaches the element")
         return Comparison(
-            Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=tuple(notes), exponents=exponents,
-            sums=sums, inside=said.inside, ordered=said.inside and said.ordered, race=said.race,
-            defined=said.defined, complete=said.complete,
+            Verdict.REFUTED, told(shown.first), witness=shown.first, axioms=axioms,
+            hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
+            begins=_begins(sides, inputs, prepared, outputs, shown.first, retrace),
         )  # fmt: skip
     if said.state == "differs":
-        if shown.first is not None:
-            tick("what reaches the element")
-            return Comparison(
-                Verdict.REFUTED, told(shown.first), witness=shown.first, axioms=axioms,
-                hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
-                begins=_begins(sides, inputs, prepared, outputs, shown.first, retrace),
-            )  # fmt: skip
         why = (
             shown.reason
             or f"no element differs by more than {SHOWN:g} there: "
@@ -441,6 +391,75 @@ def _compare(
             begins=_begins(sides, inputs, prepared, outputs, shown.clear, retrace),
         )  # fmt: skip
     return Comparison(Verdict.UNKNOWN, said.reason, said.place)
+
+
+def _shown(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, said: _Field,
+    tick: Callable[[str], None],
+) -> _Shown:  # fmt: skip
+    """What float64 shows; where the field differs, of further draws too, until one shows it."""
+    tick("float64")
+    shown = _on_floats(sides, inputs, prepared, outputs)
+    if said.state != "differs":
+        return shown
+    numbers = prepared.compared_with()
+    among = tuple(sorted({0.0, *numbers, *(-x for x in numbers)}))
+    between = [Draw(seed, 0, 1.0, among=among) for seed in range(1, BETWEEN + 1)] if numbers else []
+    for draw in (*MORE_DRAWS, *between):
+        if shown.first is not None or shown.reason or shown.outside:
+            return shown
+        tick(f"float64, seed {draw.seed}")
+        shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
+    if shown.first is not None or shown.reason or shown.outside:
+        return shown
+    for draw in _where_one_reads(sides, inputs, prepared, outputs, said):
+        tick(f"float64, {draw.large.words if draw.large else ''} large")
+        shown = _on_floats(sides, inputs, prepared, outputs, (draw,))
+        if shown.first is not None:
+            break
+    if shown.first is None and "max" in said.axioms:
+        shown = replace(shown, first=_where_others_are_largest(sides, inputs, prepared, outputs))
+    return shown
+
+
+def _of_same_points(
+    sides: Sides, inputs: Sequence[Input], prepared: Prepared, outputs: Sequence[int] | None, said: _Field,
+    shown: _Shown, retrace: Retrace,
+) -> Comparison:  # fmt: skip
+    """What is answered where no point of the field differs: float64 may all the same, where other elements are the
+    largest, or equal."""
+    axioms = tuple(sorted(said.axioms))
+    if shown.clear is not None and not said.chose:
+        return Comparison(
+            Verdict.UNKNOWN,
+            f"no difference at {said.points} points of a field, and float64 shows one: {told(shown.clear)}",
+            witness=shown.clear, points=said.points, axioms=axioms,
+        )  # fmt: skip
+    other = shown.clear
+    if other is None and (said.told or said.chose):
+        other = _where_others_are_largest(sides, inputs, prepared, outputs)
+    if other is not None:
+        why = f"{told(other)} (by float64 alone: points took other elements as maxima)"
+        return Comparison(
+            Verdict.REFUTED, why, witness=other, axioms=axioms,
+            begins=_begins(sides, inputs, prepared, outputs, other, retrace),
+        )  # fmt: skip
+    if EQUAL in said.axioms and (tied := where_equal(sides, inputs, prepared, outputs)) is not None:
+        return Comparison(
+            Verdict.UNKNOWN,
+            f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
+            f"shows one on whole numbers: {told(tied)}",
+            witness=tied, points=said.points, axioms=axioms,
+        )  # fmt: skip
+    notes = [f"float64 could not run: {shown.reason}"] if shown.reason else []
+    if prepared.readings:
+        notes.append(f"numbers that are read as what they may be made of: {read(prepared.readings)}")
+    exponents, sums = said.audit.found()
+    return Comparison(
+        Verdict.SAMPLED, points=said.points, axioms=axioms, bits=said.bits, notes=tuple(notes), exponents=exponents,
+        sums=sums, inside=said.inside, ordered=said.inside and said.ordered, race=said.race,
+        defined=said.defined, complete=said.complete,
+    )  # fmt: skip
 
 
 def told(witness: Witness) -> str:
