@@ -134,15 +134,19 @@ def judge(
         found = [refuted_if(kernel, finding, asked, call.how) for finding, asked in pairs]
     # tables that are assumed to be of a size may be none of such a small one
     if call.symbols and not call.nothing and not (kernel.runtime and every_table(kernel)):
-        for k, (finding, asked) in enumerate(zip(found, asked_for, strict=True)):
-            small = _of_small_sizes(kernel, finding, asked, call.condition, chip, call.how)
-            nobody_said = small is not finding and where is None and not strict_tables
-            found[k] = sizes_needed(small, kernel.runtime) if nobody_said else small
+        found = [_at_small_sizes(call, f, a, strict_tables) for f, a in zip(found, asked_for, strict=True)]
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
         again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]
         found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, call.answers)
     return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
+
+
+def _at_small_sizes(call: _Call, finding: Finding, asked: Obligation, strict_tables: bool) -> Finding:
+    """The finding as small sizes show it, where that says more; who named no sizes is told which they are."""
+    small = _of_small_sizes(call.kernel, finding, asked, call.condition, call.chip, call.how)
+    nobody_said = small is not finding and call.where is None and not strict_tables
+    return sizes_needed(small, call.kernel.runtime) if nobody_said else small
 
 
 _Made = dict[tuple[str, Kernel], tuple[Due, ...]]

@@ -573,12 +573,8 @@ def _at_points(
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
         except Levels:
             seed -= 1
-            if numbers.left:
-                # perhaps a maximum is wanted at a level at which it was not taken
-                lean = False
-                continue
-            lean = True
-            deeper = depth.deeper()
+            # where one was left, perhaps a maximum is wanted at a level at which it was not taken
+            lean, deeper = not numbers.left, depth if numbers.left else depth.deeper()
             if deeper is None:
                 return _Field("unknown", TOO_DEEP)
             depth, prepared.levels = deeper, max(prepared.levels, deeper.levels)
