@@ -126,6 +126,7 @@ def test_one_place_prints() -> None:
 def test_what_is_remembered_has_a_bound() -> None:
     """A process that answers for days must not grow: each memo has a size, or arguments of which there are few."""
     few = {
+        "cli/documents.py adapter",  # commands
         "crosschecks/compiling.py _device",  # generations of a TPU
         "messages/kinds.py _any",  # our own patterns
         "mosaic/compiling.py _device",  # targets

@@ -41,6 +41,7 @@ def test_there_are_pages_with_commands() -> None:
     assert {"docs/index.md", "docs/howto/ci.md", "docs/algebra.md", *NEEDS_JAX, *NEEDS_TPU} <= set(PAGES)
     assert set(RUN_BY) <= set(ALL)
     of_page = {page: (ROOT / test).read_text("utf-8") for page, test in RUN_BY.items()}
+    of_page["CONTRIBUTING.md"] += (ROOT / "tests" / "new.py").read_text("utf-8")
     of_page["docs/architecture.md"] += (ROOT / "tests" / "package_graph.py").read_text("utf-8")
     assert [page for page, text in of_page.items() if Path(page).name not in text] == []
     other = [
