@@ -242,3 +242,22 @@ def test_what_a_loop_of_no_iterations_would_do_is_not_asked(way: str, times: int
     call = pl.pallas_call(body, grid=(4,), in_specs=[block], out_specs=block, out_shape=ROWS)
     told = lp.kernels(call, ROWS)
     assert told.exit_code == said, str(told)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_goes_through_its_rows_in_order(reverse: bool) -> None:
+    """From the last one where it is reversed: the k-th step then has row 3 - k, so that one place is stored to."""
+
+    def body(x: Any, out: Any, off: int) -> None:
+        def step(k: Any, row: Any) -> Any:
+            out[pl.ds(k + row - 3 if reverse else k - row, 1), :] = x[pl.ds(row, 1), :]
+            return k + 1, None
+
+        lax.scan(step, off, lax.iota(jnp.int32, 4), reverse=reverse)
+
+    def run(off: int) -> Callable[..., Any]:
+        shape = jax.ShapeDtypeStruct((1, 128), jnp.float32)
+        return pl.pallas_call(lambda x, out: body(x, out, off), out_shape=shape)
+
+    argument = jax.ShapeDtypeStruct((4, 128), jnp.float32)
+    assert [verdict(run(off), argument, "body_in_bounds").value for off in (0, 1, -1)] == ["proved", *["refuted"] * 2]

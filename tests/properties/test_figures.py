@@ -13,6 +13,7 @@ from layoutproof.core.term import Term
 from layoutproof.layouts.strided import StridedLayout
 from layoutproof.pallas.rules.index_int32 import _width
 from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.digits.number import Digit, Sum
 from layoutproof.solvers.digits.preimage import preimage
 
 
@@ -109,3 +110,27 @@ def test_a_shared_buffer_is_asked_where_a_block_is_fetched(steps: int, block: st
         "aliases": {"x": "o"},
     }
     assert lp.ask("alias_hazard", {"kernel": text}).verdict.value == verdict
+
+
+def test_an_axis_of_one_place_reaches_one() -> None:
+    """Its largest coordinate is 0, so its extent is 1."""
+    assert map_of(read_layout("S[(4,1):(1@m,1@lane)]")).range.extents == (4, 1)
+
+
+def test_what_bounds_nothing_proves_nothing() -> None:
+    """Of axes without an end `in_bounds` is vacuous, and says so; a map without a range covers none, memory is one."""
+    found = lp.ask("in_bounds", "S[(4):(1@lane)]")
+    assert (found.verdict, found.reason.partition(";")[0]) == (
+        lp.Verdict.UNKNOWN,
+        "vacuous: nothing bounds the axes",
+    )
+    assert lp.ask("in_bounds", "S[(4):(1@lane)]", within="cuda").verdict is lp.Verdict.PROVED
+    assert lp.ask("covers", "f32[]").verdict is lp.Verdict.PROVED
+    with pytest.raises(lp.LayoutError, match="this map states no range to cover"):
+        lp.ask("covers", "(i < 4) -> (i,)")
+
+
+def test_digits_times_a_number_without_digits() -> None:
+    """A number that was made of digits and has none left multiplies as it is."""
+    some = Sum(((2, Digit(0, 4, 1)),), 5)
+    assert [(each.terms[0][0], each.constant) for each in (some * Sum((), 3), Sum((), 3) * some)] == [(6, 15), (6, 15)]

@@ -303,3 +303,9 @@ def test_a_swizzle_of_sums_that_carry_states_none(text: str) -> None:
         lp.ask("injective", text, engine="brute").verdict,
         lp.ask("injective", text, engine="brute").counterexample,
     )
+
+
+def test_constants_are_added_where_no_bit_meets() -> None:
+    """A sum of two, and of one and a number, has both constants."""
+    one, two = BitSum([1, 0], 8), BitSum([0, 2], 4)
+    assert [((one + two).columns, (one + two).constant), (one + 4).constant] == [([1, 2], 12), 12]
