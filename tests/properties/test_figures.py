@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.bodies.bit_terms import wrapped
 from layoutproof.bodies.shapes import quotient
 from layoutproof.core.index_map import Memory
 from layoutproof.core.term import Term
 from layoutproof.layouts.strided import StridedLayout
-from layoutproof.pallas.rules.index_int32 import _width
+from layoutproof.pallas.rules.index_int32 import _width, wrapped_in
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.digits.number import Digit, Sum
 from layoutproof.solvers.digits.preimage import preimage
@@ -134,3 +135,11 @@ def test_digits_times_a_number_without_digits() -> None:
     """A number that was made of digits and has none left multiplies as it is."""
     some = Sum(((2, Digit(0, 4, 1)),), 5)
     assert [(each.terms[0][0], each.constant) for each in (some * Sum((), 3), Sum((), 3) * some)] == [(6, 15), (6, 15)]
+
+
+@pytest.mark.parametrize(("used", "found"), [(16, True), (9, True), (8, False), (4, False)])
+def test_what_wraps_under_a_rest_counts_where_more_bits_are_used(used: int, found: bool) -> None:
+    """Eight bits with a sign, of which the last ones are taken: these are the same with and without the wrap."""
+    number = Term("name", "i")
+    rest = Term("%", wrapped(number, 8, True), Term("int", 1 << used))
+    assert wrapped_in(rest) == ([(number, 8)] if found else [])

@@ -309,3 +309,10 @@ def test_constants_are_added_where_no_bit_meets() -> None:
     """A sum of two, and of one and a number, has both constants."""
     one, two = BitSum([1, 0], 8), BitSum([0, 2], 4)
     assert [((one + two).columns, (one + two).constant), (one + 4).constant] == [([1, 2], 12), 12]
+
+
+def test_no_holes_are_looked_for_where_a_map_leaves_its_range() -> None:
+    """The bit that is too many would be taken for one of the coordinate before, and hide that hole."""
+    leaves = map_of(lp.read_layout("(i < 4) -> (0, i) in [2, 2]"))
+    assert answer(bits, covers(leaves)) == UNKNOWN
+    assert answer(bits, covers(map_of(lp.read_layout("(i < 4) -> (0, i % 2) in [2, 2]")))) == {"place": (1, 0)}
