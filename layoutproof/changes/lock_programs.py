@@ -21,7 +21,6 @@ from layoutproof.changes.program_changes import bitcast_pairs, changes, read_and
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
-from layoutproof.core.result import Verdict
 from layoutproof.hlo.collectives import Collective
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
@@ -168,16 +167,12 @@ def drift(old: Program | None, file: File | None, relpath: str, same: bool = Fal
     after, errors = read_and_audited(file)
     found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(old, after, whole=False), after)
     if old is not None and not errors:
-        found += _computed(old, after, same, any(each.verdict is Verdict.UNKNOWN for each in found))
+        found += _computed(old, after, same)
     return placed([*errors, *found], relpath, file.path)
 
 
-def _computed(old: Program, new: Program, same: bool, doubt: bool) -> list[Finding]:
-    """What is computed: a lock file has its labels, and no text whose values could be compared.
-
-    same: whether it is to compute what it did.  doubt: whether something is unknown already, such as a kernel that
-    cannot be read: that may be what is labelled otherwise.
-    """
+def _computed(old: Program, new: Program, same: bool) -> list[Finding]:
+    """What is computed: a lock file has its labels, and no text whose values could be compared."""
     now = computes(new)
     known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
     if known and old.computes == now:
@@ -186,7 +181,7 @@ def _computed(old: Program, new: Program, same: bool, doubt: bool) -> list[Findi
         why = "is labelled otherwise than when it was locked" if known else "is not in the lock file"
         why = f"what it computes {why}; values are compared of two texts, and a lock file has none"
         return unknown(why, True, TEXTS).over([])
-    if not known or doubt:
+    if not known:
         return []
     why = "it is labelled otherwise than when it was locked; whether values differ a lock file does not say"
     return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]
