@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -325,8 +326,10 @@ class Labels:
 def computes(program: Program) -> str:
     """What a program computes by its labels, as text, after the number of how they are made.
 
-    "" of one without an entry, and of one whose computations are nested too deep.
+    A Mosaic kernel counts as what is around it: of its body `custom_calls` says what changed, and its bytes hold places
+    of the source. "" of a program without an entry, and of one whose computations are nested too deep.
     """
+    program = replace(program, customs=[replace(each, written="") for each in program.customs])
     try:
         length, whole = Labels(program).lengths()
         result = Labels(program, _is_long(length, whole)).result
