@@ -152,9 +152,9 @@ class Body:
                 return found
         return self.unknown(instruction, operands, instruction.opcode)
 
-    def unknown(self, instruction: Instruction, operands: Sequence[Any], what: str) -> Any:
+    def unknown(self, instruction: Instruction, operands: Sequence[Any], what: str, **params: Any) -> Any:
         """The value of an instruction that nobody models: an equation of a name that is no primitive."""
         shape = read_shape(instruction.shape)
         arrays = [o for o in leaves(tuple(operands)) if o is not NOTHING]
-        made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction))
+        made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction, **params))
         return like(shape, [next(made) if isinstance(a, Array) else NOTHING for a in leaves(shape)])

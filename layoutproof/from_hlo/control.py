@@ -145,8 +145,10 @@ def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
         return operands[0]
     if _OFFLOADED.fullmatch(at.target) and len(at.calls) == 1:
         return _call(body, at, operands)
-    if at.target == kernels.TARGET and (found := kernels.kernel(body, at, operands)) is not None:
-        return found
+    if at.target == kernels.TARGET:
+        found = kernels.kernel(body, at, operands)
+        # two that are made of the same bytes are one function
+        return body.unknown(at, operands, kernels.UNREAD, config=at.config) if found is None else found
     parted = {"AsyncCollectiveStart": started, "AsyncCollectiveDone": ended}.get(at.target)
     if parted is not None and (found := parted(body, at, operands)) is not None:
         return found

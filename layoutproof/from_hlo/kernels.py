@@ -6,6 +6,7 @@ its own is written in NumPy's here, as everything else that comes of HLO.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
@@ -34,7 +35,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_mosaic.mosaic_bodies import programs_of
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, Call, call_of
 
-__all__ = ["TARGET", "UNREAD", "kernel", "with_those_of"]
+__all__ = ["TARGET", "UNREAD", "apart", "kernel", "with_those_of"]
 
 UNREAD = f"a custom call of {TARGET}"
 """The equation of a kernel whose module is not read."""
@@ -151,6 +152,46 @@ def with_those_of(program: Program, source: Program) -> Program | None:
 
     found: Program = rewritten(program)
     return found
+
+
+def apart(one: Program, other: Program) -> tuple[Program, Program] | None:
+    """Two programs without their unread kernels: what these are given is a result, and what they give an argument.
+
+    A kernel gives the same for the same arguments, whatever it computes. So where the two are the same in this form,
+    they are the same; where they differ in it, they need not, as a kernel may not look at what differs.
+
+    None where there is no such kernel, where not both have the same ones, and where one stands in a loop or a branch.
+    """
+    sides = [[e for e in program.eqns if e.primitive.name == UNREAD] for program in (one, other)]
+    keys = [[(str(e.params["config"]), *_arrays(e)) for e in side] for side in sides]
+    if not sides[0] or Counter(keys[0]) != Counter(keys[1]):
+        return None
+    if any(len(list(_unread(p))) != len(side) for p, side in zip((one, other), sides, strict=True)):
+        return None
+    # of several that are alike the first is the first
+    ordered = [
+        [e for _, e in sorted(zip(k, side, strict=True), key=lambda pair: pair[0])]
+        for k, side in zip(keys, sides, strict=True)
+    ]
+    without, also = (
+        replace(
+            program,
+            invars=(*program.invars, *(v for e in kernels for v in e.outvars)),
+            eqns=tuple(e for e in program.eqns if e.primitive.name != UNREAD),
+            outvars=(*program.outvars, *(v for e in kernels for v in e.invars)),
+        )
+        for program, kernels in zip((one, other), ordered, strict=True)
+    )
+    return without, also
+
+
+def _unread(program: Program) -> Iterator[Equation]:
+    """The kernels that are not read, nested programs included."""
+    for equation in program.eqns:
+        if equation.primitive.name == UNREAD:
+            yield equation
+        for inner in programs_in(equation):
+            yield from _unread(inner)
 
 
 def _kernels(program: Program) -> Iterator[Equation]:

@@ -15,7 +15,7 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
-from layoutproof.from_hlo.kernels import TARGET
+from layoutproof.from_hlo.kernels import TARGET, apart
 from layoutproof.from_hlo.programs import Compiled, compiled, side_by_side, split_of
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Instruction, Module
@@ -34,6 +34,7 @@ from layoutproof.values.work import MOST_STEPS
 _ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))
 """Primitives whose results are rounded to the type that they have."""
 NAMES = ("the new text", "the old text")
+UNREAD_KERNELS = "kernels that are not read are of the same bytes in both texts, and are given the same"
 _DOES = frozenset(("outfeed", "infeed", "send", "send-done", "recv", "recv-done", "rng-get-and-update-state"))
 """Opcodes that do more than give a result."""
 
@@ -125,6 +126,12 @@ def _asked(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled]) -> 
     read = both_ways(program, was)
     found, results = difference((program, was), inputs, Prepared(readings=read, foreign=True), NAMES)
     notes = (*found.drawn, *((f"folded: {told(read)}",) if read else ()))
+    without = apart(program, was) if found.verdict is Verdict.UNKNOWN and found.witness is None else None
+    if without is not None:
+        again, _ = difference(without, inputs_of(without[0]), Prepared(readings=read, foreign=True), NAMES)
+        if again.verdict is Verdict.SAMPLED:
+            found, results = again, ""
+            notes = (*again.drawn, *notes, UNREAD_KERNELS)
     state = {Verdict.SAMPLED: "same", Verdict.PROVED: "same", Verdict.REFUTED: "other"}.get(found.verdict, "unknown")
     said = Computed(state, found.reason, found.points, found.decided_by or "points", notes=notes, place=found.place)
     if state == "same":

@@ -345,3 +345,67 @@ def test_edits_of_loops_and_branches_that_inputs_decide(name: str, edit: str) ->
     for _, new in mutants(text, {edit: loops.EDITS[edit]}, 2, 5):
         if computed(text, new).state == "same":
             assert _differs(text, new) is not True, new
+
+
+A = "f32[8,128]{1,0}"
+
+
+def unread(operands: str, body: str) -> str:
+    """A call of a Mosaic kernel whose module cannot be read."""
+    shapes = ", ".join([A] * (operands.count(",") + 1))
+    return (
+        f'custom-call({operands}), custom_call_target="tpu_custom_call", operand_layout_constraints={{{shapes}}}, '
+        f'backend_config={{"custom_call_config":{{"body":"{body}"}}}}'
+    )
+
+
+KERNELS = f"""\
+HloModule jit_f, is_scheduled=true, entry_computation_layout={{({A}, {A})->{A}}}
+
+ENTRY %main (x: f32[8,128], y: f32[8,128]) -> f32[8,128] {{
+  %x = {A} parameter(0)
+  %y = {A} parameter(1)
+  %sum = {A} add(%x, %y)
+  %one = {A} {unread("%sum, %x", "AAAA")}
+  %other = {A} {unread("%y", "BBBB")}
+  ROOT %out = {A} multiply(%one, %other)
+}}
+"""
+LINES = KERNELS.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        ("%other = ", "%other = ", "same"),
+        ("multiply(%one, %other)", "multiply(%other, %one)", "same"),
+        ("add(%x, %y)", "add(%y, %x)", "same"),
+        # another kernel, operands in another order, another operand, another use of the result
+        ("BBBB", "CCCC", "unknown"),
+        ("custom-call(%sum, %x)", "custom-call(%x, %sum)", "unknown"),
+        ("custom-call(%sum, %x)", "custom-call(%y, %x)", "unknown"),
+        ("add(%x, %y)", "subtract(%x, %y)", "unknown"),
+        ("multiply(%one, %other)", "add(%one, %other)", "unknown"),
+        ("multiply(%one, %other)", "multiply(%one, %one)", "unknown"),
+    ],
+)
+def test_kernels_that_are_not_read_are_functions_of_what_they_are_given(old: str, new: str, state: str) -> None:
+    """The same bytes are the same function; what differs before or behind one may differ in nothing that shows."""
+    assert old in KERNELS
+    for changed in (KERNELS.replace(old, new), unnamed(KERNELS.replace(old, new))):
+        found = computed(KERNELS, changed)
+        assert (found.state, found.reason) == (state, found.reason)
+        if state == "same":
+            assert found.notes == (
+                "kernels that are not read are of the same bytes in both texts, and are given the same",
+            )
+
+
+def test_unread_kernels_in_another_order_are_the_same() -> None:
+    """The order in which they stand says nothing; two of the same bytes are told apart by it alone."""
+    *head, one, other, root, end = LINES
+    assert computed(KERNELS, "".join([*head, other, one, root, end])).state == "same"
+    alike = KERNELS.replace(unread("%y", "BBBB"), unread("%y, %y", "AAAA"))
+    *head, one, other, root, end = alike.splitlines(keepends=True)
+    assert computed(alike, alike).state == "same"
+    assert computed(alike, "".join([*head, other, one, root, end])).state == "unknown"
