@@ -35,7 +35,7 @@ MOST_COUNTS = 8
 
 def covering(kernel: Kernel, operand: Operand) -> Kernel:
     """The kernel with tables that choose blocks onto where that follows from what is assumed of them."""
-    for table, span in _choosing(kernel, operand):
+    for table, span, _ in _choosing(kernel, operand):
         if kernel.relations and not table.onto and _onto(kernel, table, span):
             kernel = assuming(kernel, (_first(table, span),))
     return kernel
@@ -43,27 +43,38 @@ def covering(kernel: Kernel, operand: Operand) -> Kernel:
 
 def left_out(kernel: Kernel, operand: Operand) -> str:
     """What a table leaves out that is as assumed, in words with its entries; "" where none was found."""
-    for table, span in _choosing(kernel, operand):
-        if table.onto or type(table.low) is not int or type(table.high) is not int or type(table.dims[0]) is not int:
+    for table, span, dimension in _choosing(kernel, operand):
+        entries, values = table.dims[0], _blocks(operand, dimension, table)
+        if table.onto or not values or type(entries) is not int or set(kernel.parameters()) - {str(span)}:
             continue
-        counts = [span] if type(span) is int else [*range(table.dims[0], 0, -1)][:MOST_COUNTS]
-        if set(kernel.parameters()) - {str(span)}:
-            continue
+        # what is read beyond the end of a table may be anything
+        counts = [span] if type(span) is int else [*range(entries, 0, -1)][:MOST_COUNTS]
         names = _related(kernel, table)
-        for count in counts:
+        for count in (count for count in counts if count <= entries):
             sizes = {} if type(span) is int else {str(span): count}
-            missing = partial(_missing, table.name, count, range(table.low, table.high))
+            missing = partial(_missing, table.name, count, values)
             found = witness(kernel, names, sizes, lambda held, missing=missing: missing(held) is not None)  # type: ignore[misc]
             value = None if found is None else missing(found)
             if found is None or value is None:
                 continue
-            entries = [f"{name} = {_listed(found[name].ravel().tolist())}" for name in names]
-            entries += [f"{name} = {size}" for name, size in sizes.items()]
+            shown = [f"{name} = {_listed(found[name].ravel().tolist())}" for name in names]
+            shown += [f"{name} = {size}" for name, size in sizes.items()]
             group = f"group {value} has size 0: " if table.monotone else ""
-            rows = f"no program writes {operand.name}[{_rows(operand, table, value)}]"
-            first = table.name if table.dims[0] == span else f"{table.name}[:{span}]"
-            return f"{rows} where {group}no entry of {first} is {value}, as in {'; '.join(entries)}"
+            rows = f"no program writes {operand.name}[{_rows(operand, dimension, value)}]"
+            first = table.name if entries == span else f"{table.name}[:{span}]"
+            return f"{rows} where {group}no entry of {first} is {value}, as in {'; '.join(shown)}"
     return ""
+
+
+def _blocks(operand: Operand, dimension: int, table: Table) -> range:
+    """The values of a table that choose a block of the array; none where other blocks may have its elements, too."""
+    block, extent = operand.block[dimension], operand.dims[dimension]
+    low, high, size = table.low, table.high, block.size
+    if not (type(low) is type(high) is type(size) is type(extent) is int) or block.kind not in ("blocked", "squeezed"):
+        return range(0)
+    if any(type(n) is not int or n == 0 for n in operand.dims):
+        return range(0)
+    return range(max(low, 0), min(high, -(-extent // size)))
 
 
 def _missing(name: str, count: int, values: range, held: Mapping[str, Any]) -> int | None:
@@ -71,15 +82,18 @@ def _missing(name: str, count: int, values: range, held: Mapping[str, Any]) -> i
     return min(set(values).difference(held[name][:count].tolist()), default=None)
 
 
-def _choosing(kernel: Kernel, operand: Operand) -> Iterator[tuple[Table, Extent]]:
-    """Tables of one dimension of which an operand's index is the entry of a step, with how many steps there are."""
-    for term in without_known_reads(kernel, operand).index:
+def _choosing(kernel: Kernel, operand: Operand) -> Iterator[tuple[Table, Extent, int]]:
+    """Tables of one dimension of which an operand's index is the entry of a step.
+
+    With how many steps there are, and the dimension of the operand.
+    """
+    for dimension, term in enumerate(without_known_reads(kernel, operand).index):
         if term.op != "read" or len(term.args) != 2 or term.args[1].op != "name":
             continue
         name = str(term.args[1].args[0])
         table = kernel.table(str(term.args[0].args[0]))
         if name in kernel.grid_names and table.low is not None and table.high is not None and table.contents is None:
-            yield table, kernel.grid[kernel.grid_names.index(name)]  # type: ignore[misc]
+            yield table, kernel.grid[kernel.grid_names.index(name)], dimension  # type: ignore[misc]
 
 
 def _first(table: Table, span: Extent) -> Table:
@@ -145,16 +159,12 @@ def _related(kernel: Kernel, table: Table) -> list[str]:
     return found
 
 
-def _rows(operand: Operand, table: Table, value: int) -> str:
+def _rows(operand: Operand, dimension: int, value: int) -> str:
     """The part of an output that a value of a table chooses."""
-    parts = []
-    for term, block, extent in zip(operand.index, operand.block, operand.dims, strict=True):
-        chosen = any(read.args[0].args[0] == table.name for read in reads((term,)))
-        if chosen and type(block.size) is type(extent) is int:
-            start = block.start(value, INTS)
-            parts.append(str(value) if block.kind == "squeezed" else f"{start}:{min(start + block.size, extent)}")
-        else:
-            parts.append(":")
+    block, parts = operand.block[dimension], [":"] * len(operand.dims)
+    start = block.start(value, INTS)
+    end = min(start + block.size, operand.dims[dimension])
+    parts[dimension] = str(value) if block.kind == "squeezed" else f"{start}:{end}"
     return ", ".join(parts)
 
 

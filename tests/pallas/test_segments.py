@@ -88,3 +88,33 @@ def test_groups_that_are_not_empty_each_have_a_step(more: tuple[str, ...], verdi
     if verdict is Verdict.UNKNOWN:
         assert "has size 0: no entry of prefetch1[:grid2] is" in one.reason
         assert "prefetch0 = 0, 1024, 1024, 1024, 1024" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("array", "block", "index", "entries"),
+    [
+        # windows of single elements overlap
+        ("f32[9]", ["Element(8)"], "(i) -> (t[i])", 4),
+        # what is read beyond the end of the table may be anything
+        ("f32[16]", [8], "(i) -> (t[i])", 2),
+        # the entry of an entry
+        ("f32[16]", [8], "(i) -> (t[t[i]])", 4),
+    ],
+)
+def test_nothing_is_named_that_may_be_written_or_is_not_there(
+    array: str, block: list[object], index: str, entries: int
+) -> None:
+    """The twin of all of them has a block that no entry of the table need choose."""
+
+    def reason(array: str, block: list[object], index: str, entries: int) -> str:
+        output = {"name": "o", "array": array, "block": block, "index": index}
+        tables = {"t": {"array": f"s32[{entries}]", "assume": ["0 <= t < 2"]}}
+        kernel = {"grid": {"i": 4}, "tables": tables, "outputs": [output]}
+        return lp.ask("outputs_covered", {"kernel": kernel}).reason
+
+    assert "no program writes" not in reason(array, block, index, entries)
+    twin = reason("f32[16]", [8], "(i) -> (t[i])", 4)
+    assert twin.startswith("depends on what t holds; assume 't is onto' and it is proved (")
+    assert "no program writes o[8:16] where no entry of t is 1, as in t = 0, 0, 0, 0" in twin
+    # the second block would lie outside of the array
+    assert "no program writes o[0] where no entry of t is 0" in reason("f32[1]", [None], "(i) -> (t[i])", 4)

@@ -54,7 +54,9 @@ def unasked(kernel: Kernel) -> Settled:
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     m, open_ = reachable_blocks(covering(kernel, operand), operand)
     empty = left_out(kernel, operand) if Verdict.PROVED in open_ else ""
-    open_ = {Verdict.PROVED: empty} if empty else open_
+    if empty:
+        depends, _, _ = open_[Verdict.PROVED].partition("; ")
+        open_ = {Verdict.PROVED: f"{depends}: {empty}"}
     named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
 
     def hole(at: Point, on: Numbers) -> str:
