@@ -103,6 +103,9 @@ def _operand(operand: Operand, kernel: Kernel) -> Operand:
         buffers=buffers,
         index=(),
         source="",
+        # of the function around the kernel
+        made_by=(),
+        partly="",
     )
 
 
