@@ -55,7 +55,7 @@ def test_the_store_at_which_a_difference_begins(name: str) -> None:
     assert not said_at or found.findings[0].line == int(said_at.rpartition(":")[2])
     hint = found.findings[0].hint.replace("tests/values/", "")
     assert not begins.place or f"it begins at {Path(begins.place.rpartition(':')[0]).name}" in hint
-    adapter("same").validate_python(found.as_dict())
+    adapter("same").validate_json(found.to_json())
     said = found.as_dict()["begins"]
     assert (said["place"], said["program"]) == (begins.place, list(begins.program))
 

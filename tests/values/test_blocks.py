@@ -41,7 +41,7 @@ def test_right_ones_are_so_for_any_number_of_blocks(name: str) -> None:
     assert said[0]["axis"] == found.axis
     assert said[0]["loop"] == found.loop
     assert said[0]["compared"] == list(found.compared)
-    adapter("same").validate_python(answer.as_dict())
+    adapter("same").validate_json(answer.to_json())
     assert from_json(as_json(answer, _HELD), _HELD) == answer
 
 
