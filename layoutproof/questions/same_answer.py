@@ -299,7 +299,7 @@ class Same(Answer):
 
     def as_dict(self) -> SameDocument:
         """What `layoutproof same --json` prints."""
-        (finding,) = self.findings
+        (finding,), begins = self.findings, self.comparison.begins
         return {
             **envelope(self.exit_code),
             "subject": finding.subject, "verdict": self.verdict.value, "reason": self.reason,
@@ -307,7 +307,7 @@ class Same(Answer):
             "figures": dict(finding.figures), "points": self.comparison.points,
             "axioms": list(self.comparison.axioms), "chance": self.chance,
             "drawn": list(self.comparison.drawn), "notes": list(self.comparison.notes),
-            "begins": None if self.comparison.begins is None else asdict(self.comparison.begins),
+            "begins": None if begins is None else {**asdict(begins), "program": list(begins.program)},
             "hint": self.comparison.hint, "second_witness": self.comparison.second,
             "decided_by": self.decided_by, "operands": self.comparison.operands,
             "exponents": [

@@ -218,7 +218,7 @@ def as_json(answer: Tilings) -> TilingsDocument:
             ],
         },
         "compute": "counted" if problem.flops is not None else UNCOUNTED,
-        "left_out": list(map(asdict, answer.removed)),
+        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.removed],
         "model": {
             "bandwidth": problem.machine.bandwidth,
             "peak": problem.machine.peak,
