@@ -201,7 +201,8 @@ class Operand:
     part: str = ""
     same_as: str = ""
     unfilled: str = ""
-    made_by: tuple[str, ...] = ()
+    # equal calls are one question, whoever made what they are given
+    made_by: tuple[str, ...] = field(default=(), compare=False, repr=False)
     partly: str = ""
 
     @property
