@@ -249,8 +249,7 @@ def _partly_filled(call: Kernel | Unmodelled, before: Sequence[Judged]) -> Kerne
         name, source, output = operand.made_by
         return replace(operand, partly=f"{name} at {source} stores a part of its {output} alone")
 
-    operands = tuple(map(known, call.operands))
-    return call if operands == call.operands else call.changed(operands=operands)
+    return call.with_operands(known)
 
 
 def calls_of(

@@ -162,11 +162,12 @@ def apart(one: Program, other: Program) -> tuple[Program, Program] | None:
 
     None where there is no such kernel, where not both have the same ones, and where one stands in a loop or a branch.
     """
-    sides = [[e for e in program.eqns if e.primitive.name == UNREAD] for program in (one, other)]
+    sides = [[e for e in _kernels(program) if e.primitive.name == UNREAD] for program in (one, other)]
     keys = [[(str(e.params["config"]), *_arrays(e)) for e in side] for side in sides]
     if not sides[0] or Counter(keys[0]) != Counter(keys[1]):
         return None
-    if any(len(list(_unread(p))) != len(side) for p, side in zip((one, other), sides, strict=True)):
+    plain = [sum(e.primitive.name == UNREAD for e in program.eqns) for program in (one, other)]
+    if plain != list(map(len, sides)):
         return None
     # of several that are alike the first is the first
     ordered = [
@@ -183,15 +184,6 @@ def apart(one: Program, other: Program) -> tuple[Program, Program] | None:
         for program, kernels in zip((one, other), ordered, strict=True)
     )
     return without, also
-
-
-def _unread(program: Program) -> Iterator[Equation]:
-    """The kernels that are not read, nested programs included."""
-    for equation in program.eqns:
-        if equation.primitive.name == UNREAD:
-            yield equation
-        for inner in programs_in(equation):
-            yield from _unread(inner)
 
 
 def _kernels(program: Program) -> Iterator[Equation]:

@@ -201,8 +201,8 @@ class Operand:
     part: str = ""
     same_as: str = ""
     unfilled: str = ""
-    # equal calls are one question, whoever made what they are given
-    made_by: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    # calls of one text are one question (`pallas.findings.key_of`), whoever made what they are given
+    made_by: tuple[str, ...] = field(default=(), repr=False)
     partly: str = ""
 
     @property
@@ -338,6 +338,11 @@ class Kernel:
         """The kernel with other parts, by the names of its fields; its body is read again, as theirs."""
         kernel = replace(self, **parts)
         return kernel if self.body_reader is None else replace(kernel, body_reader=self.body_reader.of(kernel))
+
+    def with_operands(self, change: Callable[[Operand], Operand]) -> Kernel:
+        """The kernel with each operand changed; itself where none is."""
+        operands = tuple(map(change, self.operands))
+        return self if operands == self.operands else self.changed(operands=operands)
 
     def sized(self, values: Mapping[str, int]) -> Kernel:
         """The kernel with numbers in the place of its sizes, its body read again, as theirs; errors as of `bind`."""

@@ -204,8 +204,7 @@ def _with_makers(call: Kernel, site: Site, made: Mapping[int, Kernel]) -> Kernel
             return operand
         return replace(operand, made_by=(maker.name, maker.source, maker.outputs[position].name))
 
-    operands = tuple(map(known, call.operands))
-    return call if operands == call.operands else call.changed(operands=operands)
+    return call.with_operands(known)
 
 
 @dataclass(frozen=True)
