@@ -26,7 +26,7 @@ import yaml
 
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.infeasible import infeasible_subset
-from layoutproof.tilings.problem import Problem, Shape
+from layoutproof.tilings.problem import Problem, WeightedSizes
 from layoutproof.tilings.read import load, read_problem
 from layoutproof.tilings.solve import Tilings, solve
 
@@ -206,7 +206,7 @@ def main() -> None:
         measure(name, load(SPECS / f"{name}.yaml"))
     measure("five variables", read_problem(read_yaml(FIVE), "five"), times=1)
     one = load(SPECS / "matmul.yaml")
-    shapes = [Shape({"M": 1024 * k, "N": 8192, "K": 8192}) for k in range(1, 17)]
+    shapes = [WeightedSizes({"M": 1024 * k, "N": 8192, "K": 8192}) for k in range(1, 17)]
     alone = measure("matmul, 2 shapes", replace(one, shapes=tuple(shapes[:2])))
     for count in (4, 8, 16):
         several = measure(f"matmul, {count} shapes", replace(one, shapes=tuple(shapes[:count])))

@@ -15,7 +15,7 @@ from layoutproof.core.errors import BudgetExceeded, LayoutError, Unsupported
 from layoutproof.tilings.branch import candidate, cost_of
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import Problem, broken
-from layoutproof.tilings.walk import Floats
+from layoutproof.tilings.walk import FloatArrays
 
 MOST = 1 << 20
 """Candidates that are priced at once."""
@@ -157,7 +157,7 @@ def _all(problem: Problem) -> tuple[Any, Any, list[Mapping[str, Any]]]:
     """
     import numpy as np
 
-    on = Floats(np)
+    on = FloatArrays(np)
     domains = [np.array(values, dtype=np.float64) for values in problem.variables.values()]
     axes = [domain.reshape([-1 if k == d else 1 for d in range(len(domains))]) for k, domain in enumerate(domains)]
     values = dict(zip(problem.variables, axes, strict=True))

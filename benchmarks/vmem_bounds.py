@@ -27,7 +27,7 @@ from jax.experimental.pallas import tpu as pltpu
 
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.mosaic.ask import Asked, asked, compiled
+from layoutproof.mosaic.ask import CompilerQuestion, asked, compiled
 from layoutproof.pallas.from_jax.user import calls_of
 from layoutproof.pallas.judge import judge, kernel_target
 
@@ -139,7 +139,7 @@ def main() -> int:
     for target in given.target or TARGETS:
         said: list[tuple[int, Verdict, str]] = []
 
-        def questions(target: str = target, said: list[tuple[int, Verdict, str]] = said) -> Iterator[Asked]:
+        def questions(target: str = target, said: list[tuple[int, Verdict, str]] = said) -> Iterator[CompilerQuestion]:
             for number in range(given.first, given.first + given.count):
                 args, named, kernel = kernels(given.seed, number, target)
                 found = judge(kernel, names=["memory_budget"], target=kernel_target(target))

@@ -11,7 +11,7 @@ from benchmarks.bugs_found import PAGE, Bug, bugs, run
 from benchmarks.peers import ours
 from benchmarks.peers.__main__ import OURS, judged, peers, table
 from benchmarks.peers.questions import Question, exists, questions, right, truth
-from layoutproof.compiler.child import Answer
+from layoutproof.compiler.child import Reply
 from layoutproof.core.errors import LayoutError
 
 pytestmark = pytest.mark.slow
@@ -126,17 +126,17 @@ def test_questions_are_of_every_kind_and_have_both_answers() -> None:
 def test_wrong_answers_are_called_wrong(kind: str, name: str, answer: Any) -> None:
     """The referee can fail, with what peers really said among its cases."""
     assert not right(named(kind, name), answer)
-    found = judged(named(kind, name), Answer({"version": "", "said": "answer", "value": answer, "us": 1.0}))
+    found = judged(named(kind, name), Reply({"version": "", "said": "answer", "value": answer, "us": 1.0}))
     assert found.what == "wrong"
 
 
 def test_to_refuse_is_right_only_where_there_is_no_answer() -> None:
     """And what ends a process is neither."""
-    refused: Answer[Any] = Answer({"version": "", "said": "refused", "words": "no"})
+    refused: Reply[Any] = Reply({"version": "", "said": "refused", "words": "no"})
     assert judged(named("compose", "(6,2):(1,7), (3,2):(2,3)"), refused).what == "correct"
     assert judged(named("compose", "20:2, (5,4):(4,1)"), refused).what == "refused"
-    assert judged(named("compose", "20:2, (5,4):(4,1)"), Answer(None, "", "ended")).what == "crashed"
-    assert judged(named("compose", "20:2, (5,4):(4,1)"), Answer(None, "", "slow")).what == "timed out"
+    assert judged(named("compose", "20:2, (5,4):(4,1)"), Reply(None, "", "ended")).what == "crashed"
+    assert judged(named("compose", "20:2, (5,4):(4,1)"), Reply(None, "", "slow")).what == "timed out"
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ if __package__ != "benchmarks.peers":
     sys.path[0] = str(ROOT)
 
 from benchmarks.peers.questions import Question, exists, questions, right  # noqa: E402
-from layoutproof.compiler.child import Answer, Child, ask  # noqa: E402
+from layoutproof.compiler.child import Child, Reply, ask  # noqa: E402
 
 FOLDER = Path(tempfile.gettempdir(), "layoutproof-peers")
 MEMORY = 12 << 30
@@ -107,7 +107,7 @@ def peers(folder: Path = FOLDER) -> list[Peer]:
     return [Peer(name, folder) for name in sorted(names, key=lambda name: name != OURS)]
 
 
-def judged(question: Question, answer: Answer[Any]) -> Outcome:
+def judged(question: Question, answer: Reply[Any]) -> Outcome:
     """An answer held against the truth."""
     if answer.value is None:
         what = "timed out" if answer.cause == "slow" else "crashed" if answer.cause == "ended" else "refused"

@@ -24,7 +24,7 @@ class CrosscheckDocument(Document, table.TableEntry):
 class CrossChecked(Answer):
     """table: a row for each source, with its disagreements."""
 
-    table: table.Table
+    table: table.CrosscheckResults
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -55,7 +55,7 @@ class CrossChecked(Answer):
         return {**envelope(self.exit_code), **table.as_json(self.table), "findings": found}
 
 
-def _finding(row: table.Row, found: table.Found) -> Finding:
+def _finding(row: table.Row, found: table.Disagreement) -> Finding:
     file, line, column = split_place(found.case.origin)
     wrong = found.disagree
     return Finding(

@@ -20,7 +20,7 @@ from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.pictures.programs import program_grid
 from layoutproof.pictures.subjects import drawing_of
-from layoutproof.questions.programs import Programs, ProgramsEntry, as_data, programs_of
+from layoutproof.questions.programs import ElementPrograms, ProgramsEntry, as_data, programs_of
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.registry.read import map_of, read_layout
@@ -64,7 +64,7 @@ class Picture(Answer):
     latex: str = ""
     width: int = 100
     color: bool = False
-    programs: Programs | None = None
+    programs: ElementPrograms | None = None
     target: KernelTarget | None = None
     other: Any = None
 

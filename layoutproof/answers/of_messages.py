@@ -9,7 +9,7 @@ from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.hardware.tpu_chips import generation
-from layoutproof.messages.explanation import Array, Explanation, human
+from layoutproof.messages.explanation import Explanation, MessageArray, human
 from layoutproof.messages.read import read
 
 
@@ -105,7 +105,7 @@ def _text(message: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _array_lines(number: int, one: Array) -> list[str]:
+def _array_lines(number: int, one: MessageArray) -> list[str]:
     times = f"{one.count} x " if one.count > 1 else ""
     size = f"{human(one.size)} ({one.size} bytes), {human(one.unpadded)} without padding" if one.size >= 0 else ""
     said = {True: ", as printed", False: f", but {one.printed} is printed", None: ""}[one.agrees]

@@ -44,8 +44,8 @@ class Found(Answer):
     more: the answer of the same search with so many found.  assumed: the target, where nobody named one.
     """
 
-    answer: problems.Answer
-    more: Callable[[int], problems.Answer] | None = field(default=None, repr=False, compare=False)
+    answer: problems.SearchAnswer
+    more: Callable[[int], problems.SearchAnswer] | None = field(default=None, repr=False, compare=False)
     assumed: str = ""
 
     @property
@@ -179,7 +179,7 @@ def search(
     unnamed = target is None and (_word(problem) in ready.kernels() or ":" in _word(problem))
     assumed = str(root.value["target"].value) if unnamed else ""
 
-    def more(count: int) -> problems.Answer:
+    def more(count: int) -> problems.SearchAnswer:
         with only(here(trace)), _as_asked(problem, file):
             return problems.answer(root, file, count, effort, pareto, compiling, progress)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME, RENEW
-from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
+from layoutproof.changes.report import Compared, Judges, Progress, Task, judged
 from layoutproof.changes.rules import Rules
 from layoutproof.compiler.tracing import Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
@@ -174,7 +174,7 @@ def _of_lock(paths: tuple[str, ...], how: _How) -> Report:
         raise LayoutError(f"there is no {NAME} here; write it with: {RENEW}")
     today = datetime.datetime.now(tz=datetime.UTC).date()
     judges = Judges(rules.rules_of(rules.pyproject()), None, today, also=tuple(stale(Path(NAME), paths)))
-    report = judged(f"{NAME} against what is here", Work(_nothing, [], [], how.workers), 1, judges, how.new_only)
+    report = judged(f"{NAME} against what is here", Task(_nothing, [], [], how.workers), 1, judges, how.new_only)
     return replace(report, notes=(), nothing="up to date, no difference")
 
 

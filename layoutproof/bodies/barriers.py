@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutproof.bodies.effects import Body, Copy, Loop, Spot, Wait
+from layoutproof.bodies.effects import Body, Loop, Spot, StartedCopy, Wait
 from layoutproof.core.folding import linear
 from layoutproof.core.term import ONE, ZERO, Term
 
@@ -48,7 +48,7 @@ def _times(loop: Loop) -> int:
     return int(loop.count.args[0]) if loop.count is not None else 0
 
 
-def ends_in_its_segment(body: Body, copy: Copy) -> bool:
+def ends_in_its_segment(body: Body, copy: StartedCopy) -> bool:
     """Whether a copy has surely ended when its subcore comes to the next barrier.
 
     Between the barriers around its start as many copies are waited for as are started on its semaphore.
@@ -61,7 +61,7 @@ def ends_in_its_segment(body: Body, copy: Copy) -> bool:
     own = [
         effect
         for effect in body.effects[before:after]
-        if isinstance(effect, Copy | Wait) and effect.semaphore.reference is semaphore
+        if isinstance(effect, StartedCopy | Wait) and effect.semaphore.reference is semaphore
     ]
     waits = [effect for effect in own if isinstance(effect, Wait)]
     plain = all(_alike(effect.spot, copy.spot) for effect in own)

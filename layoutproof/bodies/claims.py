@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Loop, Reference, Unknown, loads_of
+from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of
 from layoutproof.bodies.sums import with_sums
 from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced
 from layoutproof.bodies.wraps import bounds, without
@@ -37,7 +37,7 @@ LONGEST_LOOP = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class BodyClaim:
     """A claim about a body, and what its answer rests on.
 
     claim: for the engines.  tables: names of those of `every_table` that it reads.  lost: why numbers in it are not
@@ -64,7 +64,7 @@ def asked(
     extra: Sequence[Term] = (),
     programs: Mapping[str, Sequence[str]] | None = None,
     place: Sequence[Term] = (),
-) -> Asked:
+) -> BodyClaim:
     """The claim that no program, iteration, element and values make all of `violation` true.
 
     loops: around the effect; those that it does not depend on are left out.  elements: further names, each below its
@@ -103,7 +103,7 @@ def asked(
         spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(most(loop) for loop in inner))
     if more:
         spaces["element"] = Space(tuple(more), tuple(more.values()))
-    values = Values(kernel, body, reads, unknowns)
+    values = TablePoint(kernel, body, reads, unknowns)
     if reads or unknowns:
         spaces["values"] = values.space
     assumed = [Term("<", Term("name", loop.name), loop.count) for loop in inner if counted(loop)]
@@ -120,7 +120,7 @@ def asked(
     claim = Claim(spaces, said(spaces, at, [*assumed, *related, *facts, whole], values), sentence, shown=shown)
     of_call = {table.name for table in every_table(kernel)}
     tables = values.tables
-    return Asked(
+    return BodyClaim(
         claim,
         tuple(dict.fromkeys(name for name in (_filled(body, t) for t in tables) if name in of_call)),
         tuple(
@@ -184,7 +184,7 @@ def _short(source: str) -> str:
     return source.rpartition("/")[2]
 
 
-class Values:
+class TablePoint:
     """What is read from tables, and numbers that no term says, as one point of a claim."""
 
     def __init__(self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown]) -> None:
@@ -235,7 +235,7 @@ class Values:
 Environment = Callable[[Sequence[Index], Numbers], Evaluation]
 
 
-def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Values]) -> Environment:
+def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, TablePoint]) -> Environment:
     """What evaluates terms at places of some spaces, in their order, each name its coordinate.
 
     values: of the spaces that hold values, by label.
@@ -255,7 +255,7 @@ def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Va
 
 
 def said(
-    spaces: Mapping[str, Space], at: Environment, terms: Sequence[Term], consistent: Values | None = None
+    spaces: Mapping[str, Space], at: Environment, terms: Sequence[Term], consistent: TablePoint | None = None
 ) -> PlacePredicate:
     """The formula that all of some conditions hold. consistent: values that tables have to hold together."""
 
@@ -343,7 +343,7 @@ def _loaded(body: Body, table: Table) -> str:
     return f"what the body loads from {of}"
 
 
-def _reference(body: Body, load: str) -> Reference | None:
+def _reference(body: Body, load: str) -> BodyReference | None:
     """What a load reads."""
     found = loads_of(body).get(load)
     return None if found is None else found.view.reference
@@ -375,7 +375,7 @@ def table_of(kernel: Kernel, body: Body, read: Term, made: dict[str, Table]) -> 
     return made[name]
 
 
-def _of_input(reference: Reference) -> Table:
+def _of_input(reference: BodyReference) -> Table:
     """A block of an input in scalar memory of which nothing can be said: it reaches past the end of the array."""
     dtype, bits = reference.dtype, ELEMENT_BITS[reference.dtype]
     low, high = (0, 2) if dtype == "pred" else (None, None)

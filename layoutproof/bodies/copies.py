@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Copy, Device, Reference, Signal, View, Wait
+from layoutproof.bodies.effects import BodyReference, Device, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.values import Value, number
 from layoutproof.core.element_types import element_type
@@ -20,7 +20,7 @@ BARRIER = "barrier"
 def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
     to, adds = _device(on, equation, device), bool(equation.params.get("add"))
-    on.effects.append(Copy(source, target, semaphore, on.spot(), sent, to, adds))
+    on.effects.append(StartedCopy(source, target, semaphore, on.spot(), sent, to, adds))
     return []
 
 
@@ -86,7 +86,7 @@ def _core(on: Any, core: Any, said: Any) -> Device:
 def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     found = next((r for r in on.references if r.name == BARRIER), None)
     if found is None:
-        found = Reference(BARRIER, "semaphore", (), element_type(equation.outvars[0].aval.dtype), "semaphore")
+        found = BodyReference(BARRIER, "semaphore", (), element_type(equation.outvars[0].aval.dtype), "semaphore")
         on.references.append(found)
     return [View(found)]
 

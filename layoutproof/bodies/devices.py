@@ -32,23 +32,23 @@ from layoutproof.bodies.cells import Box, covered
 from layoutproof.bodies.effects import (
     Access,
     Body,
-    Copy,
+    BodyReference,
     Device,
     Effect,
     Freed,
     Handed,
     Loop,
-    Reference,
     Signal,
     Spot,
+    StartedCopy,
     View,
     Wait,
     adds_to,
     is_remote,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
-from layoutproof.bodies.in_flight import Region, array_of, bytes_of, common_element, region_of, slot_text
-from layoutproof.bodies.symbolic import Number, Open, Symbolic, named
+from layoutproof.bodies.in_flight import ViewedRegion, array_of, bytes_of, common_element, region_of, slot_text
+from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term, reads
@@ -71,7 +71,7 @@ Key = tuple[int, int, str, Place]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DeviceMemory:
     """Memory that is touched: of which device, which part.
 
     device: whose it is; the first of those that share it.  memory: the kernel, the array, and of a window that moves
@@ -81,7 +81,7 @@ class Piece:
 
     device: int
     memory: tuple[Any, ...]
-    region: Region
+    region: ViewedRegion
     writes: bool
     does: str
     sure: bool = True
@@ -109,23 +109,23 @@ class Event:
     bytes: bool = False
     semaphore: Key | None = None
     sent: Key | None = None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[DeviceMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TouchedTime:
     """The time in which something touches memory: an event, or a copy until it has sent or arrived.
 
     end: what is held back so that it has not ended.
     """
 
     event: Event
-    piece: Piece
+    piece: DeviceMemory
     end: tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DeviceProblem:
     """Something that goes wrong. sure: whether it does, in some schedule; else it is not known.
 
     kind: "own" (of one device's copies and what it touches itself), "meets" (of two devices), "early" (before a device
@@ -166,12 +166,12 @@ def is_barrier(body: Body, name: str) -> bool:
     return any(r.name == name and "barrier" in r.dtype for r in body.references)
 
 
-def from_elsewhere(kernel: Kernel, reference: Reference) -> bool:
+def from_elsewhere(kernel: Kernel, reference: BodyReference) -> bool:
     """Whether other devices, or cores, may write memory of the body."""
     if has_cores(kernel) and _home(kernel, reference):
         return True
     name = array_of(kernel, reference.name)
-    copies = (e for e in kernel.body.effects if isinstance(e, Copy) and is_remote(e))
+    copies = (e for e in kernel.body.effects if isinstance(e, StartedCopy) and is_remote(e))
     return any(array_of(kernel, e.target.reference.name) == name for e in copies)
 
 
@@ -227,7 +227,7 @@ class Devices:
         self._ends: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self._steps = 0
         self.end, self.counts = self.run(frozenset())
-        self.memory: dict[tuple[int, tuple[Any, ...]], list[Span]] = {}
+        self.memory: dict[tuple[int, tuple[Any, ...]], list[TouchedTime]] = {}
         for span in self._spans():
             self.memory.setdefault((span.piece.device, span.piece.memory), []).append(span)
 
@@ -295,7 +295,7 @@ class Devices:
             self._ends[end] = self.run(frozenset((end,)), partly=True)[0]
         return self._ends[end]
 
-    def before(self, one: Span, other: Span) -> bool:
+    def before(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether the first has surely ended when the other one begins."""
         a, b = one.event, other.event
         if a.device == b.device and one.end[0] == "at":
@@ -304,7 +304,7 @@ class Devices:
 
     # questions
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[DeviceProblem]:
         """All that goes wrong between devices, and on each of them with its copies."""
         stuck = self._stuck()
         yield from stuck
@@ -313,7 +313,7 @@ class Devices:
         yield from self._early()
         yield from self._meetings()
 
-    def _stuck(self) -> list[Problem]:
+    def _stuck(self) -> list[DeviceProblem]:
         found = []
         for device, events in enumerate(self.events):
             if self.end[device] == len(events):
@@ -331,7 +331,7 @@ class Devices:
             found.append(self._problem("never", what, hint, name, event))
         return found[:1]
 
-    def _left(self) -> Iterator[Problem]:
+    def _left(self) -> Iterator[DeviceProblem]:
         for key, count in sorted(self.counts.items()):
             device, _, name, at = key
             if not count:
@@ -341,7 +341,7 @@ class Devices:
             hint = f"look at the waits for {slot_text(name, at)}: they take less than is signalled and copied"
             yield self._problem("left", what, hint, name, last, device=device)
 
-    def _early(self) -> Iterator[Problem]:
+    def _early(self) -> Iterator[DeviceProblem]:
         """What reaches a device that has not begun."""
         for call, kernel in enumerate(self.kernels):
             for device in range(0 if kernel.begins_together or self.cores else len(self.events)):
@@ -350,7 +350,7 @@ class Devices:
                     yield problem
                     break
 
-    def _before_it_begins(self, call: int, kernel: Kernel, device: int) -> Problem | None:
+    def _before_it_begins(self, call: int, kernel: Kernel, device: int) -> DeviceProblem | None:
         reached = self.reached(("at", device, self.begins[device][call]))
         for events, position in zip(self.events, reached, strict=True):
             for event in events[:position]:
@@ -374,7 +374,7 @@ class Devices:
                 return self._problem("early", what, hint, subject, event, other=device)
         return None
 
-    def _meetings(self) -> Iterator[Problem]:
+    def _meetings(self) -> Iterator[DeviceProblem]:
         """What touches memory while a copy moves it."""
         for spans in self.memory.values():
             if not any(span.piece.writes for span in spans):
@@ -395,7 +395,7 @@ class Devices:
                     if problem is not None:
                         yield problem
 
-    def _in_order(self, one: Span, other: Span) -> bool:
+    def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two that nobody holds back come one after the other, or do the same and write the same."""
         if one.event.device == other.event.device:
             return one.end[0] == other.end[0] == "at"
@@ -407,7 +407,7 @@ class Devices:
         asks = {name for name, k, m in zip(kernel.grid_names, a, b, strict=True) if k != m} & kernel.body.asks
         return not asks and not one.piece.adds and one.event.turns == other.event.turns
 
-    def _met(self, one: Span, other: Span, met: Any) -> Problem | None:
+    def _met(self, one: TouchedTime, other: TouchedTime, met: Any) -> DeviceProblem | None:
         a, b = one.event, other.event
         # the schedule in which both go on at the same time, and no byte more than has to be is there
         both, _ = self.run(frozenset((one.end, other.end)))
@@ -427,7 +427,7 @@ class Devices:
         problem = self._problem("own" if own else "meets", what, hint, name, a, element=element, other=b.device, to=b)
         return problem if sure else replace(problem, what=f"perhaps {what}", sure=False)
 
-    def _does(self, span: Span) -> str:
+    def _does(self, span: TouchedTime) -> str:
         return f"{self.name(span.event.device)} {span.piece.does}"
 
     def _problem(
@@ -442,7 +442,7 @@ class Devices:
         other: int | None = None,
         element: Place = (),
         to: Event | None = None,
-    ) -> Problem:
+    ) -> DeviceProblem:
         at = self.places[event.device if device is None else device]
         if self.cores:
             point: dict[str, object] = {"program": at} if other is None else {"first": at, "second": self.places[other]}
@@ -455,11 +455,11 @@ class Devices:
                 point["other_program"] = to.program
         point |= {"iteration": event.turns, "element": element}
         shown = {name: value for name, value in point.items() if value != ()}
-        return Problem(kind, what, hint, subject, event.spot.source, True, shown)
+        return DeviceProblem(kind, what, hint, subject, event.spot.source, True, shown)
 
     # what is written
 
-    def unwritten(self, spot: Spot) -> Problem | None:
+    def unwritten(self, spot: Spot) -> DeviceProblem | None:
         """Where what an effect reads is not all written before, on its own device; None where it always is."""
         spans = [
             span
@@ -486,7 +486,7 @@ class Devices:
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
 
-    def unstored(self, reference: Reference) -> Problem | None:
+    def unstored(self, reference: BodyReference) -> DeviceProblem | None:
         """Where something of an array is not written on some device when all have ended; None where all is."""
         (kernel,) = self.kernels
         name = array_of(kernel, reference.name)
@@ -500,22 +500,22 @@ class Devices:
             what = f"nothing writes element {element} of {name} of {self.name(device)}"
             hint = f"look at which devices send to {self.name(device)}, and to which part of {name}"
             point = {"device": self.places[device], "element": element}
-            problem = Problem("unstored", what, hint, name, kernel.source, True, point)
+            problem = DeviceProblem("unstored", what, hint, name, kernel.source, True, point)
             open_ = len(known) < len(spans)
             return replace(problem, what=f"perhaps {what}", sure=False) if open_ else problem
         return None
 
-    def _spans(self) -> Iterator[Span]:
+    def _spans(self) -> Iterator[TouchedTime]:
         for events in self.events:
             for event in events:
                 at = ("at", event.device, event.position)
                 if event.kind == "touch":
-                    yield from (Span(event, piece, at) for piece in event.pieces)
+                    yield from (TouchedTime(event, piece, at) for piece in event.pieces)
                 elif event.kind == "start":
                     source, target = event.pieces
                     sent = "come" if event.sent is None else "sent"
-                    yield Span(event, source, (sent, event.device, event.position))
-                    yield Span(event, target, ("come", event.device, event.position))
+                    yield TouchedTime(event, source, (sent, event.device, event.position))
+                    yield TouchedTime(event, target, ("come", event.device, event.position))
 
 
 class _Numbers:
@@ -533,7 +533,7 @@ class _Numbers:
 _NUMBERS: Any = _Numbers()
 
 
-def box_of(region: Region) -> Box | None:
+def box_of(region: ViewedRegion) -> Box | None:
     """The elements of a region, where they are known and next to each other."""
     if not region.exact or any(type(a) is not int or type(n) is not int for a, n, _ in region.runs):
         return None
@@ -576,16 +576,16 @@ def _check(kernel: Kernel, body: Body) -> None:
 
 def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> None:
     """Raises Unsupported for a semaphore, a device or a copy in a form that is not known. cores: of the mesh."""
-    if isinstance(effect, Copy | Wait | Signal):
+    if isinstance(effect, StartedCopy | Wait | Signal):
         name = effect.semaphore.reference.name
         if any(o.name == name and o.memory == "semaphore" for o in kernel.operands):
             raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
-    device = effect.device if isinstance(effect, Copy | Signal) else None
+    device = effect.device if isinstance(effect, StartedCopy | Signal) else None
     if device is None:
         return
     if device.core is not cores or not (device.places or device.logical is not None):
         raise Unsupported(f"{device} in a form that is not known here")
-    if isinstance(effect, Copy):
+    if isinstance(effect, StartedCopy):
         scopes = [e for e in body.effects if isinstance(e, Freed) and any(r.role != "semaphore" for r in e.references)]
         if effect.target.reference.role == "fresh" and len(scopes) > 1:
             raise Unsupported("a copy into memory of another device that a scope of its body allocates")
@@ -610,7 +610,7 @@ class _Trace:
         self.copied = {
             array_of(kernel, view.reference.name)
             for effect in self.body.effects
-            if isinstance(effect, Copy)
+            if isinstance(effect, StartedCopy)
             for view in (effect.source, effect.target)
         }
         if devices.cores:
@@ -637,18 +637,18 @@ class _Trace:
             if len(self.events) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
 
-    def _filled(self, programs: Sequence[Place]) -> tuple[Piece, ...]:
+    def _filled(self, programs: Sequence[Place]) -> tuple[DeviceMemory, ...]:
         inputs = [name for name, o in self.windows.items() if o.role == "in" and name not in self.moving]
         return tuple(self._whole(name, program) for name in inputs for program in programs)
 
-    def _whole(self, name: str, program: Place) -> Piece:
+    def _whole(self, name: str, program: Place) -> DeviceMemory:
         """A window that the pipeline fills, or gives to another block."""
         reference = next(r for r in self.body.references if r.name == name)
-        region = Region(array_of(self.kernel, name), tuple((0, extent, 1) for extent in reference.dims), True)
+        region = ViewedRegion(array_of(self.kernel, name), tuple((0, extent, 1) for extent in reference.dims), True)
         owner = self._owner(reference, self.number)
-        return Piece(owner, self._memory(reference, program), region, True, "fills or gives on the window")
+        return DeviceMemory(owner, self._memory(reference, program), region, True, "fills or gives on the window")
 
-    def _memory(self, reference: Reference, program: tuple[Number, ...]) -> tuple[Any, ...]:
+    def _memory(self, reference: BodyReference, program: tuple[Number, ...]) -> tuple[Any, ...]:
         name = array_of(self.kernel, reference.name)
         return (self.call, name, program) if reference.name in self.moving else (self.call, name)
 
@@ -665,7 +665,7 @@ class _Trace:
             if one is False:
                 spend(1)
                 return
-            held = one if isinstance(one, Open) else held
+            held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         match effect:
             case Access(kind, view):
@@ -676,9 +676,9 @@ class _Trace:
             case Freed(references):
                 self._scope_ends(references, effect.spot)
                 whole = [
-                    Piece(
+                    DeviceMemory(
                         self._owner(r, self.number), self._memory(r, here.program),
-                        Region(r.name, tuple((0, extent, 1) for extent in r.dims), True), True, "frees",
+                        ViewedRegion(r.name, tuple((0, extent, 1) for extent in r.dims), True), True, "frees",
                     )
                     for r in references
                     if r.name in self.copied
@@ -690,7 +690,7 @@ class _Trace:
                     raise Unsupported(f"whether a device reaches line {effect.spot.source.rpartition(':')[2]}: {held}")
                 self._moves(on, effect, here)
 
-    def _scope_ends(self, references: Sequence[Reference], spot: Spot) -> None:
+    def _scope_ends(self, references: Sequence[BodyReference], spot: Spot) -> None:
         """A scope ends with its semaphores at 0; those that other devices signal it has once."""
         for key, count in [item for item in self._balance.items() if item[0][2] in {r.name for r in references}]:
             if key[2] in self._signalled:
@@ -706,7 +706,7 @@ class _Trace:
 
     def _moves(self, on: Symbolic, effect: Any, here: Here) -> None:
         match effect:
-            case Copy(source, target, semaphore, spot, sent, device):
+            case StartedCopy(source, target, semaphore, spot, sent, device):
                 to = self.number if device is None else self._device(on, device)
                 if device is not None and target.reference.name in self.moving:
                     raise Unsupported(f"a copy into the window of {target.reference.name} of another device")
@@ -783,7 +783,7 @@ class _Trace:
         amount: int = 0,
         semaphore: Key | None = None,
         sent: Key | None = None,
-        pieces: tuple[Piece, ...] = (),
+        pieces: tuple[DeviceMemory, ...] = (),
         in_bytes: bool = False,
     ) -> None:
         program, at = (tuple(n for n in ns if type(n) is int) for ns in (here.program, here.turns))
@@ -802,7 +802,7 @@ class _Trace:
         places = self.devices.places
         return [n for n, at in enumerate(places) if at[:1] == places[self.number][:1] and n != self.number]
 
-    def _owner(self, reference: Reference, device: int) -> int:
+    def _owner(self, reference: BodyReference, device: int) -> int:
         """Whose memory it is that a device has of a reference: of those that share it the first."""
         home = _home(self.kernel, reference) if self.devices.cores else ""
         first = 0 if home == "all" else 1 if home == "core" else len(self.devices.axes)
@@ -811,15 +811,15 @@ class _Trace:
 
     def _piece(
         self, on: Symbolic, view: View, here: Here, device: int, writes: bool, does: str, sure: bool, adds: bool = False
-    ) -> Piece:
+    ) -> DeviceMemory:
         region = region_of(self.kernel, on, view)
         known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
         if not known:
             # which part is not known: all of it may be
             whole = tuple((0, extent, 1) for extent in view.reference.dims)
-            region = Region(region.name, whole, False)
+            region = ViewedRegion(region.name, whole, False)
         memory = self._memory(view.reference, here.program)
-        return Piece(self._owner(view.reference, device), memory, region, writes, does, sure and known, adds)
+        return DeviceMemory(self._owner(view.reference, device), memory, region, writes, does, sure and known, adds)
 
     def _key(self, on: Symbolic, view: View, device: int) -> Key:
         region = region_of(self.kernel, on, view)
@@ -851,7 +851,7 @@ class _Trace:
         return number
 
 
-_BARRIER = Reference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
+_BARRIER = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
 """What subcores signal each other where they all meet."""
 
 
@@ -862,7 +862,7 @@ def _with_barriers(body: Body) -> tuple[Effect, ...]:
     return tuple(sorted((*meet, *body.effects), key=lambda effect: effect.spot.number))
 
 
-def _home(kernel: Kernel, reference: Reference) -> str:
+def _home(kernel: Kernel, reference: BodyReference) -> str:
     """Who shares memory among cores: "all", "core" for the subcores of one, "" for nobody."""
     if reference.role == "semaphore" or reference.memory == "semaphore":
         return ""

@@ -27,7 +27,7 @@ pipeline's body, memory of the body around it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class BodyReference:
     """Memory that a body may address.
 
     name: of the operand, or `scratch[0]`, `prefetch[1]`, `scoped2`.  role: one of ROLES.  dims: of what the body sees,
@@ -71,7 +71,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class ViewStep:
     """One step of a view: slices of something of shape `dims`, or (slices empty) a change of shape.
 
     kind: "slices", "reshape", "transpose", "bitcast", "gather".  after: the shape that it gives; None where a size is
@@ -98,8 +98,8 @@ class Step:
 class View:
     """A reference through steps, the first applied to the reference itself. dims: None where a size is not known."""
 
-    reference: Reference
-    steps: tuple[Step, ...] = ()
+    reference: BodyReference
+    steps: tuple[ViewStep, ...] = ()
 
     @property
     def dims(self) -> tuple[int, ...] | None:
@@ -165,7 +165,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Copy:
+class StartedCopy:
     """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
 
     device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether what arrives is added to
@@ -211,11 +211,11 @@ class Freed:
     spot: without a path, as what a scope that is not entered has allocated nobody has touched.
     """
 
-    references: tuple[Reference, ...]
+    references: tuple[BodyReference, ...]
     spot: Spot
 
 
-Effect = Access | Copy | Wait | Signal | Freed
+Effect = Access | StartedCopy | Wait | Signal | Freed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +236,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class KeptEntry:
     """A load of scalar memory that the call fills and the body stores to: what stores keep.
 
     reference: its name.  sign: if the call fills in no number below 0, the load gives none.  highs: if it fills in
@@ -272,7 +272,7 @@ class Body:
     same.
     """
 
-    references: tuple[Reference, ...] = ()
+    references: tuple[BodyReference, ...] = ()
     effects: tuple[Effect, ...] = ()
     unknowns: Mapping[str, Unknown] = field(default_factory=dict)
     definitions: Mapping[str, Term] = field(default_factory=dict)
@@ -284,7 +284,7 @@ class Body:
     facts: tuple[Term, ...] = ()
     goes_on: Mapping[str, Term] = field(default_factory=dict)
     doubts: Mapping[str, Any] = field(default_factory=dict)
-    kept: Mapping[str, Kept] = field(default_factory=dict)
+    kept: Mapping[str, KeptEntry] = field(default_factory=dict)
     handed: tuple[Handed, ...] = ()
     masks: tuple[Mask, ...] = ()
     checks: tuple[tuple[Term, Spot], ...] = ()
@@ -336,7 +336,7 @@ class Carried:
 
 def is_remote(effect: Effect) -> bool:
     """Whether an effect is also one on another device or core."""
-    return isinstance(effect, Copy | Signal) and effect.device is not None
+    return isinstance(effect, StartedCopy | Signal) and effect.device is not None
 
 
 def adds_to(effect: Effect) -> bool:
@@ -344,7 +344,7 @@ def adds_to(effect: Effect) -> bool:
     match effect:
         case Access(kind):
             return kind == "add"
-        case Copy(adds=adds):
+        case StartedCopy(adds=adds):
             return adds
     return False
 
@@ -354,7 +354,7 @@ def writes_to(effect: Effect) -> View | None:
     match effect:
         case Access(kind, view) if kind != "read":
             return view
-        case Copy(_, target):
+        case StartedCopy(_, target):
             return target
     return None
 
@@ -364,12 +364,12 @@ def reads_from(effect: Effect) -> View | None:
     match effect:
         case Access(kind, view) if kind != "write":
             return view
-        case Copy(source):
+        case StartedCopy(source):
             return source
     return None
 
 
-def lists_of(copy: Copy) -> tuple[View, ...]:
+def lists_of(copy: StartedCopy) -> tuple[View, ...]:
     """The memory out of which a copy takes the places of what it moves."""
     return tuple(one for view in (copy.source, copy.target) for step in view.steps for one in step.lists)
 
@@ -392,7 +392,7 @@ def views_of(body: Body | None) -> tuple[View, ...]:
         match effect:
             case Access(_, view):
                 found.append(view)
-            case Copy(source, target, semaphore, _, sent):
+            case StartedCopy(source, target, semaphore, _, sent):
                 found += [source, target, semaphore, *([] if sent is None else [sent])]
             case Wait(_, semaphore) | Signal(semaphore):
                 found.append(semaphore)

@@ -11,18 +11,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from layoutproof.bodies.effects import Spot, is_remote
-from layoutproof.bodies.in_flight import FORGOTTEN, Flight, Problem, Region, Slot, Walk, Way, array_of, running
+from layoutproof.bodies.in_flight import (
+    FORGOTTEN,
+    Flight,
+    FlightProblem,
+    FlightWalk,
+    Slot,
+    ViewedRegion,
+    Way,
+    array_of,
+    running,
+)
 from layoutproof.core.errors import Undecided
-from layoutproof.kernel.calls_around import Around, Step
+from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
 from layoutproof.kernel.kernel import Kernel, Operand
 
 
-def handed_on(kernel: Kernel) -> Problem | None:
+def handed_on(kernel: Kernel) -> FlightProblem | None:
     """What goes wrong with copies in a kernel, or with those that it starts for others; None where nothing does.
 
     A problem that is not `sure` says what is not known. kernel: with what is `around` it.
     """
-    around: Around = kernel.around
+    around: CallingFunction = kernel.around
     walk = _Function(around, kernel)
     try:
         walk.run()
@@ -42,18 +52,18 @@ class _Known(Exception):
     """What is known of a step decides."""
 
 
-def _open(why: str, subject: str = "", source: str = "") -> Problem:
-    return Problem(why, "", False, subject, Spot(0, (), (), source))
+def _open(why: str, subject: str = "", source: str = "") -> FlightProblem:
+    return FlightProblem(why, "", False, subject, Spot(0, (), (), source))
 
 
 @dataclass(eq=False)
 class _Function:
     """The steps of a function, walked in order. buffers: where each value lies.  problems: by the step at fault."""
 
-    around: Around
+    around: CallingFunction
     kernel: Kernel
     buffers: dict[int, str] = field(default_factory=dict)
-    problems: dict[int, Problem] = field(default_factory=dict)
+    problems: dict[int, FlightProblem] = field(default_factory=dict)
     starts: dict[Flight, int] = field(default_factory=dict)
     ways: list[Way] = field(default_factory=lambda: [Way()])
 
@@ -65,7 +75,7 @@ class _Function:
     def wrong(self, step: int, what: str, hint: str, subject: str, line: str, sure: bool = True) -> None:
         """What goes wrong with a copy that a step starts."""
         sure = sure and not any(way.assumed for way in self.ways)
-        found = Problem(what if sure else f"perhaps {what}", hint, sure, subject, Spot(0, (), (), line))
+        found = FlightProblem(what if sure else f"perhaps {what}", hint, sure, subject, Spot(0, (), (), line))
         if sure or step not in self.problems:
             self.problems[step] = found
         if sure:
@@ -115,11 +125,11 @@ class _Function:
             return "a semaphore that the function is given: what it counts at first is not known"
         return ""
 
-    def _moved(self, step: Step, kernel: Kernel) -> bool:
+    def _moved(self, step: FunctionStep, kernel: Kernel) -> bool:
         """Whether a body is walked: it has semaphores of others, or an array that a copy moves."""
         return bool({*step.given, *step.made} & self.around.semaphores or self._touched(step, kernel))
 
-    def _touched(self, step: Step, kernel: Kernel) -> set[Flight]:
+    def _touched(self, step: FunctionStep, kernel: Kernel) -> set[Flight]:
         """The copies in flight that move what a body is given whole."""
         mine = {self.buffers[v] for o, v in self._operands(step, kernel) if o is not None and not o.windowed}
         return {f for f in self._flights() if {f.source.name, f.target.name} & mine}
@@ -129,7 +139,7 @@ class _Function:
 
     # buffers
 
-    def _placed(self, k: int, step: Step) -> tuple[list[int], list[int]]:
+    def _placed(self, k: int, step: FunctionStep) -> tuple[list[int], list[int]]:
         """Gives the values of a step their buffers: those that XLA copies before, as others need them, and perhaps."""
         copied, perhaps, around = [], [], self.around
         for value in step.given:
@@ -152,7 +162,7 @@ class _Function:
 
     # what a step does beside copies in flight
 
-    def _used_around(self, step: Step, kernel: Kernel | None, copied: list[int], perhaps: list[int]) -> None:
+    def _used_around(self, step: FunctionStep, kernel: Kernel | None, copied: list[int], perhaps: list[int]) -> None:
         """What a step does with values that a copy moves, outside of what the body of its kernel does."""
         flights = self._flights()
         if step.moves or not flights:
@@ -195,14 +205,14 @@ class _Function:
         words = [o.name for o, value in pairs if o is not None and self.buffers[value] == buffer]
         return words[-1] if words else buffer
 
-    def _operands(self, step: Step, kernel: Kernel) -> Iterator[tuple[Operand | None, int]]:
+    def _operands(self, step: FunctionStep, kernel: Kernel) -> Iterator[tuple[Operand | None, int]]:
         """The operands of a kernel and their values; None for its tables."""
         operands = [*[None] * len(kernel.tables), *kernel.inputs, *kernel.outputs]
         yield from zip(operands, (*step.given, *step.made), strict=True)
 
     # the bodies
 
-    def _walked(self, k: int, step: Step, kernel: Kernel) -> None:
+    def _walked(self, k: int, step: FunctionStep, kernel: Kernel) -> None:
         names: dict[str, str] = {}
         semaphores = set()
         for operand, value in self._operands(step, kernel):
@@ -218,7 +228,7 @@ class _Function:
         moving = {region.name for f in self._flights() for region in (f.source, f.target)}
         if len(local) < len(names) and moving & {b for b in names.values() if list(names.values()).count(b) > 1}:
             self.say(k, "an array that a copy moves is given twice")
-        walk = Walk(kernel, kernel.body)
+        walk = FlightWalk(kernel, kernel.body)
         begin = [_renamed(way, local) for way in self.ways]
         elsewhere = {name for way in begin for (name, _), _ in way.slots}
         few = walk.one_by_one(begin, semaphores | elsewhere)
@@ -233,7 +243,7 @@ class _Function:
             if own:
                 self.say(k, f"a copy that moves {own[0]} is in flight when the kernel ends: not modelled", flight.line)
 
-    def _found(self, k: int, step: Step, problem: Problem, names: Mapping[str, str]) -> None:
+    def _found(self, k: int, step: FunctionStep, problem: FlightProblem, names: Mapping[str, str]) -> None:
         """Something goes wrong in a body: of one without semaphores of others, with a copy that it knows nothing of."""
         slot = names.get(problem.semaphore, problem.semaphore)
         flights = [f for way in self.ways for (name, _), s in way.slots for f in s.flights if name == slot]
@@ -308,7 +318,7 @@ def _bare(way: Way) -> Way:
 
 
 def _renamed(way: Way, names: Mapping[str, str]) -> Way:
-    def region(one: Region) -> Region:
+    def region(one: ViewedRegion) -> ViewedRegion:
         return replace(one, name=names.get(one.name, one.name))
 
     def slot(one: Slot) -> Slot:
@@ -319,7 +329,7 @@ def _renamed(way: Way, names: Mapping[str, str]) -> Way:
     return replace(way, slots=tuple(((name, at), one) for name, at, one in slots))
 
 
-def _at(step: Step) -> str:
+def _at(step: FunctionStep) -> str:
     return f" ({step.source.rpartition('/')[2]})" if step.source else ""
 
 

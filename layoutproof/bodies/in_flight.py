@@ -24,14 +24,14 @@ from layoutproof.bodies.cells import Box, Cells, covered, kept_by, lost, number_
 from layoutproof.bodies.effects import (
     Access,
     Body,
-    Copy,
+    BodyReference,
     Effect,
     Freed,
     Handed,
     Loop,
-    Reference,
     Signal,
     Spot,
+    StartedCopy,
     View,
     Wait,
     lists_of,
@@ -40,7 +40,19 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
 from layoutproof.bodies.runs import Filled, Filling, entries_of, fillings
-from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, compared, named, plus, shown
+from layoutproof.bodies.symbolic import (
+    Interval,
+    LinearSum,
+    Name,
+    Number,
+    OpenCondition,
+    Symbolic,
+    both,
+    compared,
+    named,
+    plus,
+    shown,
+)
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import spend
@@ -72,7 +84,7 @@ Run = tuple[Number, Number, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ViewedRegion:
     """What a view shows of an array: name, one run per dimension; exact: whether it shows all of that."""
 
     name: str
@@ -88,12 +100,12 @@ class Flight:
     """
 
     effect: int
-    source: Region
-    target: Region
+    source: ViewedRegion
+    target: ViewedRegion
     size: Number
     program: tuple[Number, ...]
     line: str
-    lists: tuple[Region, ...] = ()
+    lists: tuple[ViewedRegion, ...] = ()
     adds: bool = False
 
 
@@ -135,7 +147,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FlightProblem:
     """Something that goes wrong. sure: whether it does in every run.  hint: where to look.
 
     kind: "in flight" (something is touched that a copy still moves), "never" (a wait that never returns), "left" (bytes
@@ -159,7 +171,7 @@ class _Stop(Exception):
 
 
 @dataclass(eq=False)
-class Walk:
+class FlightWalk:
     """One walk. problems: what was found; those that are not sure first, one that is sure last.
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
@@ -170,7 +182,7 @@ class Walk:
     kernel: Kernel
     body: Body
     names: Mapping[str, Name] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FlightProblem] = field(default_factory=list)
     steps: int = 0
     unwritten: set[int] = field(default_factory=set)
     whole: bool = False
@@ -181,7 +193,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._parts = nested(self.body.effects)
-        copies = [e for e in self.body.effects if isinstance(e, Copy)]
+        copies = [e for e in self.body.effects if isinstance(e, StartedCopy)]
         arrays = {t.view.reference.name for e in copies for t in touches(e)}
         arrays |= {view.reference.name for e in copies for view in lists_of(e)}
         self._copied = {array_of(self.kernel, name) for name in arrays}
@@ -261,11 +273,13 @@ class Walk:
         """Where what a slot counts was started or signalled."""
         if slot.flights:
             number = slot.flights[0].effect
-            spots = (e.spot for e in self.body.effects if isinstance(e, Copy) and e.spot.number == number)
+            spots = (e.spot for e in self.body.effects if isinstance(e, StartedCopy) and e.spot.number == number)
             return next(spots, Spot(0, (), (), slot.flights[0].line))
         return next(e.spot for e in self.body.effects if isinstance(e, Signal) and e.semaphore.reference.name == name)
 
-    def _remains(self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str) -> Problem:
+    def _remains(
+        self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str
+    ) -> FlightProblem:
         whole, total = slot_text(name, at), _total(slot)
         if slot.flights:
             count = plus(total, slot.waited, -1)
@@ -275,7 +289,7 @@ class Walk:
             what = f"{whole} counts {slot.signals} {when}"
             hint = f"look at what waits for {whole}: it takes less than is signalled"
         kind = "left" if slot.flights else ""
-        return Problem(what, hint, True, name, self._spot(name, slot), program, kind=kind, semaphore=name)
+        return FlightProblem(what, hint, True, name, self._spot(name, slot), program, kind=kind, semaphore=name)
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
@@ -377,7 +391,7 @@ class Walk:
                     what = f"{region} has a copy in flight {when}"
                     what = what if sure else f"perhaps {what}"
                     hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
-                    self._found(way, Problem(what, hint, sure, region, self._spot(name, slot), *at))
+                    self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
 
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
         if isinstance(effect, Freed):
@@ -399,7 +413,7 @@ class Walk:
         self._count(on)
         if held is False:
             yield way
-        elif isinstance(held, Open) and (kept or not isinstance(effect, Access)):
+        elif isinstance(held, OpenCondition) and (kept or not isinstance(effect, Access)):
             for taken in (True, False):
                 yield from self._effect(effect, here, replace(way, assumed=(*way.assumed, (held.first(), taken))))
         else:
@@ -410,7 +424,7 @@ class Walk:
                     if in_flight:
                         self._touched(on, effect, way, at, sure)
                     yield self._remembering(on, effect, way, sure)
-                case Copy():
+                case StartedCopy():
                     yield self._started(on, effect, self._remembering(on, effect, way, True), at, here.program)
                 case Wait():
                     yield self._waited(on, effect, way, at)
@@ -444,9 +458,9 @@ class Walk:
 
     # memory
 
-    def _remembering(self, on: Symbolic, effect: Access | Copy, way: Way, sure: bool) -> Way:
+    def _remembering(self, on: Symbolic, effect: Access | StartedCopy, way: Way, sure: bool) -> Way:
         """What is known of scalar memory and of scratch after an effect. sure: whether it happens, without a mask."""
-        if isinstance(effect, Copy):
+        if isinstance(effect, StartedCopy):
             self._read(on, effect.source, effect.spot.number, way)
             if effect.target.reference.name in self._kept:
                 way = replace(way, cells=without(way.cells, [effect.target.reference.name]))
@@ -479,7 +493,7 @@ class Walk:
         if at is not None and store.kind == "write" and store.mask is None:
             with suppress(Lost, Undecided):
                 number = on(store.value.number(tuple(ZERO for _ in store.value.dims)))
-        if at is None or isinstance(number, bool) or not isinstance(number, int | Sum):
+        if at is None or isinstance(number, bool) or not isinstance(number, int | LinearSum):
             return replace(way, cells=without(way.cells, [name]))
         return replace(way, cells=stored(way.cells, name, at, number))
 
@@ -512,7 +526,7 @@ class Walk:
             found.append((start, start + size))
         return tuple(found) if region.exact else None
 
-    def _started(self, on: Symbolic, copy: Copy, way: Way, at: Any, program: Any) -> Way:
+    def _started(self, on: Symbolic, copy: StartedCopy, way: Way, at: Any, program: Any) -> Way:
         self._touched(on, copy, way, at, True)
         source, target = (self._region(on, view) for view in (copy.source, copy.target))
         # what a device sends to itself counts twice: what has gone out, and what has come in
@@ -546,7 +560,7 @@ class Walk:
             there = plus(total, slot.waited, -1)
             what = f"waits for {size} bytes of {slot_text(*key)}, which counts {there}: it never returns"
             hint = f"look at what starts copies on {slot_text(*key)}: a wait takes the bytes of one before it"
-            problem = Problem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
+            problem = FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
             self._found(way, problem)
             raise _Stop
         return way.with_slot(key, Slot() if left == 0 else replace(slot, waited=waited))
@@ -561,18 +575,18 @@ class Walk:
         if count < 0:
             what = f"waits for {amount} of {slot_text(*key)}, which counts {slot.signals}: it never returns"
             hint = f"look at what signals {slot_text(*key)}: it is less than is waited for"
-            self._found(way, Problem(what, hint, True, key[0], signal.spot, *at))
+            self._found(way, FlightProblem(what, hint, True, key[0], signal.spot, *at))
             raise _Stop
         return way.with_slot(key, replace(slot, signals=count))
 
-    def _touched(self, on: Symbolic, effect: Access | Copy, way: Way, at: Any, sure: bool) -> None:
+    def _touched(self, on: Symbolic, effect: Access | StartedCopy, way: Way, at: Any, sure: bool) -> None:
         """Nothing that an effect touches is in flight."""
         for touch in touches(effect):
             name = array_of(self.kernel, touch.view.reference.name)
             for key, slot in way.slots:
                 for flight in slot.flights:
                     # what two copies add to one element is there in the end, whichever comes first
-                    together = flight.adds and isinstance(effect, Copy) and effect.adds
+                    together = flight.adds and isinstance(effect, StartedCopy) and effect.adds
                     sides = [] if together else [(flight.target, "into")]
                     sides += [(flight.source, "out of")] if touch.writes else []
                     sides += [(one, "to places out of") for one in flight.lists] if touch.writes else []
@@ -590,7 +604,7 @@ class Walk:
         key: Key,
         slot: Slot,
         flight: Flight,
-        region: Region,
+        region: ViewedRegion,
         direction: str,
     ) -> None:
         common = common_element(on, self._region(on, touch.view), region)
@@ -611,23 +625,23 @@ class Walk:
         hint = f"look at the waits on {slot_text(*key)}: none comes before this"
         if others:
             hint += " that takes all that is started on it; copies may want semaphores of their own"
-        problem = Problem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
+        problem = FlightProblem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
         self._found(way, problem)
 
     # numbers
 
-    def _lost(self, one: Region, other: Region) -> str:
+    def _lost(self, one: ViewedRegion, other: ViewedRegion) -> str:
         """Which number is not known, of where two regions lie."""
         for name in (
-            n for r in (one, other) for run in r.runs for v in run[:2] if isinstance(v, Sum) for n, _ in v.parts
+            n for r in (one, other) for run in r.runs for v in run[:2] if isinstance(v, LinearSum) for n, _ in v.parts
         ):
             return f"; not known: {self._word(name)}"
         return ""
 
     def _word(self, name: Any) -> str:
         """A named number as people know it: by what the body loads, or by why it is not known."""
-        if isinstance(name, Sum | Open):
-            return self._word(name.first() if isinstance(name, Open) else name.parts[0][0])
+        if isinstance(name, LinearSum | OpenCondition):
+            return self._word(name.first() if isinstance(name, OpenCondition) else name.parts[0][0])
         if not isinstance(name, tuple):
             return str(name)
         if name[0] == "read" and name[1] in self.body.loads:
@@ -639,7 +653,7 @@ class Walk:
             return unknown.why if unknown is not None else str(name[1])
         if name[0] == "read":
             return shown(name)
-        return next((self._word(a) for a in name[1:] if isinstance(a, tuple | Sum | Open)), shown(name))
+        return next((self._word(a) for a in name[1:] if isinstance(a, tuple | LinearSum | OpenCondition)), shown(name))
 
     def _key(self, on: Symbolic, view: View, way: Way, spot: Spot) -> Key:
         region = self._region(on, view)
@@ -652,7 +666,7 @@ class Walk:
                 self._unknown(view, spot, f"whether {slot_text(name, at)} and {slot_text(name, there)} are one slot")
         return name, at
 
-    def _region(self, on: Symbolic, view: View) -> Region:
+    def _region(self, on: Symbolic, view: View) -> ViewedRegion:
         return region_of(self.kernel, on, view)
 
     def _point(self, numbers: Sequence[Number]) -> tuple[int, ...]:
@@ -666,9 +680,9 @@ class Walk:
     def _open(self, name: str, spot: Spot, what: str) -> None:
         """Something that is not known; the walk goes on."""
         if all(problem.what != what for problem in self.problems):
-            self.problems.append(Problem(what, "", False, name, spot))
+            self.problems.append(FlightProblem(what, "", False, name, spot))
 
-    def _found(self, way: Way, problem: Problem) -> None:
+    def _found(self, way: Way, problem: FlightProblem) -> None:
         if way.assumed and problem.sure:
             name, held = next((one for one in way.assumed if one[0] != FORGOTTEN), way.assumed[0])
             given = f"where {shown(name)}" if held else f"where not {shown(name)}"
@@ -681,14 +695,14 @@ class Walk:
             raise _Stop
 
 
-def walked_with_tables(kernel: Kernel) -> tuple[Problem, dict[str, int]] | None:
+def walked_with_tables(kernel: Kernel) -> tuple[FlightProblem, dict[str, int]] | None:
     """A problem that is sure for some contents of tables, with what it reads of them; None where none is found.
 
     Of a table of which nothing is assumed nobody knows what it may hold. Raises Undecided.
     """
     tables = {table.name: table for table in every_table(kernel)}
     for fill in fillings() if tables else ():
-        walk = Walk(kernel, kernel.body, fill=fill, most=FEW_STEPS)
+        walk = FlightWalk(kernel, kernel.body, fill=fill, most=FEW_STEPS)
         walk.one_by_one()
         sure = next((p for p in walk.problems if p.sure), None)
         entries = None if sure is None else entries_of(tables, walk.read)
@@ -699,18 +713,18 @@ def walked_with_tables(kernel: Kernel) -> tuple[Problem, dict[str, int]] | None:
 
 
 @lru_cache(maxsize=1)
-def walked(kernel: Kernel) -> tuple[Walk, bool]:
+def walked(kernel: Kernel) -> tuple[FlightWalk, bool]:
     """The programs of a kernel, walked in order: the walk, and whether there were not too many.
 
     Once for all questions that ask it in turn. Raises Undecided.
     """
-    walk = Walk(kernel, kernel.body)
+    walk = FlightWalk(kernel, kernel.body)
     return walk, walk.one_by_one()
 
 
-def filled(body: Body) -> list[Reference]:
+def filled(body: Body) -> list[BodyReference]:
     """What a copy fills, or a store that what the body loads decides: what a walk knows more of than terms do."""
-    copies = [e.target.reference for e in body.effects if isinstance(e, Copy)]
+    copies = [e.target.reference for e in body.effects if isinstance(e, StartedCopy)]
     stores = [e for e in body.effects if isinstance(e, Access) and e.kind == "write"]
     return copies + [e.view.reference for e in stores if any(_loads(body, r) for r in reads(e.spot.path))]
 
@@ -746,7 +760,7 @@ def array_of(kernel: Kernel, name: str) -> str:
     return name
 
 
-def region_of(kernel: Kernel, on: Symbolic, view: View) -> Region:
+def region_of(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
     """What a view shows of its array."""
     runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
     seen = list(range(len(runs)))
@@ -764,7 +778,7 @@ def region_of(kernel: Kernel, on: Symbolic, view: View) -> Region:
             seen = [seen[d] for d in step.permutation]
         elif step is not view.steps[-1] or step.kind in ("slices", "gather"):
             exact = False
-    return Region(array_of(kernel, view.reference.name), tuple(runs), exact)
+    return ViewedRegion(array_of(kernel, view.reference.name), tuple(runs), exact)
 
 
 def bytes_of(on: Symbolic, view: View) -> Number:
@@ -786,7 +800,7 @@ def bytes_of(on: Symbolic, view: View) -> Number:
     return -(-total * bits // 8) if type(total) is int else named("bytes", total, bits)
 
 
-def common_element(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool | None:
+def common_element(on: Symbolic, left: ViewedRegion, right: ViewedRegion) -> tuple[int, ...] | bool | None:
     """An element in both; False where there is none, None where that is not known, True: some element has no number."""
     first: list[int] = []
     open_ = not (left.exact and right.exact)

@@ -30,18 +30,18 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
     Access,
     Body,
+    BodyReference,
     Carried,
     Effect,
     Handed,
-    Kept,
+    KeptEntry,
     Loop,
     Mask,
-    Reference,
     Slice,
     Spot,
-    Step,
     Unknown,
     View,
+    ViewStep,
     stored_names,
     writes_to,
 )
@@ -153,7 +153,7 @@ class Interpreter:
         version: str = "",
     ) -> None:
         self.forwards = True
-        self.forwarded: list[tuple[Reference, Loop, int]] = []
+        self.forwarded: list[tuple[BodyReference, Loop, int]] = []
         self.version = version
         self.induction = induction
         self.kernel = kernel
@@ -164,7 +164,7 @@ class Interpreter:
         self.whole = whole
         self.steady = steady
         self.effects: list[Effect] = []
-        self.references: list[Reference] = []
+        self.references: list[BodyReference] = []
         self.unknowns: dict[str, Unknown] = {}
         self.definitions: dict[str, Term] = {}
         self.loads: dict[str, Table] = {}
@@ -177,7 +177,7 @@ class Interpreter:
         self.facts: list[Term] = []
         self.goes_on: dict[str, Term] = {}
         self.doubts: dict[str, Value] = {}
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, KeptEntry] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
@@ -340,7 +340,7 @@ class Interpreter:
         finally:
             self.loops = before
 
-    def zero(self, reference: Reference, conditions: Sequence[Term]) -> None:
+    def zero(self, reference: BodyReference, conditions: Sequence[Term]) -> None:
         """Fills memory with zeros where some conditions hold."""
         with self.under(*conditions):
             zeros = Value(reference.dims, _Kind(float), "a zero")
@@ -455,7 +455,7 @@ def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> l
 
 def body_of(
     program: Program,
-    references: Sequence[Reference],
+    references: Sequence[BodyReference],
     kernel: Kernel,
     arguments: Sequence[Any] | None = None,
     version: str = "",
@@ -473,7 +473,7 @@ def body_of(
 
 def _read(
     program: Program,
-    references: Sequence[Reference],
+    references: Sequence[BodyReference],
     kernel: Kernel,
     arguments: Sequence[Any] | None,
     version: str,
@@ -533,13 +533,13 @@ def _read(
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
 
 
-def _stored_again(effects: Sequence[Effect], reference: Reference, loop: Loop, number: int) -> bool:
+def _stored_again(effects: Sequence[Effect], reference: BodyReference, loop: Loop, number: int) -> bool:
     """Whether an iteration of a loop stores to memory after effect `number`, which looked at what was there before."""
     later = (e for e in effects[number:] if loop in e.spot.loops)
     return any(view.reference is reference for e in later if (view := writes_to(e)) is not None)
 
 
-def _of_table(kernel: Kernel, reference: Reference) -> View | None:
+def _of_table(kernel: Kernel, reference: BodyReference) -> View | None:
     """An argument as a view of the table whose entries it shows; None where it shows none.
 
     It is a scalar-prefetch operand, a block of an input of integers (`scalar_memory.is_table`), or any one block in
@@ -558,10 +558,10 @@ def _of_table(kernel: Kernel, reference: Reference) -> View | None:
         for k, block in enumerate(operand.block)
     )
     dims = tuple(map(int, fixed(operand.dims)))
-    return View(reference, (Step("slices", dims, reference.dims, slices),) if slices else ())
+    return View(reference, (ViewStep("slices", dims, reference.dims, slices),) if slices else ())
 
 
-def _is_whole(kernel: Kernel, reference: Reference) -> bool:
+def _is_whole(kernel: Kernel, reference: BodyReference) -> bool:
     """Whether all of an argument is defined when a program begins: it is filled, and nothing of a window is padding."""
     operand = operand_of(kernel, reference)
     at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))

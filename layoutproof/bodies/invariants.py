@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Effect, Kept, Loop, View, writes_to
+from layoutproof.bodies.effects import Access, Body, Effect, KeptEntry, Loop, View, writes_to
 from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
@@ -143,13 +143,13 @@ def never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[
         return False
 
 
-def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
+def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, KeptEntry]:
     """What stores keep of numbers in scalar memory that the call fills, by the name of the load that sees them.
 
     An interval is kept if every store puts a number of it there, as long as every load has given one: then it holds of
     each load in each program, provided that the call was given numbers of the interval.
     """
-    found: dict[str, Kept] = {}
+    found: dict[str, KeptEntry] = {}
     for reference in body.references:
         seen = _loads(body, reference.name)
         if reference.role not in ("in", "prefetch") or reference.memory != "smem" or not seen:
@@ -169,7 +169,7 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
             among = (seen, stores) if not sign else (here, of)
             highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, *among, high))
             if sign or highs or least is not None:
-                found |= {name: Kept(reference.name, highs, sign, least) for name in here}
+                found |= {name: KeptEntry(reference.name, highs, sign, least) for name in here}
     return found
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import (
     Access,
-    Copy,
+    BodyReference,
     Mask,
-    Reference,
     Slice,
     Spot,
-    Step,
+    StartedCopy,
     View,
+    ViewStep,
     Wait,
     adds_to,
     places,
@@ -61,7 +61,7 @@ def through(on: Any, view: View, transforms: Any) -> View:
     return view
 
 
-def _step(on: Any, view: View, transform: Any) -> Step:
+def _step(on: Any, view: View, transform: Any) -> ViewStep:
     dims = view.dims
     if dims is None:
         raise UnsupportedOp("a view of a view whose shape depends on data")
@@ -71,12 +71,12 @@ def _step(on: Any, view: View, transform: Any) -> Step:
         slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
         sizes = [piece.size for piece in slices if not piece.single]
         known = all(size.op == "int" for size in sizes)
-        return Step("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
+        return ViewStep("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
     if isinstance(transform, Reshaped):
-        return Step("reshape", dims, tuple(int(n) for n in transform.shape))
+        return ViewStep("reshape", dims, tuple(int(n) for n in transform.shape))
     if isinstance(transform, Transposed):
         order = tuple(int(d) for d in transform.permutation)
-        return Step("transpose", dims, tuple(dims[d] for d in order), permutation=order)
+        return ViewStep("transpose", dims, tuple(dims[d] for d in order), permutation=order)
     if isinstance(transform, Bitcast):
         return _bitcast(view, dims, element_type(transform.dtype))
     raise UnsupportedOp(f"a view through {named(transform)}")
@@ -89,7 +89,7 @@ def _is_list(entry: Any) -> bool:
     return isinstance(entry, View | Transformed) or (isinstance(entry, Value) and bool(entry.dims))
 
 
-def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> Step:
+def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
     """A view of parts that a list of places chooses; other dimensions are whole."""
     picks: list[Value | None] = []
     lists: list[View] = []
@@ -124,7 +124,7 @@ def _listed(on: Any, view: View) -> Value:
     return loaded(on, view, access, view.dims, element_type_named(view.dtype))
 
 
-def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View] = ()) -> Step:
+def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View] = ()) -> ViewStep:
     """The step to parts whose places some arrays of one dimension say, all of the same length.
 
     picks: for each dimension of what is seen, None = all of it.
@@ -141,7 +141,7 @@ def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists:
     except Lost as why:
         raise UnsupportedOp(f"a list of places that no term says: {why}") from None
     kept = (extent for one, extent in zip(picks, dims, strict=True) if one is None)
-    return Step("gather", dims, (length, *kept), picks=tuple(picks), picked=picked, part=some, lists=tuple(lists))
+    return ViewStep("gather", dims, (length, *kept), picks=tuple(picks), picked=picked, part=some, lists=tuple(lists))
 
 
 def named(transform: Any) -> str:
@@ -149,16 +149,16 @@ def named(transform: Any) -> str:
     return transform.kind if isinstance(transform, Other) else type(transform).__name__
 
 
-def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> Step:
+def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> ViewStep:
     """The rows that share a word become rows of the other width: the last dimension but one grows or shrinks."""
     old, new = ELEMENT_BITS.get(view.dtype), ELEMENT_BITS.get(dtype)
     if old is None or new is None:
         raise UnsupportedOp(f"a view of {view.dtype} as {dtype}")
     if old == new:
-        return Step("reshape", dims, dims, dtype=dtype)
+        return ViewStep("reshape", dims, dims, dtype=dtype)
     if len(dims) < 2 or dims[-2] * old % new:
         raise UnsupportedOp(f"a view of {view.dtype}{list(dims)} as {dtype}")
-    return Step("bitcast", dims, (*dims[:-2], dims[-2] * old // new, dims[-1]), dtype=dtype)
+    return ViewStep("bitcast", dims, (*dims[:-2], dims[-2] * old // new, dims[-1]), dtype=dtype)
 
 
 def _slice(on: Any, entry: Any, extent: int) -> Slice:
@@ -258,7 +258,7 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     found: View | Value | None = None
     if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
         found = _stored_there(last.value.number, target, view, rest) if last.value.dims == target.dims else None
-    elif isinstance(last, Copy) and not last.device and last.source.reference.name in on.constant:
+    elif isinstance(last, StartedCopy) and not last.device and last.source.reference.name in on.constant:
         source, slot = last.source, last.semaphore.reference
         arrived = any(isinstance(e, Wait) and e.semaphore.reference is slot for e in on.effects[last.spot.number :])
         if arrived and source.dims == target.dims and rest is not None:
@@ -285,7 +285,9 @@ def _ends(piece: Slice) -> tuple[int, int] | None:
     return None if start is None or size is None else (start, start + (size - 1) * piece.stride + 1)
 
 
-def _stored_there(put: Callable[[Index], Term], target: View, view: View, rest: Sequence[Step] | None) -> Value | None:
+def _stored_there(
+    put: Callable[[Index], Term], target: View, view: View, rest: Sequence[ViewStep] | None
+) -> Value | None:
     """The elements that a store has put where a view looks.
 
     put: what was put at an element of its target.  rest: the steps of the view from the target on; None where it is
@@ -328,7 +330,7 @@ def _is_said(value: Value) -> bool:
     return True
 
 
-def _all_of(step: Step) -> bool:
+def _all_of(step: ViewStep) -> bool:
     """Whether a step shows all that there is, as it is."""
     return step.kind == "slices" and all(
         piece.start is ZERO and piece.size == Term("int", extent) and piece.stride == 1 and not piece.single
@@ -353,7 +355,7 @@ def load(on: Any, view: View, variable: Any, mask: Value | None = None, other: V
     return _masked(access.name, value, mask, other)
 
 
-def _described(step: Step) -> tuple[Any, ...]:
+def _described(step: ViewStep) -> tuple[Any, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
     return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks
@@ -431,7 +433,7 @@ def allocated(on: Any, aval: Any) -> View:
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = element_type(aval.dtype)
-    found = Reference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=on.scope == "pipeline")
+    found = BodyReference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=on.scope == "pipeline")
     on.references.append(found)
     return View(found)
 

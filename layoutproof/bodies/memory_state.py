@@ -18,17 +18,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from layoutproof.bodies.claims import Asked, asked
+from layoutproof.bodies.claims import BodyClaim, asked
 from layoutproof.bodies.effects import (
     Access,
     Body,
+    BodyReference,
     Carried,
-    Copy,
     Effect,
     Index,
     Loop,
-    Reference,
     Spot,
+    StartedCopy,
     Unknown,
     View,
     adds_to,
@@ -66,7 +66,7 @@ MOST_CHECKS = 400
 """Checks of candidates for one kernel."""
 MOST_GUARDS = 6
 
-Store = Access | Copy
+Store = Access | StartedCopy
 
 
 @dataclass(eq=False)
@@ -161,8 +161,8 @@ class States:
 
     kernel: Kernel
     body: Body
-    proves: Callable[[Asked], bool]
-    holds: Callable[[Asked], bool]
+    proves: Callable[[BodyClaim], bool]
+    holds: Callable[[BodyClaim], bool]
     unwritten: bool = False
     only: int = -1
     stale: str = ""
@@ -179,12 +179,12 @@ class States:
     def __post_init__(self) -> None:
         self._names = _Names(self.body)
         for effect in self.body.effects:
-            if isinstance(effect, Access | Copy) and (view := writes_to(effect)) is not None:
+            if isinstance(effect, Access | StartedCopy) and (view := writes_to(effect)) is not None:
                 self._stores.setdefault(view.reference.name, []).append(effect)
 
     # what properties ask
 
-    def at_exit(self, reference: Reference) -> Term:
+    def at_exit(self, reference: BodyReference) -> Term:
         """The condition for element (at0, ..) of a reference when a program ends."""
         return self.before(reference, len(self.body.effects), ())
 
@@ -200,7 +200,9 @@ class States:
         state = self.before(view.reference, load.spot.number, load.spot.loops)
         return self._used(state, at, load.spot.loops)
 
-    def impossible(self, make: Callable[[], Sequence[Term]], elements: Mapping[str, int]) -> tuple[Asked | None, bool]:
+    def impossible(
+        self, make: Callable[[], Sequence[Term]], elements: Mapping[str, int]
+    ) -> tuple[BodyClaim | None, bool]:
         """Whether no program, iteration and element make all of some conditions true: (the claim, proved).
 
         make: gives the conditions, over the grid's names, loops and `elements`; asked again when invariants change.
@@ -225,7 +227,7 @@ class States:
 
     # conditions
 
-    def before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
+    def before(self, reference: BodyReference, number: int, loops: tuple[Loop, ...]) -> Term:
         """The condition for element (at0, ..) of a reference before effect `number`, inside of `loops`."""
         key = (reference.name, number, loops[-1].name if loops else "")
         if key not in self._known:
@@ -242,7 +244,7 @@ class States:
 
         return self._small(replaced(condition, change))
 
-    def _before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
+    def _before(self, reference: BodyReference, number: int, loops: tuple[Loop, ...]) -> Term:
         parts = within(nested(self._stores.get(reference.name, ())), loops, number)
         state = forward(parts, self, _at(reference.dims), self._entry(reference, loops))
         if reference.memory == "vmem_shared" and not self.unwritten:
@@ -250,7 +252,7 @@ class States:
             return any_of([state, *(self._sent(one, _target(one)) for one in self._stores.get(reference.name, ()))])
         return state
 
-    def _entry(self, reference: Reference, loops: tuple[Loop, ...]) -> Term:
+    def _entry(self, reference: BodyReference, loops: tuple[Loop, ...]) -> Term:
         """The condition where an iteration of the innermost loop begins, or the program."""
         fresh = reference.role == "fresh"
         if not loops:
@@ -264,7 +266,7 @@ class States:
             return self._invariant((loop.name, reference.name), lambda: self._over_iterations(reference, loops))
         return self.before(reference, nests_of(self.body)[loop.name].first, loops[:-1])
 
-    def found(self, reference: Reference) -> Term:
+    def found(self, reference: BodyReference) -> Term:
         """The condition before anything was stored."""
         if self.stale:
             return TRUE if reference.name == self.stale else FALSE
@@ -281,12 +283,12 @@ class States:
 
     def effect(self, store: Effect, at: Index, state: Term) -> Term:
         """The condition after a store, from the one before."""
-        assert isinstance(store, Access | Copy)
+        assert isinstance(store, Access | StartedCopy)
         return self._small(self._after(store, at, state))
 
     def loop(self, nest: Nest, at: Index, state: Term) -> Term:
         """The condition after a loop: what any store of any iteration leaves, and what surely none has replaced."""
-        stores = [store for store in nest.effects if isinstance(store, Access | Copy)]
+        stores = [store for store in nest.effects if isinstance(store, Access | StartedCopy)]
         depth = len(nest.around)
         left = []
         for store in stores:
@@ -337,7 +339,7 @@ class States:
         """Whether what is stored at an element of the view is undefined."""
         if self.unwritten:
             return FALSE
-        if isinstance(store, Copy):
+        if isinstance(store, StartedCopy):
             at = places(store.source, index, self._names.some)
             source = store.source.reference
             before = self.before(source, store.spot.number, store.spot.loops)
@@ -586,7 +588,7 @@ class States:
                 return False
         return True
 
-    def _over_programs(self, reference: Reference) -> _Invariant:
+    def _over_programs(self, reference: BodyReference) -> _Invariant:
         kernel = self.kernel
         operand = operand_of(kernel, reference)
         after, some, _ = following(kernel)
@@ -607,7 +609,7 @@ class States:
 
         return _Invariant(reference.dims, [_same(term) for term in self._candidates(reference)], starts)
 
-    def _candidates(self, reference: Reference) -> list[Term]:
+    def _candidates(self, reference: BodyReference) -> list[Term]:
         kernel = self.kernel
         guards = self._guards(reference)
         found = [FALSE]
@@ -639,7 +641,7 @@ class States:
         free = {*self.kernel.grid_names}
         return not self._names.is_open(term) and all(n in free or n.startswith("at") for n in names_in(term))
 
-    def _guards(self, reference: Reference) -> list[Term]:
+    def _guards(self, reference: BodyReference) -> list[Term]:
         """Conditions over the programs alone under which something is stored to a reference."""
         found: dict[Term, None] = {}
         for store in self._stores.get(reference.name, ()):
@@ -650,7 +652,7 @@ class States:
                     found[plain] = None
         return [*found][:MOST_GUARDS]
 
-    def _masks(self, reference: Reference) -> list[Term]:
+    def _masks(self, reference: BodyReference) -> list[Term]:
         """Comparisons, and their opposites, that decide what of a reference a store replaces.
 
         Of rows that are filled one range after the other, those from the start of the next range on are not yet there.
@@ -684,7 +686,7 @@ class States:
                 ways.append(one)
         return ways
 
-    def _over_iterations(self, reference: Reference, loops: tuple[Loop, ...]) -> _Invariant:
+    def _over_iterations(self, reference: BodyReference, loops: tuple[Loop, ...]) -> _Invariant:
         nest = nests_of(self.body)[loops[-1].name]
         before = partial(self.before, reference, nest.first, nest.around)
         left = partial(self.before, reference, nest.end, loops)
@@ -768,7 +770,7 @@ class States:
             raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS * effort()} parts")
         return term
 
-    def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> Asked | None:
+    def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> BodyClaim | None:
         """The claim that some conditions never hold together; None where that is plain."""
         whole = upper(replaced(self._plain(all_of([*conditions])), folded))
         if whole is FALSE:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.bodies.effects import Index, Reference
+from layoutproof.bodies.effects import BodyReference, Index
 from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, negation
 from layoutproof.core.term import ONE, ZERO, Term, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 
 
-def operand_of(kernel: Kernel, reference: Reference) -> Operand | None:
+def operand_of(kernel: Kernel, reference: BodyReference) -> Operand | None:
     """The operand whose window a reference is; None for memory of other kinds, and for arrays without windows."""
     if reference.role not in ("in", "out") or reference.position >= len(kernel.operands):
         return None
@@ -20,13 +20,13 @@ def operand_of(kernel: Kernel, reference: Reference) -> Operand | None:
     return operand if operand.windowed else None
 
 
-def unfilled(kernel: Kernel, reference: Reference) -> str:
+def unfilled(kernel: Kernel, reference: BodyReference) -> str:
     """What made the array of an input that nobody has filled, or not all of it; "" of all other memory."""
     given = reference.role == "in" and reference.position < len(kernel.operands)
     return (kernel.operands[reference.position].unfilled or partly(kernel, reference)) if given else ""
 
 
-def partly(kernel: Kernel, reference: Reference) -> str:
+def partly(kernel: Kernel, reference: BodyReference) -> str:
     """What made the array of an input and stores a part of it alone: whether what is read is filled is not known."""
     given = reference.role == "in" and reference.position < len(kernel.operands)
     return kernel.operands[reference.position].partly if given else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Reference, View
+from layoutproof.bodies.effects import Body, BodyReference, View
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Begin, body_of
 from layoutproof.bodies.values import Value, dims_of, number
@@ -93,7 +93,7 @@ def read_body(
     program: gives it.  version: of JAX, for messages.  around: of a pipeline's body, what its constants are; its inputs
     are the windows.  begin: what is filled with zeros first.
     """
-    references: tuple[Reference, ...] = ()
+    references: tuple[BodyReference, ...] = ()
     try:
         body = program()
         if kernel.pipeline == "emit_pipeline":
@@ -111,7 +111,7 @@ def read_body(
     return found
 
 
-def references_of(program: Program, kernel: Kernel) -> tuple[Reference, ...]:
+def references_of(program: Program, kernel: Kernel) -> tuple[BodyReference, ...]:
     """What the body is given: its tables, its operands, its scratch, in this order."""
     tables = len(kernel.tables)
     references = []
@@ -132,7 +132,7 @@ def references_of(program: Program, kernel: Kernel) -> tuple[Reference, ...]:
             name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"
         dims = dims_of(aval)
         dtype = element_type(aval.dtype)
-        references.append(Reference(name, role, dims, dtype, memory, number))
+        references.append(BodyReference(name, role, dims, dtype, memory, number))
     return tuple(references)
 
 
@@ -146,7 +146,7 @@ def _given(program: Program, kernel: Kernel, around: Sequence[Around]) -> list[V
             memory = aval.memory
             role = "prefetch" if one.kind == "table" else "semaphore" if memory == "semaphore" else "around"
             name = one.name or f"around[{position}]"
-            given.append(View(Reference(name, role, dims, element_type(aval.dtype), memory, position)))
+            given.append(View(BodyReference(name, role, dims, element_type(aval.dtype), memory, position)))
         elif one.term is None:
             given.append(Value(dims, aval.dtype, "a value of the body around the pipeline"))
         else:
@@ -154,5 +154,5 @@ def _given(program: Program, kernel: Kernel, around: Sequence[Around]) -> list[V
     for position, (operand, variable) in enumerate(zip(kernel.operands, program.invars, strict=True)):
         memory = variable.aval.memory if operand.windowed else operand.memory
         dims = dims_of(variable.aval)
-        given.append(View(Reference(operand.name, operand.role, dims, operand.dtype, memory, position)))
+        given.append(View(BodyReference(operand.name, operand.role, dims, operand.dtype, memory, position)))
     return given

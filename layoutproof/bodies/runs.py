@@ -95,7 +95,7 @@ class _Found(Exception):
     """What was looked for on the way was found."""
 
 
-def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[Run]:
+def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[ProgramWalk]:
     """The first programs as they run, each to be run before the next is asked for; none where nobody knows the order.
 
     What is stored to scalar memory that all of them see is there for who loads it.
@@ -106,10 +106,10 @@ def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[Run]:
     read: dict[tuple[str, Place], int] = {}
     cells: dict[tuple[str, Place], int] = {}
     for program in islice(product(*(range(int(extent)) for extent in kernel.grid)), MOST_IN_ORDER):
-        yield Run(kernel, body, program, fill, read, cells)
+        yield ProgramWalk(kernel, body, program, fill, read, cells)
 
 
-class Run:
+class ProgramWalk:
     """One program. read: what is read of tables so far.  cells: numbers in scalar memory, None = nobody looks at it."""
 
     def __init__(
@@ -259,7 +259,7 @@ class Run:
         on.steps = 0
 
 
-Look = Callable[[Run, Effect, Symbolic, tuple[Number, ...]], Any]
+Look = Callable[[ProgramWalk, Effect, Symbolic, tuple[Number, ...]], Any]
 """What is looked for: (the run, an effect that happens, what evaluates terms there, its iteration) -> what is found."""
 
 

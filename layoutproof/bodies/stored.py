@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.bodies.claims import (
-    Asked,
+    BodyClaim,
     Environment,
-    Values,
+    TablePoint,
     closure,
     counted,
     environment,
@@ -23,9 +23,9 @@ from layoutproof.bodies.claims import (
 )
 from layoutproof.bodies.effects import (
     Body,
+    BodyReference,
     Effect,
     Loop,
-    Reference,
     Unknown,
     View,
     is_remote,
@@ -74,7 +74,7 @@ class Visit:
         return tuple(Term("name", name) for name in self.element.names)
 
 
-def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
+def visit_of(kernel: Kernel, operand: Operand, reference: BodyReference) -> Visit:
     """The visits of an output: of one block, or of the whole array where the body moves it by manual DMA.
 
     Of an array that the body moves, a batch has a block for each index of the batch, whatever a target says of it.
@@ -91,7 +91,7 @@ def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class StoredRegion:
     """What one store or copy reaches.
 
     condition: that it reaches the element of a visit.  loops: around it.  source: file:line.
@@ -106,19 +106,19 @@ class Store:
     path: tuple[Term, ...] = ()
 
 
-def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
+def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[StoredRegion, ...]:
     """What stores into, and copies into, the references with these names."""
     return _touching(body, names, element, writes_to)
 
 
-def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
+def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[StoredRegion, ...]:
     """What loads from, and copies out of, the references with these names."""
     return _touching(body, names, element, reads_from)
 
 
 def _touching(
     body: Body, names: Iterable[str], element: Index, view_of: Callable[[Effect], View | None]
-) -> tuple[Store, ...]:
+) -> tuple[StoredRegion, ...]:
     wanted = frozenset(names)
     found = []
     for effect in body.effects:
@@ -128,7 +128,7 @@ def _touching(
     return tuple(found)
 
 
-def _store(effect: Any, view: View, element: Index) -> Store:
+def _store(effect: Any, view: View, element: Index) -> StoredRegion:
     lost = f"a copy to {effect.device}" if is_remote(effect) else ""
     held = list(effect.spot.path)
     loops = list(effect.spot.loops)
@@ -150,18 +150,18 @@ def _store(effect: Any, view: View, element: Index) -> Store:
                 held.append(mask.number(aligned(mask, view.dims or mask.dims, index)))
             except Lost as why:
                 lost = lost or str(why)
-    return Store(all_of(held), tuple(loops), effect.spot.source, lost, effect.spot.path)
+    return StoredRegion(all_of(held), tuple(loops), effect.spot.source, lost, effect.spot.path)
 
 
 def unstored(
     kernel: Kernel,
     body: Body,
     visit: Visit,
-    stores: Sequence[Store],
+    stores: Sequence[StoredRegion],
     certain: bool,
     explain: Callable[[Point, Numbers], str],
     shown: Callable[[Point, Numbers], Counterexample] | None = None,
-) -> Asked:
+) -> BodyClaim:
     """The claim that every element is stored by some program of its visit.
 
     certain: counts what surely happens, so that a proof is one; else what can happen, so that a refutation is one.
@@ -196,7 +196,7 @@ def unstored(
         if certain and alone:
             # of the one program of a visit every number has one value, unless an iteration has its own
             unknowns |= {u.name: u for u in told.unknowns if u.fixed}
-    shared = Values(kernel, body, common, list(unknowns.values()))
+    shared = TablePoint(kernel, body, common, list(unknowns.values()))
     found = _together(found, set(unknowns), common) if certain else found
     spaces: dict[str, Space] = {}
     if visit.programs:
@@ -212,7 +212,7 @@ def unstored(
     for told in found:
         mine = [read for read in told.reads if read not in taken]
         odd = [u for u in told.unknowns if u.name not in unknowns]
-        single = Values(kernel, body, mine, odd)
+        single = TablePoint(kernel, body, mine, odd)
         lost += [_where(u.why, u.source) for u in odd]
         lost += [
             f"what {t.name} holds" if _is_table(body, r) else _LOADED for t, r in zip(single.tables, mine, strict=True)
@@ -225,7 +225,7 @@ def unstored(
         seen = point if shown is None else shown(point, on)
         return shared.shown(seen, at([point[label] for label in spaces], on))
 
-    return Asked(
+    return BodyClaim(
         Claim(spaces, And(tuple(parts)), explain, shown=told_point),
         tuple(dict.fromkeys(t.name for t in shared.tables if t.name in tables)),
         tuple(dict.fromkeys([*lost, *(_where(u.why, u.source) for u in unknowns.values())])),
@@ -233,7 +233,9 @@ def unstored(
     )
 
 
-def _without_wraps(kernel: Kernel, body: Body, stores: Sequence[Store], visit: Visit) -> tuple[list[Store], Body]:
+def _without_wraps(
+    kernel: Kernel, body: Body, stores: Sequence[StoredRegion], visit: Visit
+) -> tuple[list[StoredRegion], Body]:
     spans: dict[str, Any] = dict(zip(visit.element.names, visit.element.extents, strict=True))
     spans |= {loop.name: most(loop) for store in stores for loop in store.loops}
     ends = [*body.goes_on.values()]
@@ -269,7 +271,7 @@ class _Told:
     ends: tuple[tuple[Loop, Term], ...]
 
 
-def _told(kernel: Kernel, body: Body, store: Store, other: Mapping[str, Term], element: set[str]) -> _Told:
+def _told(kernel: Kernel, body: Body, store: StoredRegion, other: Mapping[str, Term], element: set[str]) -> _Told:
     """Raises Undecided where the condition speaks of more than numbers."""
     counts = [Term("<", Term("name", loop.name), loop.count) for loop in store.loops if counted(loop)]
     open_ = [loop for loop in store.loops if loop.count is None]
@@ -326,8 +328,8 @@ def _nowhere(
     told: _Told,
     other: Mapping[str, Term],
     spaces: Mapping[str, Space],
-    shared: Values,
-    single: Values,
+    shared: TablePoint,
+    single: TablePoint,
     certain: bool,
 ) -> Formula:
     """No program of the visit, in no iteration, stores the element."""
@@ -369,7 +371,7 @@ def _nowhere(
     return NotExists(more, And(tuple(parts)))
 
 
-def _every_value(body: Body, told: _Told, single: Values, more: Mapping[str, Space]) -> bool:
+def _every_value(body: Body, told: _Told, single: TablePoint, more: Mapping[str, Space]) -> bool:
     """Whether what the store reads of tables is as good as free: at some indices that nothing else uses, any value."""
     extents = {name: extent for space in more.values() for name, extent in zip(space.names, space.extents, strict=True)}
     whole: list[str] = []

@@ -1,7 +1,7 @@
 """Terms on numbers of which some are not known: sums of named numbers, and conditions that may be open.
 
-A number is an int or a `Sum`; a condition is a bool or an `Open` one. What no sum says becomes a named number of its
-own, named by the operation and its operands: the same operation on the same numbers is the same number.
+A number is an int or a `LinearSum`; a condition is a bool or an `OpenCondition`. What no sum says becomes a named
+number of its own, named by the operation and its operands: the same operation on the same numbers is the same number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Interval = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class LinearSum:
     """constant + coefficient * named number + ..; at least one."""
 
     constant: int
@@ -36,7 +36,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenCondition:
     """A condition that is not known. op: "is" with a name, or "not", "and", "or" with conditions."""
 
     op: str
@@ -48,7 +48,7 @@ class Open:
             inner = _condition_in(self.args[0])
             name: Name = self.args[0] if inner is None else inner.first()
             return name
-        return next(a for a in self.args if isinstance(a, Open)).first()
+        return next(a for a in self.args if isinstance(a, OpenCondition)).first()
 
     def __str__(self) -> str:
         if self.op == "is":
@@ -57,24 +57,25 @@ class Open:
         return f"not ({parts[0]})" if self.op == "not" else f" {self.op} ".join(f"({part})" for part in parts)
 
 
-def _condition_in(name: Any) -> Open | None:
+def _condition_in(name: Any) -> OpenCondition | None:
     """A condition that chooses a number of which a name speaks."""
-    if isinstance(name, Open):
+    if isinstance(name, OpenCondition):
         return name
-    parts = [n for n, _ in name.parts] if isinstance(name, Sum) else name if isinstance(name, tuple) else ()
+    parts = [n for n, _ in name.parts] if isinstance(name, LinearSum) else name if isinstance(name, tuple) else ()
     return next((found for part in parts if (found := _condition_in(part)) is not None), None)
 
 
-Number = int | Sum
-Condition = bool | Open
+Number = int | LinearSum
+Condition = bool | OpenCondition
 
 
 def shown(name: Any) -> str:
     """A named number or condition, or a part of its name, as people read it.
 
-    >>> shown(("select", Open("not", (Open("is", (("<", 3, ("name", "g0")),)),)), ("read", "t", 0), 8))
+    >>> below = OpenCondition("is", (("<", 3, ("name", "g0")),))
+    >>> shown(("select", OpenCondition("not", (below,)), ("read", "t", 0), 8))
     'select(not (3 < g0), t[0], 8)'
-    >>> str(Sum(1, ((("name", "g0"), 2),)))
+    >>> str(LinearSum(1, ((("name", "g0"), 2),)))
     '2 * g0 + 1'
     """
     match name:
@@ -95,15 +96,15 @@ def plus(left: Number, right: Number, times: int = 1) -> Number:
     """left + times * right."""
     if type(left) is int and type(right) is int:
         return left + times * right
-    a, b = (Sum(v, ()) if type(v) is int else v for v in (left, right))
-    assert isinstance(a, Sum)
-    assert isinstance(b, Sum)
+    a, b = (LinearSum(v, ()) if type(v) is int else v for v in (left, right))
+    assert isinstance(a, LinearSum)
+    assert isinstance(b, LinearSum)
     parts = dict(a.parts)
     for name, k in b.parts:
         parts[name] = parts.get(name, 0) + times * k
     left_over = tuple(sorted(((n, k) for n, k in parts.items() if k), key=repr))
     constant = a.constant + times * b.constant
-    return Sum(constant, left_over) if left_over else constant
+    return LinearSum(constant, left_over) if left_over else constant
 
 
 def scaled(number: Number, by: int) -> Number:
@@ -111,9 +112,9 @@ def scaled(number: Number, by: int) -> Number:
     return plus(0, number, by)
 
 
-def named(*name: Any) -> Sum:
+def named(*name: Any) -> LinearSum:
     """A number that has only a name."""
-    return Sum(0, ((name, 1),))
+    return LinearSum(0, ((name, 1),))
 
 
 class Symbolic:
@@ -175,7 +176,7 @@ class Symbolic:
                 return self.loaded[table]
             place = (self.place,) if table in self.body.loads else ()
             return named("read", table, *values, *place)
-        if not any(isinstance(v, Sum | Open) for v in values):
+        if not any(isinstance(v, LinearSum | OpenCondition) for v in values):
             return apply(op, INTS, values)
         return _OPERATIONS.get(op, _other)(self, op, values)
 
@@ -194,7 +195,7 @@ class Symbolic:
         """The least and the greatest value, where they are known."""
         if type(number) is int:
             return number, number
-        assert isinstance(number, Sum)
+        assert isinstance(number, LinearSum)
         low = high = number.constant
         for name, k in number.parts:
             ends = self.within.get(name)
@@ -202,7 +203,7 @@ class Symbolic:
                 ends = (0, name[2] - 1)
             if ends is None and name[0] == "read" and name[1] in self.tables:
                 ends = _held(self.tables[name[1]])
-            if ends is None and name[0] == "select" and all(isinstance(way, int | Sum) for way in name[2:]):
+            if ends is None and name[0] == "select" and all(isinstance(way, int | LinearSum) for way in name[2:]):
                 ways = [self.interval(way) for way in name[2:]]
                 known = [way for way in ways if way is not None]
                 ends = (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
@@ -215,7 +216,7 @@ class Symbolic:
     def apart(self, number: Number) -> int:
         """How far from 0 a number is at least because no value stands twice in a table: k in k * t[i] - k * t[j]."""
         match number:
-            case Sum(0, ((("read", name, *at), k), (("read", other, *there), opposite))):
+            case LinearSum(0, ((("read", name, *at), k), (("read", other, *there), opposite))):
                 table = self.tables.get(name)
                 if table is None or not table.injective or name != other or k != -opposite:
                     return 0
@@ -231,10 +232,10 @@ class Symbolic:
             return True
         if ends is not None and ends[1] <= 0:
             return False
-        zero = gap.constant if isinstance(gap, Sum) else 0
+        zero = gap.constant if isinstance(gap, LinearSum) else 0
         # 0 < gap, written with the constant on one side: the same condition has one name
         rest = plus(gap, zero, -1)
-        if isinstance(rest, Sum) and rest.parts[0][1] < 0:
+        if isinstance(rest, LinearSum) and rest.parts[0][1] < 0:
             # 0 < zero - other is not (zero <= other), which is not (zero - 1 < other)
             return negated(self._is(("<", zero - 1, scaled(rest, -1))))
         return self._is(("<", -zero, rest))
@@ -245,7 +246,7 @@ class Symbolic:
         ends = self.interval(gap)
         if ends is not None and (ends[0] > 0 or ends[1] < 0 or ends[0] == ends[1] == 0):
             return ends == (0, 0)
-        if isinstance(gap, Sum) and gap.parts[0][1] < 0:
+        if isinstance(gap, LinearSum) and gap.parts[0][1] < 0:
             gap = scaled(gap, -1)
         return self._is(("==", gap))
 
@@ -257,7 +258,7 @@ class Symbolic:
             # what is above 64 is above 0, and what is not above 64 is not above 128
             if other[0] == "<" and other[2] == name[2] and (other[1] >= name[1] if held else other[1] <= name[1]):
                 return held
-        return Open("is", (name,))
+        return OpenCondition("is", (name,))
 
 
 def compared(name: Name) -> Any:
@@ -275,7 +276,7 @@ def negated(condition: Condition) -> Condition:
     """Not the condition."""
     if isinstance(condition, bool):
         return not condition
-    return condition.args[0] if condition.op == "not" else Open("not", (condition,))
+    return condition.args[0] if condition.op == "not" else OpenCondition("not", (condition,))
 
 
 def both(left: Condition, right: Condition) -> Condition:
@@ -284,7 +285,7 @@ def both(left: Condition, right: Condition) -> Condition:
         return False
     if left is True:
         return right
-    return left if right is True else Open("and", (left, right))
+    return left if right is True else OpenCondition("and", (left, right))
 
 
 def either(left: Condition, right: Condition) -> Condition:
@@ -301,10 +302,10 @@ def _times(on: Symbolic, op: str, values: list[Any]) -> Any:
 
 def _divided(on: Symbolic, op: str, values: list[Any]) -> Any:
     left, right = values
-    if type(right) is int and right > 0 and isinstance(left, Sum) and all(k % right == 0 for _, k in left.parts):
+    if type(right) is int and right > 0 and isinstance(left, LinearSum) and all(k % right == 0 for _, k in left.parts):
         if op == "%":
             return left.constant % right
-        return Sum(left.constant // right, tuple((n, k // right) for n, k in left.parts))
+        return LinearSum(left.constant // right, tuple((n, k // right) for n, k in left.parts))
     ends = on.interval(left) if type(right) is int and right > 0 else None
     if ends is not None and ends[0] // right == ends[1] // right:
         whole = ends[0] // right

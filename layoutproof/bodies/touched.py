@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutproof.bodies.effects import Access, Copy, Effect, Index, Spot, View, places
+from layoutproof.bodies.effects import Access, Effect, Index, Spot, StartedCopy, View, places
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.folding import TRUE, all_of, fold
 from layoutproof.core.term import ZERO, Term
@@ -28,7 +28,7 @@ def touches(effect: Effect) -> Iterator[Touch]:
         case Access(kind, view, spot):
             does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]
             yield Touch(view, spot, kind != "read", does, effect)
-        case Copy(source, target, _, spot, _, device):
+        case StartedCopy(source, target, _, spot, _, device):
             yield Touch(source, spot, False, "copies from", effect)
             if not device:
                 yield Touch(target, spot, True, "adds to" if effect.adds else "copies into", effect)

@@ -16,7 +16,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, adds_to, is_remote, loads_of, places
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    BodyReference,
+    Index,
+    Loop,
+    StartedCopy,
+    adds_to,
+    is_remote,
+    loads_of,
+    places,
+)
 from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
@@ -49,8 +60,8 @@ class Origin:
     of the loops around the load, and the program that loads.  masked: whether it is what the mask of a load leaves out.
     """
 
-    effect: Access | Copy | None
-    reference: Reference
+    effect: Access | StartedCopy | None
+    reference: BodyReference
     program: Place
     element: Place
     iterations: tuple[tuple[str, int], ...] = ()
@@ -84,7 +95,7 @@ class Walk:
     _numbers: dict[Any, int | None] = field(default_factory=dict, init=False)
     _first: dict[str, int] = field(default_factory=dict, init=False)
     _end: dict[str, int] = field(default_factory=dict, init=False)
-    _stores: dict[str, list[Access | Copy]] = field(default_factory=dict, init=False)
+    _stores: dict[str, list[Access | StartedCopy]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._limit = MOST_STEPS * effort()
@@ -94,17 +105,17 @@ class Walk:
                 self._end[loop.name] = effect.spot.number + 1
             if isinstance(effect, Access) and effect.kind != "read":
                 self._stores.setdefault(effect.view.reference.name, []).append(effect)
-            elif isinstance(effect, Copy):
+            elif isinstance(effect, StartedCopy):
                 self._stores.setdefault(effect.target.reference.name, []).append(effect)
 
     # what is asked
 
-    def left(self, reference: Reference, program: Place, element: Place) -> tuple[Answer, Origin | None]:
+    def left(self, reference: BodyReference, program: Place, element: Place) -> tuple[Answer, Origin | None]:
         """Whether an element is undefined when a program ends, and where that comes from."""
         return self._guarded(lambda: self._state(reference, len(self.body.effects), (), program, {}, element))
 
     def stores(
-        self, effect: Access | Copy, program: Place, within: Iterations, element: Place
+        self, effect: Access | StartedCopy, program: Place, within: Iterations, element: Place
     ) -> tuple[Answer, Origin | None]:
         """Whether a store or copy happens there and leaves something undefined at an element of its view."""
 
@@ -118,20 +129,20 @@ class Walk:
                     happens = None
             if not happens:
                 return happens, None
-            if isinstance(effect, Copy):
+            if isinstance(effect, StartedCopy):
                 return self._given(effect, element, program, within)
             return self._undefined(effect.value, element, program, within)
 
         return self._guarded(ask)
 
     def loads(
-        self, effect: Access | Copy, program: Place, within: Iterations, element: Place
+        self, effect: Access | StartedCopy, program: Place, within: Iterations, element: Place
     ) -> tuple[Answer, Origin | None]:
         """Whether a load happens there and reads something undefined at an element of its view."""
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            if isinstance(effect, Copy):
+            if isinstance(effect, StartedCopy):
                 return self._taken(effect, element, program, within) if happens else (happens, None)
             if happens and effect.mask is not None:
                 try:
@@ -144,7 +155,7 @@ class Walk:
 
         return self._guarded(ask)
 
-    def decides(self, load: Access | Copy, program: Place) -> bool:
+    def decides(self, load: Access | StartedCopy, program: Place) -> bool:
         """Whether something undefined that a load reads says whether an effect happens in a program."""
 
         def ask() -> tuple[Answer, Origin | None]:
@@ -163,7 +174,7 @@ class Walk:
         """Whether a condition over the grid's names holds of a program."""
         return self._holds(condition, program, {})
 
-    def valid_at_end(self, operand: Operand, reference: Reference, program: Place, element: Place) -> Answer:
+    def valid_at_end(self, operand: Operand, reference: BodyReference, program: Place, element: Place) -> Answer:
         """Whether a program is the last of its visit to a block, and the element is one of the array."""
         try:
             if self._holds(valid(self.kernel, operand, _ints(element)), program, {}) is not True:
@@ -224,13 +235,13 @@ class Walk:
 
     def _state(
         self,
-        reference: Reference,
+        reference: BodyReference,
         number: int,
         loops: tuple[Loop, ...],
         program: Place,
         within: Iterations,
         element: Place,
-        reader: Access | Copy | None = None,
+        reader: Access | StartedCopy | None = None,
     ) -> tuple[Answer, Origin | None]:
         key = (reference.name, number, program, _sorted(within), element)
         return self._remembered(
@@ -239,13 +250,13 @@ class Walk:
 
     def _looked_up(
         self,
-        reference: Reference,
+        reference: BodyReference,
         number: int,
         loops: tuple[Loop, ...],
         program: Place,
         within: Iterations,
         element: Place,
-        reader: Access | Copy | None,
+        reader: Access | StartedCopy | None,
     ) -> tuple[Answer, Origin | None]:
         index = _ints(element)
         for here, iterations, store, chance in self._backwards(reference, number, loops, program, within):
@@ -266,7 +277,7 @@ class Walk:
         raise AssertionError("a way back ends at what was found")
 
     def _hits(
-        self, store: Access | Copy, index: Index, program: Place, within: Iterations
+        self, store: Access | StartedCopy, index: Index, program: Place, within: Iterations
     ) -> tuple[Place | Literal[False] | None, list[Term] | None]:
         """The element of its view that a store writes at a place of the reference; False where it writes none there.
 
@@ -293,10 +304,10 @@ class Walk:
 
     def _found(
         self,
-        reference: Reference,
+        reference: BodyReference,
         program: Place,
         element: Place,
-        reader: Access | Copy | None,
+        reader: Access | StartedCopy | None,
         within: Iterations,
         asker: Place,
     ) -> tuple[Answer, Origin | None]:
@@ -313,24 +324,26 @@ class Walk:
         held = self._holds(padding(operand, _ints(element)), program, {})
         return held, origin if held else None
 
-    def _shared(self, reference: Reference) -> bool:
+    def _shared(self, reference: BodyReference) -> bool:
         """Whether an input has the buffer of an output, into which programs before may have stored."""
         inputs = self.kernel.inputs
         return any(a >= 0 and inputs[a].name == reference.name for a, _ in self.kernel.aliases)
 
     def _given(
-        self, store: Access | Copy, index: Place, program: Place, within: Iterations
+        self, store: Access | StartedCopy, index: Place, program: Place, within: Iterations
     ) -> tuple[Answer, Origin | None]:
         if self.unwritten:
             return False, None
         if is_remote(store):
             # it comes from another device
             return None, None
-        if isinstance(store, Copy):
+        if isinstance(store, StartedCopy):
             return self._taken(store, index, program, within)
         return self._undefined(store.value, index, program, within)
 
-    def _taken(self, copy: Copy, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:
+    def _taken(
+        self, copy: StartedCopy, index: Place, program: Place, within: Iterations
+    ) -> tuple[Answer, Origin | None]:
         """Whether an element that a copy reads is undefined."""
         at = places(copy.source, _ints(index))
         found = tuple(self._number(term, program, within) for term in at or ())
@@ -344,8 +357,8 @@ class Walk:
         return self._search(condition, program, within)
 
     def _backwards(
-        self, reference: Reference, number: int, loops: tuple[Loop, ...], program: Place, within: Iterations
-    ) -> Iterator[tuple[Place, Iterations, Access | Copy | None, Origin | None]]:
+        self, reference: BodyReference, number: int, loops: tuple[Loop, ...], program: Place, within: Iterations
+    ) -> Iterator[tuple[Place, Iterations, Access | StartedCopy | None, Origin | None]]:
         """Every store to a reference before a point, the last first, then what is found: no store.
 
         Each with where something undefined comes from that says whether the loop around it runs so often.
@@ -371,13 +384,13 @@ class Walk:
 
     def _region(
         self,
-        stores: Sequence[Access | Copy],
+        stores: Sequence[Access | StartedCopy],
         number: int,
         loops: tuple[Loop, ...],
         program: Place,
         within: Iterations,
         fresh: tuple[Loop, ...] | None,
-    ) -> Iterator[tuple[Iterations, Access | Copy, Origin | None]]:
+    ) -> Iterator[tuple[Iterations, Access | StartedCopy, Origin | None]]:
         """The stores of this program before a point, the last first."""
         start = self._first[loops[-1].name] if loops else 0
         yield from self._full(stores, len(loops), start, number, program, within)
@@ -392,13 +405,13 @@ class Walk:
 
     def _full(
         self,
-        stores: Sequence[Access | Copy],
+        stores: Sequence[Access | StartedCopy],
         depth: int,
         start: int,
         end: int,
         program: Place,
         within: Iterations,
-    ) -> Iterator[tuple[Iterations, Access | Copy, Origin | None]]:
+    ) -> Iterator[tuple[Iterations, Access | StartedCopy, Origin | None]]:
         """The stores from effect `start` to `end` inside `depth` loops, the last first."""
         chosen = [s for s in stores if start <= s.spot.number < end]
         while chosen:
@@ -420,12 +433,12 @@ class Walk:
     def _by_chance_in(
         self,
         loop: Loop,
-        group: Sequence[Access | Copy],
+        group: Sequence[Access | StartedCopy],
         depth: int,
         end: int,
         program: Place,
         within: Iterations,
-    ) -> Iterator[tuple[Iterations, Access | Copy, Origin]]:
+    ) -> Iterator[tuple[Iterations, Access | StartedCopy, Origin]]:
         """The stores of a loop of which something undefined says whether it runs at all, in its first iterations."""
         for t in range(0 if self.unwritten else 1 if loop.count is None else MOST_BY_CHANCE):
             here = {**within, loop.name: t}

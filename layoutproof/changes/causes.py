@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 
 from layoutproof.changes.policy import DEFAULTS
-from layoutproof.changes.program import MOVERS, Instruction, Program
+from layoutproof.changes.program import MOVERS, DumpInstruction, DumpProgram
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 
@@ -46,7 +46,7 @@ MOST_STEPS = 50
 """Instructions that hand a change on without a difference of their own."""
 
 
-def under_causes(found: Sequence[Finding], after: Program) -> list[Finding]:
+def under_causes(found: Sequence[Finding], after: DumpProgram) -> list[Finding]:
     """The findings between two programs, each under its cause, in the order of the causes.
 
     after: the new program, by whose operands it is told what comes from what.
@@ -68,13 +68,13 @@ def under_causes(found: Sequence[Finding], after: Program) -> list[Finding]:
     return [replace(f, follows=tuple(under[k])) if under[k] else f for k, f in enumerate(found) if cause[k] == k]
 
 
-def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
+def _by_operands(found: Sequence[Finding], after: DumpProgram) -> list[int]:
     """For each finding the one that it comes from; itself where it comes from none."""
     by_line = {each.line: each for each in after.instructions}
     callers = after.callers
     roots = {each.computation: each for each in after.instructions if each.root}
     changed: dict[int, list[int]] = defaultdict(list)
-    at: list[Instruction | None] = []
+    at: list[DumpInstruction | None] = []
     for k, each in enumerate(found):
         where = by_line.get(each.line) if each.line else None
         result = _RESULT.match(each.subject)
@@ -120,9 +120,9 @@ def _explains(found: Sequence[Finding], effect: Finding, number: int) -> bool:
     return not (cause in _COPIED and effect.question in _EXCHANGED)
 
 
-def _users(program: Program) -> dict[tuple[str, str], list[Instruction]]:
+def _users(program: DumpProgram) -> dict[tuple[str, str], list[DumpInstruction]]:
     """By computation and name, the instructions that take a value."""
-    found: dict[tuple[str, str], list[Instruction]] = defaultdict(list)
+    found: dict[tuple[str, str], list[DumpInstruction]] = defaultdict(list)
     for each in program.instructions:
         for name in dict.fromkeys(each.operands):
             found[each.computation, name].append(each)
@@ -130,8 +130,8 @@ def _users(program: Program) -> dict[tuple[str, str], list[Instruction]]:
 
 
 def _made_for(
-    where: Instruction,
-    users: Mapping[tuple[str, str], list[Instruction]],
+    where: DumpInstruction,
+    users: Mapping[tuple[str, str], list[DumpInstruction]],
     changed: Mapping[int, list[int]],
     found: Sequence[Finding],
 ) -> int | None:
@@ -154,7 +154,7 @@ def _joins(each: Finding) -> bool:
     return not unknown and each.question not in _OWN
 
 
-def _returned(program: Program, number: int) -> Instruction | None:
+def _returned(program: DumpProgram, number: int) -> DumpInstruction | None:
     """The instruction that is an element of the entry's result."""
     root = next((each for each in program.instructions if each.root and each.entry), None)
     if root is not None and root.opcode == "tuple" and number < len(root.operands):
@@ -163,11 +163,11 @@ def _returned(program: Program, number: int) -> Instruction | None:
 
 
 def _above(
-    where: Instruction,
-    program: Program,
+    where: DumpInstruction,
+    program: DumpProgram,
     changed: dict[int, list[int]],
-    callers: dict[str, Instruction],
-    roots: dict[str, Instruction],
+    callers: dict[str, DumpInstruction],
+    roots: dict[str, DumpInstruction],
     own: bool,
     explains: Callable[[int], bool],
 ) -> int | None:
@@ -193,8 +193,8 @@ def _above(
 
 
 def _operands(
-    of: Instruction, program: Program, callers: dict[str, Instruction], roots: dict[str, Instruction]
-) -> list[Instruction]:
+    of: DumpInstruction, program: DumpProgram, callers: dict[str, DumpInstruction], roots: dict[str, DumpInstruction]
+) -> list[DumpInstruction]:
     """What an instruction is computed from: a fusion from its own result within, a parameter within from an operand."""
     if of.opcode == "parameter":
         caller = callers.get(of.computation)

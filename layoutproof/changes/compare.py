@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from layoutproof.changes.matching import Round, match
-from layoutproof.changes.report import Compared, Judges, Progress, Work, judged, of_specs, with_heuristic
+from layoutproof.changes.report import Compared, Judges, Progress, Task, judged, of_specs, with_heuristic
 from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
 from layoutproof.compiler.workers import Workers
@@ -18,9 +18,9 @@ from layoutproof.core.finding import Report, unknown, wrong_input
 
 if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
-    from layoutproof.changes.program import Program
+    from layoutproof.changes.program import DumpProgram
     from layoutproof.changes.spec_programs import Was
-    from layoutproof.changes.specs import Spec
+    from layoutproof.changes.specs import ReadSpec
     from layoutproof.programs.record import Record
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FilePair:
     """One file in both states; None in the state that lacks it.
 
     match_heuristic: how they were matched where names do not say it.
@@ -43,8 +43,8 @@ class Pair:
     old: File | None
     new: File | None
     match_heuristic: str = ""
-    locked: Spec | None = None
-    program: Program | Record | None = None
+    locked: ReadSpec | None = None
+    program: DumpProgram | Record | None = None
     was: Was | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ def compare(
         pairs = [_with_lock(pair, lock) for pair in pairs]
     known = {"base": base, "library": library, "compiles": compiles, "same": same}
     pairs = [_with_programs(pair, lock, known) for pair in pairs]
-    work = Work(compare_pair, pairs, [pair.relpath for pair in pairs], workers, progress)
+    work = Task(compare_pair, pairs, [pair.relpath for pair in pairs], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
@@ -97,7 +97,7 @@ def compare(
     return replace(report, notes=(*report.notes, *notes))
 
 
-def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
+def pairs_of(old: State, new: State) -> tuple[list[FilePair], list[str]]:
     """The files to compare, and the paths of text files that are no HLO in either state.
 
     Dumps are matched by name, then without the number that XLA gives a module, which changes from run to run; then by
@@ -105,7 +105,7 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     """
     relpath: Round[File] = Round(lambda f: f.relpath)
     by_name = match(old.files, new.files, [relpath])
-    pairs = [Pair(m.new.relpath, m.old, m.new) for m in by_name if m.old and m.new]
+    pairs = [FilePair(m.new.relpath, m.old, m.new) for m in by_name if m.old and m.new]
     rounds: list[Round[File]] = [
         # a spec file under a name that no command reads as one is gone
         Round(lambda f: (f.is_spec, f.data), match_heuristic="by its contents: the file's name is new", ordered=False),
@@ -113,7 +113,7 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     ]
     gone, fresh = ([f for f in (side(m) for m in by_name) if f] for side in (_gone, _fresh))
     rest = match(gone, fresh, rounds)
-    pairs += [Pair((m.new or m.old).relpath, m.old, m.new, m.match_heuristic) for m in rest]  # type: ignore[union-attr]
+    pairs += [FilePair((m.new or m.old).relpath, m.old, m.new, m.match_heuristic) for m in rest]  # type: ignore[union-attr]
     # two files that were given by name are to be compared, whatever they are
     given = len(old.files) == len(new.files) == len(pairs) == 1
     known = [
@@ -125,7 +125,7 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     return sorted(known, key=lambda p: p.relpath), skipped
 
 
-def compare_pair(pair: Pair) -> Compared:
+def compare_pair(pair: FilePair) -> Compared:
     """What came of one pair; every failure becomes a finding. Sent to other processes."""
     try:
         return _compare_pair(pair)
@@ -139,7 +139,7 @@ def compare_pair(pair: Pair) -> Compared:
         return Compared((wrong_input("file", why, pair.relpath),))
 
 
-def _compare_pair(pair: Pair) -> Compared:
+def _compare_pair(pair: FilePair) -> Compared:
     old, new = pair.old, pair.new
     for file in (old, new):
         if file is not None and unreadable(file):
@@ -174,7 +174,7 @@ def _compare_pair(pair: Pair) -> Compared:
     if pair.program is not None:
         from layoutproof.changes import lock_programs
 
-        return Compared(tuple(lock_programs.drift(cast("Program", pair.program), new, pair.relpath)))
+        return Compared(tuple(lock_programs.drift(cast("DumpProgram", pair.program), new, pair.relpath)))
     if any(f is not None and f.is_record for f in (old, new)):
         from layoutproof.changes import kernel_records
         from layoutproof.changes.classes import layouts
@@ -187,7 +187,7 @@ def _compare_pair(pair: Pair) -> Compared:
     return Compared(with_heuristic(found, pair.match_heuristic))
 
 
-def _with_lock(pair: Pair, lock: Lock) -> Pair:
+def _with_lock(pair: FilePair, lock: Lock) -> FilePair:
     if pair.old is not None:
         known = pair.old.relpath
         return replace(pair, locked=lock.calls.get(known), verdicts=lock.verdicts.get(known, {}))
@@ -195,7 +195,7 @@ def _with_lock(pair: Pair, lock: Lock) -> Pair:
     return replace(pair, program=lock.programs.get(pair.relpath))
 
 
-def _with_programs(pair: Pair, lock: Lock | None, known: Mapping[str, Any]) -> Pair:
+def _with_programs(pair: FilePair, lock: Lock | None, known: Mapping[str, Any]) -> FilePair:
     """The pair with what is known of the programs that it names. known: fields of `Was`, but for what a lock says."""
     if pair.old is None or pair.new is None:
         return pair
@@ -209,7 +209,7 @@ def _with_programs(pair: Pair, lock: Lock | None, known: Mapping[str, Any]) -> P
     return replace(pair, was=Was(locked, values, kept=lock is not None and lock.kept, **known))
 
 
-def _with_verdicts(before: Spec | None, verdicts: Mapping[str, str]) -> Spec | None:
+def _with_verdicts(before: ReadSpec | None, verdicts: Mapping[str, str]) -> ReadSpec | None:
     """The old state of a file, with what its lock says came of the claims about user code."""
     if before is None or not verdicts:
         return before

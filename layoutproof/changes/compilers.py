@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
+from layoutproof.changes.report import Compared, Judges, Progress, Task, judged
 from layoutproof.changes.spec_programs import for_tpu, under_both
 from layoutproof.changes.states import File, State
 from layoutproof.compiler import libtpu
@@ -49,7 +49,7 @@ def compare(
     if not files:
         raise LayoutError("no spec file names a program for a TPU (programs:, target: v5e): nothing to compile")
     title = " against ".join(libtpu.version(each) for each in reversed(libraries))
-    work = Work(partial(_compare, tuple(libraries)), files, [file.relpath for file in files], workers, progress)
+    work = Task(partial(_compare, tuple(libraries)), files, [file.relpath for file in files], workers, progress)
     report = judged(title, work, len(files), judges, new_only)
     many = sum(map(len, names.values()))
     return replace(report, notes=(*report.notes, f"{many} programs compiled with each; cycles are not compared"))

@@ -15,7 +15,7 @@ from layoutproof.changes.classes import layouts
 from layoutproof.changes.kernel_regressions import bodies_in_words
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
-from layoutproof.changes.program import Custom
+from layoutproof.changes.program import LayoutDemands
 from layoutproof.core.errors import LayoutError, listed, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
@@ -51,15 +51,15 @@ class Inside:
     body: tuple[tuple[str, str], ...] | None = None
 
 
-def customs(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
+def customs(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
     """The findings. classes: of one changed layout."""
     old, new = ([c for c in side if c.target == TARGET] for side in (before, after))
     one, other = ([c for c in side if c.target != TARGET] for side in (before, after))
     return [*_kernels(old, new, classes), *_others(one, other, classes)]
 
 
-def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
-    rounds: list[Round[Custom]] = [
+def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
+    rounds: list[Round[LayoutDemands]] = [
         Round(lambda c: (c.target, c.operands, c.result, c.said), alike=True),
         Round(lambda c: (c.target, c.base, c.op_name, c.result)),
         Round(lambda c: (c.base, c.op_name, c.result)),
@@ -85,7 +85,7 @@ def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes)
     return found
 
 
-def _called(pair: Match[Custom], classes: Classes) -> list[Finding]:
+def _called(pair: Match[LayoutDemands], classes: Classes) -> list[Finding]:
     """What changed of one call besides its result."""
     old, new = pair.old, pair.new
     assert old is not None
@@ -116,13 +116,13 @@ def _called(pair: Match[Custom], classes: Classes) -> list[Finding]:
     return found
 
 
-def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
-    rounds: list[Round[Custom]] = [Round(lambda c: c.written, alike=True)]
+def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
+    rounds: list[Round[LayoutDemands]] = [Round(lambda c: c.written, alike=True)]
     open_ = [pair for pair in match(before, after, rounds) if pair.old is None or pair.new is None]
     olds, news = [p.old for p in open_ if p.old], [p.new for p in open_ if p.new]
     if not open_:
         return []
-    rounds_seen: list[Round[tuple[Custom, Inside]]] = [
+    rounds_seen: list[Round[tuple[LayoutDemands, Inside]]] = [
         Round(lambda s: (*_around(s[0]), _json(s[1])), alike=True),
         Round(lambda s: (s[0].base, s[0].op_name, s[0].result)),
         Round(lambda s: (s[0].base, s[0].op_name)),
@@ -149,7 +149,7 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
 
 
 def _kernel(
-    old: tuple[Custom, Inside], new: tuple[Custom, Inside], match_heuristic: str, classes: Classes
+    old: tuple[LayoutDemands, Inside], new: tuple[LayoutDemands, Inside], match_heuristic: str, classes: Classes
 ) -> list[Finding]:
     """What changed of one kernel."""
     (one, before), (other, after) = old, new
@@ -185,7 +185,7 @@ def _kernel(
     return found
 
 
-def _judged(before: Inside | None, custom: Custom, after: Inside, match_heuristic: str) -> list[Finding]:
+def _judged(before: Inside | None, custom: LayoutDemands, after: Inside, match_heuristic: str) -> list[Finding]:
     """What is refuted, or cannot be told any more, that was not so before."""
     then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
     found = []
@@ -202,7 +202,7 @@ def _judged(before: Inside | None, custom: Custom, after: Inside, match_heuristi
 
 
 def _bodies(
-    old: tuple[Custom, Inside] | None, new: tuple[Custom, Inside], match_heuristic: str
+    old: tuple[LayoutDemands, Inside] | None, new: tuple[LayoutDemands, Inside], match_heuristic: str
 ) -> tuple[list[Finding], str]:
     """What the new body breaks or leaves unknown, and the old one does not; and both in words."""
     custom = new[0]
@@ -230,7 +230,7 @@ def _bodies(
     return found, bodies_in_words(*({_rule(why): verdict for verdict, why in side} for side in (then, now)))
 
 
-def of_body(custom: Custom, inside: Inside) -> tuple[tuple[str, str], ...] | None:
+def of_body(custom: LayoutDemands, inside: Inside) -> tuple[tuple[str, str], ...] | None:
     """What is not proved of the bodies; None where a lock file does not say."""
     if inside.body is not None or custom.source is None:
         return inside.body
@@ -253,11 +253,11 @@ def _rule(why: str) -> str:
     return why.partition(":")[0]
 
 
-def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
+def seen(side: Sequence[LayoutDemands]) -> list[tuple[LayoutDemands, Inside]]:
     """Each kernel with what it is."""
     from layoutproof.hlo import kernels as judge
     from layoutproof.pallas.from_mosaic.mosaic_calls import call_of
-    from layoutproof.pallas.from_mosaic.mosaic_module import Read, read_calls
+    from layoutproof.pallas.from_mosaic.mosaic_module import ReadCall, read_calls
 
     fresh = [c for c in side if c.inside is None and c.source is not None]
     made = []
@@ -266,7 +266,7 @@ def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
         try:
             (read,) = read_calls([replace(call_of(custom.source, ""), name="kernel", source="")])
         except LayoutError as error:
-            read = Read((Unmodelled("kernel", "", error.problem),))
+            read = ReadCall((Unmodelled("kernel", "", error.problem),))
         verdicts = tuple((f.verdict.value, _said(f)) for f in judge.check(custom.source, "", None))
         made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest or custom.written, verdicts))
     answers = iter(made)
@@ -280,7 +280,7 @@ def _mapping(kernel: Kernel | Unmodelled) -> Any:
     return json.loads(json.dumps(mapping_of(kernel)))
 
 
-def _around(custom: Custom) -> tuple[Any, ...]:
+def _around(custom: LayoutDemands) -> tuple[Any, ...]:
     return (custom.operands, custom.result, custom.said)
 
 
@@ -289,6 +289,6 @@ def _json(value: Inside) -> str:
     return json.dumps([value.kernels, value.digest, value.verdicts], sort_keys=True)
 
 
-def _subject(custom: Custom) -> str:
+def _subject(custom: LayoutDemands) -> str:
     what = "kernel" if custom.target == TARGET else "custom call"
     return f"{what} {shorten(custom.base, 60)}" + (f" ({custom.op_name})" if custom.op_name else "")

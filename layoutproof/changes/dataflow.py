@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.changes.labels import Label, Labels, Made, Pair, Tuple, Value, commutes
-from layoutproof.changes.program import MOST_NESTED, Program
+from layoutproof.changes.labels import InstructionLabel, Label, LabelledPair, Labels, Tuple, Value, commutes
+from layoutproof.changes.program import MOST_NESTED, DumpProgram
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.hlo.collectives import KINDS
@@ -34,7 +34,7 @@ MOST = 10
 """Findings of one pair of programs; what comes after them is counted."""
 
 
-def dataflow(pair: Pair) -> list[Finding]:
+def dataflow(pair: LabelledPair) -> list[Finding]:
     """The instructions at which two programs compute something else."""
     if pair.alike or pair.before.errors or pair.after.errors:
         # what is broken is said as that
@@ -54,7 +54,7 @@ def dataflow(pair: Pair) -> list[Finding]:
     return found
 
 
-def _lacks_parameters(program: Program) -> bool:
+def _lacks_parameters(program: DumpProgram) -> bool:
     """Whether a broken text has instructions for more parameters than the entry says: it contradicts itself."""
     return any(each.number >= len(program.parameters) for each in program.entered)
 
@@ -73,7 +73,7 @@ class _Walk:
         self.now: dict[Label, Label] = {}
         self.ran: set[tuple[str, str]] = set()
         self.told: set[int] = set()
-        self.todo: list[tuple[Label, Label, Made, Made]] = []
+        self.todo: list[tuple[Label, Label, InstructionLabel, InstructionLabel]] = []
         # arguments of another shape make other shapes everywhere, and the entry says it
         shapes = [[*map(logical, side.program.parameters)] for side in (before, after)]
         self.resized = shapes[0] != shapes[1]
@@ -102,7 +102,7 @@ class _Walk:
     def _effects(self, olds: Sequence[Label], news: Sequence[Label]) -> None:
         """What two computations do besides; of kernels and other custom calls another comparison counts them."""
         gone, fresh = ([each for each in one if each not in other] for one, other in ((olds, news), (news, olds)))
-        kinds: dict[str, list[Made]] = defaultdict(list)
+        kinds: dict[str, list[InstructionLabel]] = defaultdict(list)
         for each in gone:
             kinds[self.before.made[each].own].append(self.before.made[each])
         for label in fresh:
@@ -115,13 +115,15 @@ class _Walk:
             else:
                 self.excused = True
 
-    def _values(self, old: Value, new: Value, user: Made, now: Made) -> None:
+    def _values(self, old: Value, new: Value, user: InstructionLabel, now: InstructionLabel) -> None:
         if isinstance(old, Tuple) and isinstance(new, Tuple):
             self._operands(old.parts, new.parts, user, now)
         else:
             self.todo.append((_label(old), _label(new), user, now))
 
-    def _operands(self, olds: Collection[Value], news: Collection[Value], user: Made, now: Made) -> None:
+    def _operands(
+        self, olds: Collection[Value], news: Collection[Value], user: InstructionLabel, now: InstructionLabel
+    ) -> None:
         """Each of the old operands beside the new one in its place; where any order will do, without what both have."""
         ones, others = [*map(_label, olds)], [*map(_label, news)]
         free = commutes(now.own)
@@ -144,7 +146,7 @@ class _Walk:
             if one != other:
                 self.todo.append((one, other, user, now))
 
-    def _pair(self, a: Label, b: Label, user: Made, now: Made) -> None:
+    def _pair(self, a: Label, b: Label, user: InstructionLabel, now: InstructionLabel) -> None:
         """What stands in one place of both programs, and is not the same."""
         known = self.now.get(b)
         if a == b or known == a:
@@ -196,7 +198,7 @@ class _Walk:
             for old, new in pairs
         )
 
-    def _of_the_same(self, old: Made, new: Made) -> bool:
+    def _of_the_same(self, old: InstructionLabel, new: InstructionLabel) -> bool:
         """Whether the same operands go into both; of none, whether both are of one opcode."""
         if not old.given and not new.given:
             return old.what.opcode == new.what.opcode
@@ -206,7 +208,7 @@ class _Walk:
         """What stands in the old one's place: what is made of both alike is no other thing."""
         self.now.setdefault(b, a)
 
-    def _regrouped(self, old: Made, new: Made) -> bool:
+    def _regrouped(self, old: InstructionLabel, new: InstructionLabel) -> bool:
         """Whether both combine the same values, in pairs that are made otherwise: `(a * b) * c` and `a * (b * c)`."""
         if old.own != new.own or old.own not in GROUPS:
             return False
@@ -215,7 +217,7 @@ class _Walk:
         self.excused |= same
         return same
 
-    def _alike(self, old: Made, new: Made) -> None:
+    def _alike(self, old: InstructionLabel, new: InstructionLabel) -> None:
         """The same operation: in a computation that it runs it parts, or in its operands."""
         for one, other in zip(old.runs, new.runs, strict=False):
             if self.before.label(one) != self.after.label(other):
@@ -224,7 +226,7 @@ class _Walk:
             why = f"{new.what.opcode} gives {new.shape} now, {old.shape} before, of the same operands"
             self._say("reshaped_result", old, new, why)
 
-    def _told(self, old: Made, new: Made) -> bool:
+    def _told(self, old: InstructionLabel, new: InstructionLabel) -> bool:
         """Whether another comparison says it: what kernels and collectives do, and what comes of other arguments."""
         if all(each.own.partition("\0")[0] in _COMPARED for each in (old, new)):
             self.excused = True
@@ -233,7 +235,7 @@ class _Walk:
         self.excused |= self.resized and sizes
         return self.resized and sizes
 
-    def _other(self, old: Made, new: Made) -> None:
+    def _other(self, old: InstructionLabel, new: InstructionLabel) -> None:
         """Another operation of the same operands, or another value."""
         if self._told(old, new):
             return
@@ -248,7 +250,7 @@ class _Walk:
         else:
             self._say("operation", old, new, f"{words[0]} now, {words[1]} before, of the same operands", one, other)
 
-    def _parted(self, old: Made, new: Made) -> None:
+    def _parted(self, old: InstructionLabel, new: InstructionLabel) -> None:
         """One operation in the place of another, of other operands."""
         if self._told(old, new):
             return
@@ -259,13 +261,13 @@ class _Walk:
         else:
             self._say("computation_differs", old, new, why)
 
-    def _mapped(self, new: Made) -> tuple[Label, ...]:
+    def _mapped(self, new: InstructionLabel) -> tuple[Label, ...]:
         return tuple([self.now.get(each, each) for each in new.given])
 
-    def _shapes(self, side: Labels, of: Made) -> list[str]:
+    def _shapes(self, side: Labels, of: InstructionLabel) -> list[str]:
         return [side.made[each].shape if each in side.made else "" for each in of.given]
 
-    def _valued(self, old: Made, new: Made) -> bool:
+    def _valued(self, old: InstructionLabel, new: InstructionLabel) -> bool:
         """Whether both are constants, or made of one alike: one of another value may be there elsewhere, too."""
         for _ in range(MOST_NESTED):
             if old.shape != new.shape:
@@ -277,7 +279,9 @@ class _Walk:
             old, new = (side.made.get(of.given[0], of) for side, of in zip(self.sides, (old, new), strict=True))
         return False
 
-    def _operand(self, old: Made, new: Made, user: Made, now: Made) -> None:
+    def _operand(
+        self, old: InstructionLabel, new: InstructionLabel, user: InstructionLabel, now: InstructionLabel
+    ) -> None:
         """An operand that is another value: one that the old program has elsewhere, or that stands elsewhere now."""
         if self.resized and old.shape != new.shape:
             self.excused = True
@@ -288,7 +292,13 @@ class _Walk:
         self._say("computation_differs", user, now, why)
 
     def _say(
-        self, kind: str, old: Made, new: Made, why: str, before: str | None = None, after: str | None = None
+        self,
+        kind: str,
+        old: InstructionLabel,
+        new: InstructionLabel,
+        why: str,
+        before: str | None = None,
+        after: str | None = None,
     ) -> None:
         """One finding for each instruction of the new text."""
         if id(new.what) in self.told:
@@ -309,13 +319,13 @@ def _label(value: Value) -> Label:
     return value if isinstance(value, bytes) else value.label
 
 
-def _result(side: Labels, computation: str) -> Made | None:
+def _result(side: Labels, computation: str) -> InstructionLabel | None:
     """A computation's result as one that uses what it is."""
     inside = side.program.named.get(computation, {})
-    return next((Made(each, "result", "", ()) for each in inside.values() if each.root), None)
+    return next((InstructionLabel(each, "result", "", ()) for each in inside.values() if each.root), None)
 
 
-def _at(side: Labels, label: Label, user: Made) -> Made | None:
+def _at(side: Labels, label: Label, user: InstructionLabel) -> InstructionLabel | None:
     """What has a label; of several the one that an instruction uses."""
     made = side.made.get(label)
     if made is None:
@@ -328,7 +338,7 @@ def _at(side: Labels, label: Label, user: Made) -> Made | None:
     return made
 
 
-def _combined(side: Labels, of: Made) -> list[Label]:
+def _combined(side: Labels, of: InstructionLabel) -> list[Label]:
     """The values that an operation and those of its kind above it combine."""
     found, todo = list[Label](), [*of.given]
     while todo and len(found) < MOST_COMBINED:
@@ -351,16 +361,16 @@ def _less(labels: list[Label], both: Counter[Label]) -> list[Label]:
     return found
 
 
-def _said(of: Made) -> str:
+def _said(of: InstructionLabel) -> str:
     """The operation and what it says of itself."""
     return of.own.replace("\0", " ").strip()
 
 
-def _call(of: Made) -> str:
+def _call(of: InstructionLabel) -> str:
     return f"{of.what.opcode}({', '.join(of.what.operands)})"
 
 
-def _text(of: Made) -> str:
+def _text(of: InstructionLabel) -> str:
     if of.what.opcode in ("constant", "parameter"):
         return shorten(_said(of), 80)
     return f"{shorten(_said(of), 80)} of {shorten(', '.join(of.what.operands) or 'nothing', 80)} (line {of.what.line})"

@@ -41,7 +41,7 @@ _HOW = ("engine", "effort")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DemandChange:
     """looser, tighter: what is demanded less and more, in words.  unknown: where no engine could tell.
 
     point: the smallest sizes that a claim no longer speaks of, where there are some.
@@ -58,7 +58,7 @@ class Difference:
         return not self.looser and not self.unknown
 
 
-def difference(old: Check, new: Check) -> Difference:
+def difference(old: Check, new: Check) -> DemandChange:
     """What `new` demands less and more than `old`, a claim of the same kind.
 
     >>> about = ("a.yaml", 1, 1, "padding", ("a",), ("f32[8]",))
@@ -74,10 +74,10 @@ def difference(old: Check, new: Check) -> Difference:
     looser, tighter, unknown = (
         tuple(text for part in parts for text in getattr(part, name)) for name in ("looser", "tighter", "unknown")
     )
-    return Difference(looser, tighter, unknown, point)
+    return DemandChange(looser, tighter, unknown, point)
 
 
-def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> Difference:
+def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> DemandChange:
     """What is assumed more of tables, which loosens what is proved under it, and what less.
 
     >>> assumed({"t": Table("t", low=0, high=8)}, {"t": Table("t", low=0, high=4)}).looser
@@ -91,7 +91,7 @@ def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> Difference:
             looser.append(f"of table {name} more is assumed: {sides[0]}, before {sides[1]}")
         elif not _follows(other, one):
             tighter.append(f"of table {name} less is assumed: {sides[0]}, before {sides[1]}")
-    return Difference(tuple(looser), tuple(tighter))
+    return DemandChange(tuple(looser), tuple(tighter))
 
 
 def _follows(given: Table, wanted: Table) -> bool:
@@ -112,7 +112,7 @@ def _whole(*values: object) -> bool:
     return all(type(value) is int for value in values)
 
 
-def _expectations(old: Check, new: Check) -> Difference:
+def _expectations(old: Check, new: Check) -> DemandChange:
     looser: list[str] = []
     tighter: list[str] = []
     if old.expect != new.expect:
@@ -126,7 +126,7 @@ def _expectations(old: Check, new: Check) -> Difference:
     if old.expect == new.expect and old.reason != new.reason:
         (tighter if old.reason in new.reason else looser).append(f"reason was {old.reason!r}, is {new.reason!r}")
     _names(old.figures, new.figures, "figure", looser, tighter)
-    return Difference(tuple(looser), tuple(tighter))
+    return DemandChange(tuple(looser), tuple(tighter))
 
 
 def _names(old: Mapping[str, Any], new: Mapping[str, Any], what: str, looser: list[str], tighter: list[str]) -> None:
@@ -134,7 +134,7 @@ def _names(old: Mapping[str, Any], new: Mapping[str, Any], what: str, looser: li
     tighter += [f"the {what} {name} is demanded" for name in new if name not in old]
 
 
-def _fact(old: Check, new: Check) -> list[Difference]:
+def _fact(old: Check, new: Check) -> list[DemandChange]:
     """Of a fact: another value is for the engines to judge, another question is another fact."""
     looser: list[str] = []
     tighter: list[str] = []
@@ -149,30 +149,30 @@ def _fact(old: Check, new: Check) -> list[Difference]:
             tighter.append(f"error was {_text(was)}, is {_text(now)}")
         else:
             looser.append(f"{key} was {_text(was)}, is {_text(now)}")
-    return [Difference(tuple(looser), tuple(tighter))]
+    return [DemandChange(tuple(looser), tuple(tighter))]
 
 
-def _reference(old: Check, new: Check) -> Difference:
+def _reference(old: Check, new: Check) -> DemandChange:
     """Of a comparison: another reference is another demand, whatever it computes."""
     was, now = (
         {key: value for key, value in check.layouts[1][KEY].items() if key in ("trace", "kwargs")}  # type: ignore[index]
         for check in (old, new)
     )
-    return Difference() if was == now else Difference((f"the reference was {_text(was)}, is {_text(now)}",))
+    return DemandChange() if was == now else DemandChange((f"the reference was {_text(was)}, is {_text(now)}",))
 
 
-def _options(old: Check, new: Check) -> list[Difference]:
+def _options(old: Check, new: Check) -> list[DemandChange]:
     names = [n for n in dict.fromkeys([*old.options, *new.options]) if n not in _HOW]
     return [_option(name, old, new) for name in names if plain(old.options.get(name)) != plain(new.options.get(name))]
 
 
-def _option(name: str, old: Check, new: Check) -> Difference:
+def _option(name: str, old: Check, new: Check) -> DemandChange:
     was, now = old.options.get(name), new.options.get(name)
     said = f"{name} was {_text(was)}, is {_text(now)}"
     if old.expect == "unknown":
-        return Difference()
+        return DemandChange()
     if old.expect != new.expect:
-        return Difference((said,))
+        return DemandChange((said,))
     if name == "where" and new.kind not in OF_VALUES:
         return _where(old, new, said)
     order = 0
@@ -196,7 +196,7 @@ def _option(name: str, old: Check, new: Check) -> Difference:
         order = -1  # another question: nobody asks the old one any more
     if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
         order = -order  # what fails under a wide bound fails under a tight one, not the other way round
-    return Difference((said,)) if order < 0 else Difference((), (said,)) if order > 0 else Difference()
+    return DemandChange((said,)) if order < 0 else DemandChange((), (said,)) if order > 0 else DemandChange()
 
 
 def _of_values(name: str, was: Any, now: Any) -> int:
@@ -277,7 +277,7 @@ def _extents(was: Any, now: Any, check: Check) -> int:
     return 1 if all(a == b or (_whole(a, b) and b <= a) for a, b in pairs) else -1
 
 
-def _where(old: Check, new: Check, said: str) -> Difference:
+def _where(old: Check, new: Check, said: str) -> DemandChange:
     """Whether the new condition lacks sizes that the old one has, or has sizes that the old one lacks."""
     before, after = (_condition(check.options.get("where")) for check in (old, new))
     sides = (before, after) if old.expect == "proved" else (after, before)
@@ -285,11 +285,11 @@ def _where(old: Check, new: Check, said: str) -> Difference:
     if lost is not None:
         sizes = ", ".join(f"{name} = {value}" for name, value in lost.items())
         held = "it says nothing any more of" if old.expect == "proved" else "it now speaks also of"
-        return Difference((f"{said}: {held} {sizes}",), point={"sizes": lost})
+        return DemandChange((f"{said}: {held} {sizes}",), point={"sizes": lost})
     if why:
-        return Difference(unknown=(f"{said}, and it is unknown whether that is narrower: {why}",))
+        return DemandChange(unknown=(f"{said}, and it is unknown whether that is narrower: {why}",))
     won, why = _sizes_in(sides[1], sides[0])
-    return Difference((), (said,)) if won is not None or why else Difference()
+    return DemandChange((), (said,)) if won is not None or why else DemandChange()
 
 
 def _condition(text: object) -> Term | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.changes.lock_head import MAX_LOCK, NAME, known, paths_of
-from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
+from layoutproof.changes.report import Compared, Judges, Progress, Task, judged
 from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, here, unreadable
 from layoutproof.compiler import cache
@@ -49,7 +49,7 @@ def compare(
         problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"
         raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
-        return judged(_TITLE, Work(_compare, [], [], workers), len(files), judges, new_only)
+        return judged(_TITLE, Task(_compare, [], [], workers), len(files), judges, new_only)
     report = of_texts(path, text, files, judges, workers, progress, new_only, library, same)
     if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
         cache.put(key, "none")
@@ -86,7 +86,7 @@ def of_texts(
     old = locked(text, path.as_posix())
     relpaths = sorted({*old, *files})
     items = [(old.get(relpath), files.get(relpath), relpath, library, same) for relpath in relpaths]
-    return judged(_TITLE, Work(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
+    return judged(_TITLE, Task(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
 
 
 def _compare(item: tuple[Any, File | None, str, str, bool]) -> Compared:

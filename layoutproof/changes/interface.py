@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.changes.program import Program, bytes_of
+from layoutproof.changes.program import DumpProgram, bytes_of
 from layoutproof.core.finding import Finding
 from layoutproof.hlotext.texts import arrays, element_text
 
 
-def interface(before: Program, after: Program) -> list[Finding]:
+def interface(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """What changed of it."""
     return [*_devices(before, after), *_schedule(before, after), *_donations(before, after)]
 
 
-def _devices(before: Program, after: Program) -> list[Finding]:
+def _devices(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     found = []
     for what in ("partitions", "replicas"):
         old, new = getattr(before, what), getattr(after, what)
@@ -25,7 +25,7 @@ def _devices(before: Program, after: Program) -> list[Finding]:
     return found
 
 
-def _schedule(before: Program, after: Program) -> list[Finding]:
+def _schedule(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     if not before.scheduled or after.scheduled:
         return []
     why = "the text is not scheduled any more, so its layouts may not be those that run"
@@ -33,7 +33,7 @@ def _schedule(before: Program, after: Program) -> list[Finding]:
     return [Finding("unscheduled", "module", why, **sides)]
 
 
-def _donations(before: Program, after: Program) -> list[Finding]:
+def _donations(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     found = []
     names = {i.number: i for i in after.entered}
     for number, index in sorted({*before.donations, *after.donations}):

@@ -20,7 +20,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.judge import about_body
-from layoutproof.pallas.records import Recorded, plain, records_in
+from layoutproof.pallas.records import KernelRecord, plain, records_in
 from layoutproof.pallas.spec_text import not_serialisable
 from layoutproof.programs.two_kernels import computed
 
@@ -35,7 +35,7 @@ def compare(old: File | None, new: File | None, relpath: str, layouts: Layouts) 
     before, after = (
         () if f is None else records_in(f.data.decode("utf-8", "replace").splitlines(), f.path) for f in (old, new)
     )
-    rounds: list[Round[Recorded]] = [
+    rounds: list[Round[KernelRecord]] = [
         Round(lambda r: (str(_said(r)), r.body), alike=True),
         Round(lambda r: r.call.name),
     ]
@@ -49,7 +49,7 @@ def compare(old: File | None, new: File | None, relpath: str, layouts: Layouts) 
     return [replace(each, relpath=relpath, file=path) for each in found]
 
 
-def _changes(old: Recorded | None, new: Recorded | None, layouts: Layouts) -> list[Finding]:
+def _changes(old: KernelRecord | None, new: KernelRecord | None, layouts: Layouts) -> list[Finding]:
     if new is None:
         return [Finding("removed", "", "the call is no longer recorded")]
     after = new.call
@@ -99,7 +99,7 @@ def _around(old: Kernel, new: Kernel, layouts: Layouts) -> list[Finding]:
     return [each for each in changes if each.question != "respelled"]
 
 
-def _said(record: Recorded) -> Any:
+def _said(record: KernelRecord) -> Any:
     """A call without the places in the user's program."""
     return unplaced(plain(record.call))
 

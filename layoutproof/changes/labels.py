@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from layoutproof.changes.program import MOST_NESTED, OPENED, Instruction, Program
+from layoutproof.changes.program import MOST_NESTED, OPENED, DumpInstruction, DumpProgram
 from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.texts import element_of, logical
 
@@ -43,12 +43,12 @@ LABELLED = 1
 Label = bytes
 
 
-class Made(NamedTuple):
+class InstructionLabel(NamedTuple):
     """What one instruction computes. own: its opcode and what it says; given: of its operands, in their
     order.  runs: the results of the computations that it runs, for each.  shape: of the result, without layout.
     """
 
-    what: Instruction
+    what: DumpInstruction
     own: str
     shape: str
     given: tuple[Label, ...]
@@ -66,7 +66,7 @@ class Started(NamedTuple):
     """An operation that was started. node: it, but for its result's shape, which the end of it says."""
 
     label: Label
-    node: Made
+    node: InstructionLabel
 
 
 class Ahead(NamedTuple):
@@ -107,7 +107,7 @@ class Labels:
         "results",
     )
 
-    def __init__(self, program: Program, once: bool = False, kept: bool = False) -> None:
+    def __init__(self, program: DumpProgram, once: bool = False, kept: bool = False) -> None:
         self.program, self.once, self.kept = program, once, kept
         self._times = Counter(each.calls for each in program.of(*OPENED) if each.calls)
         self._own: dict[tuple[int, str, str], tuple[str, bytes, bool]] = {}
@@ -117,7 +117,7 @@ class Labels:
         self._stretched: dict[Label, tuple[Label, str]] = {}
         self._slices: dict[Label, tuple[Label, str, str]] = {}
         self._running = 0
-        self.made: dict[Label, Made] = {}
+        self.made: dict[Label, InstructionLabel] = {}
         self.of: dict[tuple[str, str], Label] = {}
         self.results: dict[str, Value] = {}
         self.effects: dict[str, tuple[Label, ...]] = {}
@@ -187,7 +187,7 @@ class Labels:
         return result
 
     def _value(
-        self, of: Instruction, given: list[Value], inputs: list[Value] | None, effects: set[Label], depth: int
+        self, of: DumpInstruction, given: list[Value], inputs: list[Value] | None, effects: set[Label], depth: int
     ) -> Value:
         opcode = of.opcode
         if opcode in _HANDS_ON and given:
@@ -197,7 +197,9 @@ class Labels:
         if opcode == "tuple":
             value = self._tuple(tuple(given))
             if self.kept:
-                self.made.setdefault(value.label, Made(of, "tuple", logical(of.shape), tuple(map(_of, given))))
+                self.made.setdefault(
+                    value.label, InstructionLabel(of, "tuple", logical(of.shape), tuple(map(_of, given)))
+                )
             return value
         if opcode == "get-tuple-element" and given:
             return self._part(given[0], of.element, of)
@@ -207,13 +209,13 @@ class Labels:
             return self._run(of.calls, given, effects, depth + 1)
         if opcode.endswith("-start"):
             own = f"{opcode.removesuffix('-start')}\0{self._says(of)}"
-            node = Made(of, own, "", tuple(map(_of, given)), of.runs)
+            node = InstructionLabel(of, own, "", tuple(map(_of, given)), of.runs)
             return Started(self._kept(node), node)
         if opcode.endswith("-done") and given and isinstance(given[0], Started):
             node = given[0].node._replace(shape=logical(of.shape))
             return self._sliced(self._kept(node), node)
         if opcode == "slice":
-            made = Made(of, f"slice\0{of.said}", logical(of.shape), tuple(map(_of, given)))
+            made = InstructionLabel(of, f"slice\0{of.said}", logical(of.shape), tuple(map(_of, given)))
             return self._sliced(self._kept(made), made)
         if opcode == "concat-bitcast":
             whole = self._whole(given)
@@ -225,7 +227,7 @@ class Labels:
             effects.add(label)
         return label
 
-    def _ahead(self, of: Instruction, given: list[Value], effects: set[Label], depth: int) -> Value:
+    def _ahead(self, of: DumpInstruction, given: list[Value], effects: set[Label], depth: int) -> Value:
         """A computation that runs beside others: with its end it is what it computes of all that it was given."""
         known = given[0] if given and of.opcode != "async-start" else None
         called, before = (known.called, known.given) if isinstance(known, Ahead) else (of.calls, ())
@@ -240,7 +242,7 @@ class Labels:
         few = not self.once or self._times[called] == 1
         return called in self.program.named and few and depth < MOST_NESTED
 
-    def _new(self, of: Instruction, given: tuple[Label, ...]) -> Label:
+    def _new(self, of: DumpInstruction, given: tuple[Label, ...]) -> Label:
         said = self._says(of)
         key = (of.number, of.shape, of.opcode if not said else f"{of.opcode}\0{said}")
         own = self._own.get(key)
@@ -253,13 +255,13 @@ class Labels:
         runs = b"".join([self.label(each) for each in called]) if called else b""
         label = blake2b(b"".join((own[1], runs, *(sorted(given) if own[2] else given))), digest_size=_SIZE).digest()
         if self.kept and label not in self.made:
-            self.made[label] = Made(of, own[0], logical(of.shape), given, called)
+            self.made[label] = InstructionLabel(of, own[0], logical(of.shape), given, called)
         return label
 
-    def _says(self, of: Instruction) -> str:
+    def _says(self, of: DumpInstruction) -> str:
         return of.said or self._said.get(of.line, "")
 
-    def _kept(self, node: Made) -> Label:
+    def _kept(self, node: InstructionLabel) -> Label:
         """The label of what has no instruction of exactly its shape and opcode."""
         own = f"{node.own}\0{node.shape}\0".encode(errors="surrogatepass")
         runs = [self.label(each) for each in node.runs]
@@ -280,16 +282,16 @@ class Labels:
             value = self._part(value, each, None)
         return value
 
-    def _part(self, value: Value, element: int, of: Instruction | None) -> Value:
+    def _part(self, value: Value, element: int, of: DumpInstruction | None) -> Value:
         if isinstance(value, Tuple) and 0 <= element < len(value.parts):
             return value.parts[element]
         of = of or self._any()
-        return self._kept(Made(of, f"element {element}", "", (_of(value),)))
+        return self._kept(InstructionLabel(of, f"element {element}", "", (_of(value),)))
 
-    def _any(self) -> Instruction:
+    def _any(self) -> DumpInstruction:
         return next(iter(self.program.instructions))
 
-    def _sliced(self, label: Label, node: Made) -> Label:
+    def _sliced(self, label: Label, node: InstructionLabel) -> Label:
         """The label of a slice, from which the whole is found again."""
         if node.given and node.own.startswith("slice\0") and label not in self._slices:
             source = self.program.operand(node.what)
@@ -307,23 +309,23 @@ class Labels:
         base, _, shape = pieces[0]  # type: ignore[misc]
         return base if _fill([piece[1] for piece in pieces if piece], shape) else None
 
-    def _stretch(self, of: Instruction, given: Label) -> Label:
+    def _stretch(self, of: DumpInstruction, given: Label) -> Label:
         """A reshape, or a bitcast by what it stands for. A reshape of a reshape is one, and of its own shape none."""
         operand = self.program.operand(of)
         source, target = "" if operand is None else operand.shape, of.shape
         how = "reshape" if of.opcode == "reshape" else _bitcast(source, target)
         shape = logical(target)
         if how != "reshape":
-            return given if not how else self._kept(Made(of, how, shape, (given,)))
+            return given if not how else self._kept(InstructionLabel(of, how, shape, (given,)))
         base, was = self._stretched.get(given, (given, logical(source)))
         if was == shape:
             return base
-        label = self._kept(Made(of, how, shape, (base,)))
+        label = self._kept(InstructionLabel(of, how, shape, (base,)))
         self._stretched.setdefault(label, (base, was))
         return label
 
 
-def computes(program: Program) -> str:
+def computes(program: DumpProgram) -> str:
     """What a program computes by its labels, as text, after the number of how they are made.
 
     A Mosaic kernel counts as what is around it: of its body `custom_calls` says what changed, and its bytes hold places
@@ -342,10 +344,10 @@ def _is_long(length: int, whole: int) -> bool:
     return whole > MOST_OPENED * length + FREE
 
 
-class Pair:
+class LabelledPair:
     """Two programs, labelled alike, when somebody asks."""
 
-    def __init__(self, before: Program, after: Program) -> None:
+    def __init__(self, before: DumpProgram, after: DumpProgram) -> None:
         self.before, self.after = before, after
 
     @cached_property
@@ -364,7 +366,7 @@ class Pair:
         """The labels of both, with what has them."""
         return Labels(self.before, self._once, kept=True).run(), Labels(self.after, self._once, kept=True).run()
 
-    def label_of(self, of: Instruction) -> Label | None:
+    def label_of(self, of: DumpInstruction) -> Label | None:
         """What an instruction of the old or of the new program computes; None where nothing runs it."""
         old = self.before.named.get(of.computation, {}).get(of.name)
         return self.kept[0 if old is of else 1].of.get((of.computation, of.name))

@@ -24,9 +24,9 @@ from layoutproof.changes import records
 from layoutproof.changes.lock_head import HEAD, paths_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
-from layoutproof.changes.program import Program
+from layoutproof.changes.program import DumpProgram
 from layoutproof.changes.report import Compared, of_specs
-from layoutproof.changes.specs import Claimed, Named, Spec, about_code, compare, read
+from layoutproof.changes.specs import Claimed, Named, ReadSpec, about_code, compare, read
 from layoutproof.changes.states import File, unreadable
 from layoutproof.changes.traced import Calls, calls_of, of_bodies
 from layoutproof.changes.traced_bodies import body_from
@@ -73,10 +73,10 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str) -> dict[str, Spec | Program | Record]:
+def locked(text: str, file: str) -> dict[str, ReadSpec | DumpProgram | Record]:
     """The locked state: relpath -> what was in that file. LayoutError with the line for what `write` never writes."""
     paths_of(text, file)
-    specs: dict[str, Spec] = {}
+    specs: dict[str, ReadSpec] = {}
     dumps: dict[str, list[Line]] = {}
     programs: dict[str, Record] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -95,7 +95,7 @@ def locked(text: str, file: str) -> dict[str, Spec | Program | Record]:
                 program_of([(kind, what, value)])
                 dumps.setdefault(relpath, []).append((kind, what, value))
                 continue
-            spec = specs.setdefault(relpath, Spec(file))
+            spec = specs.setdefault(relpath, ReadSpec(file))
             if kind == "layout" and isinstance(what, str):
                 specs[relpath] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
             elif kind == "body" and isinstance(what, str):
@@ -123,8 +123,8 @@ class Lock:
     findings: what is wrong with the lock itself.  kept: whether the new state has this lock, to the byte.
     """
 
-    calls: Mapping[str, Spec] = field(default_factory=dict)
-    programs: Mapping[str, Program | Record] = field(default_factory=dict)
+    calls: Mapping[str, ReadSpec] = field(default_factory=dict)
+    programs: Mapping[str, DumpProgram | Record] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
     verdicts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -143,14 +143,14 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
         return Lock(findings=(unknown("the lock file", why, file, file),))
-    calls: dict[str, Spec] = {}
-    programs: dict[str, Program | Record] = {}
+    calls: dict[str, ReadSpec] = {}
+    programs: dict[str, DumpProgram | Record] = {}
     records_: dict[str, Mapping[str, Record]] = {}
     values: dict[str, Mapping[str, Kept]] = {}
     verdicts: dict[str, Mapping[str, str]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
-        if isinstance(what, Program | Record):
+        if isinstance(what, DumpProgram | Record):
             programs[name] = what
             continue
         records_[name] = what.records
@@ -163,7 +163,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
 
 
 def drift(
-    old: Spec | Program | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
+    old: ReadSpec | DumpProgram | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
 ) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now.
 
@@ -172,8 +172,8 @@ def drift(
     """
     if isinstance(old, Record) or (file is not None and file.is_program):
         return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
-    if isinstance(old, Program) or (file is not None and file.is_dump):
-        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath, same)))
+    if isinstance(old, DumpProgram) or (file is not None and file.is_dump):
+        return Compared(tuple(of_dump(old if isinstance(old, DumpProgram) else None, file, relpath, same)))
     new = None if file is None else read(file.data, file.path)
     traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)
@@ -190,12 +190,12 @@ def drift(
     return replace(compared, before=compared.rules)
 
 
-def _calls_in(old: Spec) -> Spec:
+def _calls_in(old: ReadSpec) -> ReadSpec:
     """What a lock says of the calls of user code."""
     return replace(old, layouts=tuple(named for named in old.layouts if ":" in named.name))
 
 
-def _normalised(new: Spec | None, traced: Calls) -> Spec | None:
+def _normalised(new: ReadSpec | None, traced: Calls) -> ReadSpec | None:
     """The new spec with layouts in normal form, so that the spelling of what was locked is no difference."""
     if new is None:
         return None

@@ -16,12 +16,12 @@ from layoutproof.changes.custom_calls import Inside, of_body, seen
 from layoutproof.changes.functions import unknown
 from layoutproof.changes.labels import computes
 from layoutproof.changes.placed import gone_or_new, placed
-from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
+from layoutproof.changes.program import DumpInstruction, DumpProgram, Exchange, LayoutDemands, read
 from layoutproof.changes.program_changes import bitcast_pairs, changes, read_and_audited, relayouts
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
-from layoutproof.hlo.collectives import Collective
+from layoutproof.hlo.collectives import CollectiveText
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
 Line = tuple[str, Any, Any]
@@ -67,19 +67,19 @@ def _fields(of: Exchange) -> list[Any]:
     return [*said, list(of.operands), list(of.results), of.size, of.depth, of.alone]
 
 
-def _called(of: Custom) -> list[Any]:
+def _called(of: LayoutDemands) -> list[Any]:
     return [of.target, of.base, of.op_name, list(of.operands), of.result, of.said]
 
 
 def _exchange(fields: Any) -> Exchange:
     kind, over, along, reduction, base, op_name, operands, results, size, depth, alone = fields
-    what = Collective(*_texts(kind, over, along, reduction))
+    what = CollectiveText(*_texts(kind, over, along, reduction))
     base, op_name = _texts(base, op_name)
     shapes = _texts(*operands), _texts(*results)
     return Exchange(what, base, op_name, 0, *shapes, _whole(size), _whole(depth), bool(alone))
 
 
-def _custom(fields: Any, value: Any = None) -> Custom:
+def _custom(fields: Any, value: Any = None) -> LayoutDemands:
     target, base, op_name, operands, result, said = fields
     written, inside = "", None
     if value is not None:
@@ -89,7 +89,7 @@ def _custom(fields: Any, value: Any = None) -> Custom:
         # an earlier version did not judge bodies
         inside = Inside(tuple(kernels), digest, _pairs(verdicts), _pairs(*body) if body else None)
     target, base, op_name, result, said, written = _texts(target, base, op_name, result, said, written)
-    return Custom(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
+    return LayoutDemands(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
 
 
 def _pairs(entries: Any) -> tuple[tuple[str, str], ...]:
@@ -118,9 +118,9 @@ def _times(count: object) -> range:
     return range(_whole(count))
 
 
-def program_of(lines: Sequence[Line]) -> Program:
+def program_of(lines: Sequence[Line]) -> DumpProgram:
     """A program of which nothing is known but what was locked. ValueError, TypeError, KeyError for other lines."""
-    program = Program("locked", named={"": {}})
+    program = DumpProgram("locked", named={"": {}})
     given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
     for kind, number, value in given:
         if kind == "result":
@@ -129,7 +129,7 @@ def program_of(lines: Sequence[Line]) -> Program:
         shape, sharding, op_name = map(str, value)
         program.parameters.append(shape)
         name = f"parameter{number}"
-        _add(program, Instruction(name, "parameter", shape, "", 0, (), op_name, int(number), "", True, sharding))
+        _add(program, DumpInstruction(name, "parameter", shape, "", 0, (), op_name, int(number), "", True, sharding))
     program.unsaid = all(line[0] != "module" for line in lines)
     for kind, what, count in lines:
         if kind == "module":
@@ -150,17 +150,17 @@ def program_of(lines: Sequence[Line]) -> Program:
             for _ in _times(count):
                 # as if another memory had it: so the copy is traced back to the parameter that it copies
                 origin = (f"parameter{parameter}",) if int(parameter) >= 0 else ()
-                operand = _add(program, Instruction(_name(program), "copy-done", source, "", 0, origin))
+                operand = _add(program, DumpInstruction(_name(program), "copy-done", source, "", 0, origin))
                 name = _name(program, base)
-                _add(program, Instruction(name, "copy", target, "", 0, (operand,), op_name))
+                _add(program, DumpInstruction(name, "copy", target, "", 0, (operand,), op_name))
         elif kind == "bitcast":
             source, target = what
-            operand = _add(program, Instruction(_name(program), "copy-done", source, "", 0))
-            _add(program, Instruction(_name(program), "bitcast", target, "", 0, (operand,)))
+            operand = _add(program, DumpInstruction(_name(program), "copy-done", source, "", 0))
+            _add(program, DumpInstruction(_name(program), "bitcast", target, "", 0, (operand,)))
     return program
 
 
-def drift(old: Program | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
+def drift(old: DumpProgram | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
     """What changed in one dump since the lock was written. same: whether it is to compute what it did."""
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
@@ -171,7 +171,7 @@ def drift(old: Program | None, file: File | None, relpath: str, same: bool = Fal
     return placed([*errors, *found], relpath, file.path)
 
 
-def _computed(old: Program, new: Program, same: bool) -> list[Finding]:
+def _computed(old: DumpProgram, new: DumpProgram, same: bool) -> list[Finding]:
     """What is computed: a lock file has its labels, and no text whose values could be compared."""
     now = computes(new)
     known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
@@ -187,11 +187,11 @@ def _computed(old: Program, new: Program, same: bool) -> list[Finding]:
     return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]
 
 
-def _name(program: Program, base: str = "locked") -> str:
+def _name(program: DumpProgram, base: str = "locked") -> str:
     return f"{base}.{len(program.named[''])}"
 
 
-def _add(program: Program, what: Instruction) -> str:
+def _add(program: DumpProgram, what: DumpInstruction) -> str:
     if not isinstance(what.shape, str):
         raise LayoutError("a shape is a text")
     program.named[""][what.name] = what

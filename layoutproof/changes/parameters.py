@@ -10,12 +10,12 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
 
-from layoutproof.changes.program import Program
+from layoutproof.changes.program import DumpProgram
 from layoutproof.core.finding import Finding
 from layoutproof.hlotext.texts import logical
 
 
-def aligned(before: Program, after: Program) -> Program:
+def aligned(before: DumpProgram, after: DumpProgram) -> DumpProgram:
     """The old program with the parameters' numbers that the new one gives them.
 
     A parameter that only the new one has is there with no shape; one that only the old one has comes after all of the
@@ -51,7 +51,7 @@ def aligned(before: Program, after: Program) -> Program:
     )
 
 
-def moved_parameters(before: Program, after: Program) -> list[Finding]:
+def moved_parameters(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """Parameters that both have and that stand in another order: `before` as `aligned` gives it."""
     both = sorted((old, new) for new, old in before.positions.items() if new < len(after.parameters))
     kept = _in_order([new for _, new in both])
@@ -67,7 +67,7 @@ def moved_parameters(before: Program, after: Program) -> list[Finding]:
     return found
 
 
-def shifted(before: Program, after: Program, number: int, gone: bool) -> str:
+def shifted(before: DumpProgram, after: DumpProgram, number: int, gone: bool) -> str:
     """What a new or gone parameter does to the positions of those after it."""
     if gone:
         at = before.positions.get(number, number)
@@ -77,13 +77,13 @@ def shifted(before: Program, after: Program, number: int, gone: bool) -> str:
     return f"; {many} after it stand elsewhere" if many else ""
 
 
-def _names(program: Program) -> dict[int, str]:
+def _names(program: DumpProgram) -> dict[int, str]:
     """Of the entry's parameters; a broken text may have instructions for more of them than the entry says."""
     count = len(program.parameters)
     return {i.number: i.op_name for i in program.entered if i.number < count}
 
 
-def _pairs(before: Program, after: Program) -> dict[int, int] | None:
+def _pairs(before: DumpProgram, after: DumpProgram) -> dict[int, int] | None:
     """Old number -> new number of each that both have; None where positions say it all.
 
     By names that are there once on each side. What is left is paired in its order where both sides have as many, or

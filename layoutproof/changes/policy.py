@@ -97,7 +97,7 @@ _STEP = re.compile(r"(allow|warn|deny)(?:\s+above\s+(\d{1,15}(?:\.\d{1,6})?)\s*(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Threshold:
     """A severity from a bound on: `above` is None where there is none; unit "%" or bytes."""
 
     severity: str
@@ -122,7 +122,7 @@ class Approval:
 class Policy:
     """What is said of each class, and the approvals. Classes that are not named keep what `DEFAULTS` says."""
 
-    steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    steps: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
     approvals: tuple[Approval, ...] = ()
 
     def over(self, other: Policy) -> Policy:
@@ -134,7 +134,7 @@ def read(value: object, place: str) -> Policy:
     """A policy from a mapping; LayoutError names the place and what is wrong.
 
     >>> read({"grew": "warn, deny above 2%"}, "here").steps["grew"][1]
-    Step(severity='deny', above=2.0, unit='%')
+    Threshold(severity='deny', above=2.0, unit='%')
     """
     if not isinstance(value, Mapping):
         raise LayoutError(f"{place}: the gate's rules are a mapping from class to severity, not {_shown(value)}")
@@ -283,12 +283,12 @@ def _severity(finding: Finding, policy: Policy) -> tuple[str, str]:
     return _worst(_steps_of(finding.question, policy), finding)
 
 
-def _steps_of(kind: str, policy: Policy) -> tuple[Step, ...]:
+def _steps_of(kind: str, policy: Policy) -> tuple[Threshold, ...]:
     own = policy.steps.get(kind)
     return own if own is not None else _steps(DEFAULTS.get(kind, "deny"), kind)
 
 
-def _worst(steps: Sequence[Step], finding: Finding) -> tuple[str, str]:
+def _worst(steps: Sequence[Threshold], finding: Finding) -> tuple[str, str]:
     """The severity that applies, and the bound that says so."""
     best, said = "allow", ""
     for step in steps:
@@ -298,7 +298,7 @@ def _worst(steps: Sequence[Step], finding: Finding) -> tuple[str, str]:
     return best, said
 
 
-def _amounts(kind: str, steps: Sequence[Step]) -> list[Finding]:
+def _amounts(kind: str, steps: Sequence[Threshold]) -> list[Finding]:
     """A finding on, between and beyond all bounds, in percent and in bytes, known and not."""
     shares = [step.above for step in steps if step.above is not None and step.unit == "%"]
     sizes = [step.above * _UNITS[step.unit] for step in steps if step.above is not None and step.unit != "%"]
@@ -313,14 +313,14 @@ def _between(bounds: Sequence[float]) -> list[float]:
     return [(low + high) / 2 for low, high in zip(bounds, nexts, strict=True)]
 
 
-def _words(steps: Sequence[Step]) -> str:
+def _words(steps: Sequence[Threshold]) -> str:
     shown = (
         f"{s.severity} above {s.above:g}{_spaced(s.unit).replace(' %', '%')}" if s.unit else s.severity for s in steps
     )
     return ", ".join(shown)
 
 
-def _applies(step: Step, finding: Finding) -> bool:
+def _applies(step: Threshold, finding: Finding) -> bool:
     """Whether a step's bound is exceeded; where it is unknown by how much, it is."""
     if step.above is None:
         return True
@@ -334,7 +334,7 @@ def _applies(step: Step, finding: Finding) -> bool:
     return not isinstance(amount, int) or amount > step.above * _UNITS[step.unit]
 
 
-def _steps(text: object, place: str) -> tuple[Step, ...]:
+def _steps(text: object, place: str) -> tuple[Threshold, ...]:
     if not isinstance(text, str):
         raise LayoutError(f"{place}: a severity is a text such as 'warn, deny above 2%', not {_shown(text)}")
     steps = []
@@ -344,7 +344,7 @@ def _steps(text: object, place: str) -> tuple[Step, ...]:
             wanted = "allow, warn or deny, or e.g. 'deny above 2%' or 'deny above 4 MiB'"
             raise LayoutError(f"{place}: {shorten(part.strip(), 40)!r} is no severity; write {wanted}")
         severity, amount, unit = found.groups()
-        steps.append(Step(severity, None if amount is None else float(amount), unit or ""))
+        steps.append(Threshold(severity, None if amount is None else float(amount), unit or ""))
     return tuple(steps)
 
 

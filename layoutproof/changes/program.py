@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
-from layoutproof.hlo.collectives import OPCODES, Collective, collective
+from layoutproof.hlo.collectives import OPCODES, CollectiveText, collective
 from layoutproof.hlotext import module
-from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
+from layoutproof.hlotext.events import ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header
 from layoutproof.hlotext.texts import arrays, element_of, element_text, logical
@@ -52,7 +52,7 @@ _CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^{}]*+\}")
 _DIRECTION = re.compile(r"\bdirection=(\w+)")
 
 
-class Instruction(NamedTuple):
+class DumpInstruction(NamedTuple):
     """One instruction. shape: its text, layouts included.  number, sharding: of a parameter.
 
     calls: the computation that a fusion, a call or an asynchronous start is made of.  runs: the computations of every
@@ -92,7 +92,7 @@ class Exchange:
     channel.
     """
 
-    what: Collective
+    what: CollectiveText
     base: str = ""
     op_name: str = ""
     line: int = 0
@@ -104,7 +104,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Custom:
+class LayoutDemands:
     """A custom call. operands: layouts that it demands, () where it states none.  said: aliases, side effects.
 
     written: digest of the whole text of a Mosaic kernel.  source: the instruction, None of a locked one.  inside: what
@@ -124,7 +124,7 @@ class Custom:
 
 
 @dataclass(slots=True)
-class Program:
+class DumpProgram:
     """A module as far as it could be read.
 
     parameters, results: shapes of the entry, in order.  errors: what is wrong.  named: computation -> name ->
@@ -142,7 +142,7 @@ class Program:
     scheduled: bool = False
     donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
-    customs: list[Custom] = field(default_factory=list)
+    customs: list[LayoutDemands] = field(default_factory=list)
     unsaid: bool = False
     computes: str = ""
     gone: dict[int, str] = field(default_factory=dict)
@@ -150,13 +150,13 @@ class Program:
     parameters: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     errors: list[LayoutError] = field(default_factory=list)
-    named: dict[str, dict[str, Instruction]] = field(default_factory=dict)
-    _by_opcode: dict[str, list[Instruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    named: dict[str, dict[str, DumpInstruction]] = field(default_factory=dict)
+    _by_opcode: dict[str, list[DumpInstruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def of(self, *opcodes: str) -> list[Instruction]:
+    def of(self, *opcodes: str) -> list[DumpInstruction]:
         """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
         if not self._by_opcode:
-            by_opcode = defaultdict[str, list[Instruction]](list)
+            by_opcode = defaultdict[str, list[DumpInstruction]](list)
             for inside in self.named.values():
                 for each in inside.values():
                     by_opcode[each.opcode].append(each)
@@ -165,28 +165,28 @@ class Program:
         return found if len(opcodes) == 1 else sorted(found, key=lambda each: each.line)
 
     @property
-    def entered(self) -> list[Instruction]:
+    def entered(self) -> list[DumpInstruction]:
         """The entry's parameters, in the order of the text."""
         return [each for each in self.of("parameter") if each.entry and each.number >= 0]
 
     @property
-    def callers(self) -> dict[str, Instruction]:
+    def callers(self) -> dict[str, DumpInstruction]:
         """The last fusion or call of each computation that has one."""
         return {each.calls: each for each in self.of("fusion", "call") if each.calls}
 
     @property
-    def instructions(self) -> Iterator[Instruction]:
+    def instructions(self) -> Iterator[DumpInstruction]:
         """All of them, in the order of the text."""
         return (each for inside in self.named.values() for each in inside.values())
 
-    def find(self, computation: str, operand: str) -> Instruction | None:
+    def find(self, computation: str, operand: str) -> DumpInstruction | None:
         """The instruction that an operand of a computation names, or takes an element of; None where there is none."""
         inside = self.named.get(computation)
         if inside is None:
             return None
         return inside.get(operand) or inside.get(element_of(operand)[0])
 
-    def operand(self, of: Instruction, number: int = 0) -> Instruction | None:
+    def operand(self, of: DumpInstruction, number: int = 0) -> DumpInstruction | None:
         """The instruction that an operand names; None where the text does not have it."""
         if number >= len(of.operands):
             return None
@@ -203,9 +203,9 @@ class Program:
         return found._replace(opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
 
 
-def read(data: bytes, file: str) -> Program:
+def read(data: bytes, file: str) -> DumpProgram:
     """A module from its text. What is wrong is in `errors`, with its line; what was read before it is kept."""
-    program = Program()
+    program = DumpProgram()
     for _ in recorded(events(lines_of(data), file), program, file):
         pass
     return program
@@ -216,12 +216,14 @@ def lines_of(data: bytes) -> Iterator[str]:
     return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
 
 
-def recorded(given: Iterable[Event], program: Program, file: str, earlier: Program | None = None) -> Iterator[Event]:
+def recorded(
+    given: Iterable[Event], program: DumpProgram, file: str, earlier: DumpProgram | None = None
+) -> Iterator[Event]:
     """The events themselves, for whoever else reads them; what they say of one module goes into `program`.
 
     earlier: a program whose texts are used again where they are equal, so that memory has them once.
     """
-    reader = _Reader(program, file, earlier or Program())
+    reader = _Reader(program, file, earlier or DumpProgram())
     for event in given:
         yield event
         if not reader.over:
@@ -240,10 +242,10 @@ class _Reader:
         *("over", "program", "root", "texts", "were"),
     )
 
-    def __init__(self, program: Program, file: str, earlier: Program) -> None:
+    def __init__(self, program: DumpProgram, file: str, earlier: DumpProgram) -> None:
         self.program, self.file, self.earlier = program, file, earlier
         self.computation, self.entry, self.root, self.over = "", False, "", False
-        self.inside, self.were = dict[str, Instruction](), dict[str, Instruction]()
+        self.inside, self.were = dict[str, DumpInstruction](), dict[str, DumpInstruction]()
         self.texts = dict[str, str]()
         self.body = list[str]()
         self.header = Header("")
@@ -254,7 +256,7 @@ class _Reader:
     def take(self, event: Event) -> None:
         """What is no instruction."""
         program = self.program
-        if isinstance(event, Begin):
+        if isinstance(event, ComputationBegin):
             self.computation, self.entry = event.name, event.entry
             self.inside = program.named.setdefault(event.name, {})
             self.were = self.earlier.named.get(event.name, {})
@@ -319,7 +321,7 @@ class _Reader:
         kept = "concat-bitcast" if opcode == "custom-call" and of.target == "ConcatBitcast" else opcode
         texts = self.texts
         shape = texts.setdefault(shape, shape)
-        found = Instruction(
+        found = DumpInstruction(
             name,
             texts.setdefault(kept, kept),
             shape,
@@ -401,7 +403,7 @@ def _said(of: module.Instruction, calls: Sequence[tuple[str, str]], bodies: Mapp
     return text.strip(", ")
 
 
-def _custom(of: module.Instruction, found: Instruction) -> Custom:
+def _custom(of: module.Instruction, found: DumpInstruction) -> LayoutDemands:
     names = ("output_to_operand_aliasing", "custom_call_has_side_effect", "api_version")
     said = " ".join(f"{name}={of.attribute(name)}" for name in names if of.attribute(name))
     written, source = "", None
@@ -410,7 +412,9 @@ def _custom(of: module.Instruction, found: Instruction) -> Custom:
         whole = "\0".join((of.shape, of.said, of.attributes[at:]))
         written, source = hashlib.sha256(whole.encode(errors="backslashreplace")).hexdigest()[:32], of
     operands = of.operand_layouts
-    return Custom(of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, written, source)
+    return LayoutDemands(
+        of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, written, source
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -423,7 +427,7 @@ def bytes_of(shape: str) -> int:
         return 0
 
 
-def _interface(program: Program, header: Header, file: str) -> None:
+def _interface(program: DumpProgram, header: Header, file: str) -> None:
     program.name, program.line = header.name or "module", header.line
     program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
     program.donations = header.donations()

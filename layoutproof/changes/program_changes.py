@@ -21,7 +21,7 @@ from layoutproof.changes.dataflow import dataflow
 from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded, same_sharding
 from layoutproof.changes.interface import interface
-from layoutproof.changes.labels import Pair
+from layoutproof.changes.labels import LabelledPair
 from layoutproof.changes.lock_head import RENEW
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.parameters import aligned, moved_parameters
@@ -29,8 +29,8 @@ from layoutproof.changes.parameters import shifted as _shifted
 from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.program import (
     MOVERS,
-    Instruction,
-    Program,
+    DumpInstruction,
+    DumpProgram,
     bytes_of,
     lines_of,
     read,
@@ -42,7 +42,7 @@ from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, copies
 from layoutproof.hlo.audit import audit_events
-from layoutproof.hlo.bitcasts import REORDERING, Bitcast
+from layoutproof.hlo.bitcasts import REORDERING, BitcastAnswer
 from layoutproof.hlo.collectives import OPCODES
 from layoutproof.hlo.consistency import ELEMENTWISE
 from layoutproof.hlo.copies import Move
@@ -63,10 +63,10 @@ FAST = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class LayoutCopy:
     """A copy whose result is laid out differently from its operand. parameter: of the entry, that it copies, or -1."""
 
-    what: Instruction
+    what: DumpInstruction
     source: str
     target: str
     size: int
@@ -119,8 +119,8 @@ def _compared(
         # nothing changed, and what is cut short is no state to compare with
         broken = [each for each in read_and_audited(new)[1] if each.bad_input]
         return placed(broken, relpath, new.path), None
-    before = Program() if old is None else read(old.data, old.path)
-    after, broken = (Program(), []) if new is None else read_and_audited(new, before)
+    before = DumpProgram() if old is None else read(old.data, old.path)
+    after, broken = (DumpProgram(), []) if new is None else read_and_audited(new, before)
     path = (new or old).path  # type: ignore[union-attr]
     if old is None or new is None:
         return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path), None
@@ -129,7 +129,7 @@ def _compared(
         # nothing of one could be read, which says nothing about what is new or gone
         return placed(broken, relpath, path), None
     before = aligned(before, after)
-    pair = Pair(before, after)
+    pair = LabelledPair(before, after)
     found = _changes(before, after, True, pair)
     otherwise = _otherwise(found, pair)
     flow = None
@@ -142,12 +142,12 @@ def _compared(
     return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path), flow
 
 
-def read_and_audited(file: File, before: Program | None = None) -> tuple[Program, list[Finding]]:
+def read_and_audited(file: File, before: DumpProgram | None = None) -> tuple[DumpProgram, list[Finding]]:
     """A dump, read once, and what is wrong with it in itself: broken or missing lines, two layouts for one buffer.
 
     before: the program that it is compared with, whose texts are used again.
     """
-    program = Program()
+    program = DumpProgram()
     given = recorded(events(lines_of(file.data), file.path), program, file.path, before)
     found = audit_events(given, file.path, contradictions_only=True)
     errors = program.errors or found.errors
@@ -160,15 +160,15 @@ def read_and_audited(file: File, before: Program | None = None) -> tuple[Program
     return program, wrong
 
 
-def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
+def changes(before: DumpProgram, after: DumpProgram, whole: bool = True) -> list[Finding]:
     """Everything that changed between two programs. whole: whether every instruction of both is known."""
     before = aligned(before, after)
-    flow = Pair(before, after)
+    flow = LabelledPair(before, after)
     found = _changes(before, after, whole, flow)
     return [*found, *_otherwise(found, flow)] if whole else found
 
 
-def _changes(before: Program, after: Program, whole: bool, flow: Pair) -> list[Finding]:
+def _changes(before: DumpProgram, after: DumpProgram, whole: bool, flow: LabelledPair) -> list[Finding]:
     """Likewise, without what is computed otherwise. before: as it is aligned with the other."""
     found = [
         *moved_parameters(before, after),
@@ -186,7 +186,7 @@ def _changes(before: Program, after: Program, whole: bool, flow: Pair) -> list[F
     return [*found, *_layouts(before, after, flow)] if whole else found
 
 
-def _otherwise(found: Sequence[Finding], flow: Pair) -> list[Finding]:
+def _otherwise(found: Sequence[Finding], flow: LabelledPair) -> list[Finding]:
     """What is computed otherwise, and is not said by what was found."""
     told = {(each.question, each.line) for each in found}
     return [each for each in dataflow(flow) if (each.question, each.line) not in told]
@@ -196,7 +196,7 @@ def _mistake(error: LayoutError) -> Finding:
     return wrong_input("dump", error.problem, line=error.line or 0)
 
 
-def _entry(before: Program, after: Program) -> list[Finding]:
+def _entry(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """The program's ABI: each parameter and result by its position."""
     found: list[Finding] = []
     names = {
@@ -227,7 +227,7 @@ def _entry(before: Program, after: Program) -> list[Finding]:
     return found
 
 
-def _shardings(before: Program, after: Program) -> list[Finding]:
+def _shardings(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """Entry parameters whose shards are elsewhere."""
     olds, news = ({i.number: i for i in p.entered} for p in (before, after))
     found = []
@@ -299,20 +299,20 @@ def _space(shape: str) -> int:
     return int(getattr(read_layout(shape, "xla"), "memory_space", 0))
 
 
-def _copies(before: Program, after: Program) -> list[Finding]:
+def _copies(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """New and vanished copies that change a layout; of an entry parameter, it is copied at every call."""
 
-    def key(copy: Copy) -> Hashable:
+    def key(copy: LayoutCopy) -> Hashable:
         return (copy.source, copy.target, copy.parameter)
 
-    rounds: list[Round[Copy]] = [
+    rounds: list[Round[LayoutCopy]] = [
         Round(lambda c: (key(c), c.what.name, c.what.computation), alike=True),
         Round(lambda c: (key(c), c.what.op_name, c.what.base), alike=True),
         Round(key, alike=True),
     ]
     open_ = [p for p in match(relayouts(before), relayouts(after), rounds) if p.old is None or p.new is None]
     # between layouts that are only written otherwise, a copy is the old one
-    rewritten: list[Round[Copy]] = [
+    rewritten: list[Round[LayoutCopy]] = [
         Round(lambda c: (logical(c.source), logical(c.target), c.parameter, c.what.op_name))
     ]
     found = []
@@ -326,7 +326,7 @@ def _copies(before: Program, after: Program) -> list[Finding]:
     return found
 
 
-def _copy(pair: Match[Copy]) -> Finding:
+def _copy(pair: Match[LayoutCopy]) -> Finding:
     copy = pair.new or pair.old
     assert copy is not None
     fresh = pair.new is not None
@@ -341,7 +341,7 @@ def _copy(pair: Match[Copy]) -> Finding:
     return Finding(kind, f"copy of {whose}", why, figures={"bytes": copy.size}, **sides)
 
 
-def relayouts(program: Program) -> list[Copy]:
+def relayouts(program: DumpProgram) -> list[LayoutCopy]:
     """The copies that change a layout."""
     called = program.callers
     found = []
@@ -352,11 +352,11 @@ def relayouts(program: Program) -> list[Copy]:
             continue
         source, target = without_space(operand.shape), without_space(target)
         if source != target and _move(source, target).kind in ("relayout", "unknown"):
-            found.append(Copy(what, source, target, bytes_of(target), _parameter(program, operand, called)))
+            found.append(LayoutCopy(what, source, target, bytes_of(target), _parameter(program, operand, called)))
     return found
 
 
-def _parameter(program: Program, operand: Instruction | None, called: dict[str, Instruction]) -> int:
+def _parameter(program: DumpProgram, operand: DumpInstruction | None, called: dict[str, DumpInstruction]) -> int:
     """The entry parameter that an instruction is, as it is or through copies to another memory space; else -1."""
     for _ in range(100):
         if operand is None:
@@ -383,15 +383,15 @@ def _move(source: str, target: str) -> Move:
 
 
 @lru_cache(maxsize=4096)
-def _cast(source: str, target: str) -> Bitcast:
+def _cast(source: str, target: str) -> BitcastAnswer:
     """What the audit says of a bitcast between two shapes."""
     try:
         return bitcasts.judge(read_array(source), read_array(target))
     except LayoutError as error:
-        return Bitcast(Verdict.UNKNOWN, "", error.problem)
+        return BitcastAnswer(Verdict.UNKNOWN, "", error.problem)
 
 
-def _bitcasts(before: Program, after: Program) -> list[Finding]:
+def _bitcasts(before: DumpProgram, after: DumpProgram) -> list[Finding]:
     """Bitcasts between layouts that the old program did not have, as the audit judges them."""
     known = {pair for _, pair in bitcast_pairs(before)}
     gone = known - {pair for _, pair in bitcast_pairs(after)}
@@ -432,7 +432,7 @@ def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
     return any(old[k] == new[k] and logical(old[1 - k]) == logical(new[1 - k]) for k in (0, 1))
 
 
-def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
+def bitcast_pairs(program: DumpProgram) -> list[tuple[DumpInstruction, tuple[str, str]]]:
     """Each bitcast of an array with its two shapes, memory spaces left out."""
     found = []
     for what in program.of("bitcast"):
@@ -442,9 +442,9 @@ def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]
     return found
 
 
-def _layouts(before: Program, after: Program, flow: Pair) -> list[Finding]:
+def _layouts(before: DumpProgram, after: DumpProgram, flow: LabelledPair) -> list[Finding]:
     """The classes of every instruction's layout that changed."""
-    rounds: list[Round[Instruction]] = [
+    rounds: list[Round[DumpInstruction]] = [
         Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
         Round(
@@ -462,7 +462,7 @@ def _layouts(before: Program, after: Program, flow: Pair) -> list[Finding]:
     ]
     fused = {i.calls for i in after.of("fusion")}
 
-    def given(of: Instruction) -> tuple[str, ...]:
+    def given(of: DumpInstruction) -> tuple[str, ...]:
         program = before if id(of) in olds else after
         each = [program.operand(of, k) for k in range(len(of.operands))]
         return tuple(["" if one is None else logical(one.shape) for one in each])
@@ -492,7 +492,7 @@ def _layouts(before: Program, after: Program, flow: Pair) -> list[Finding]:
     return found
 
 
-def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[Instruction]]:
+def _unlike(before: DumpProgram, after: DumpProgram) -> tuple[list[DumpInstruction], list[DumpInstruction]]:
     """The instructions of each program without those that the other has just so: they are of no interest.
 
     First by their own name, where numbers did not change, then by what they are called without it.
@@ -502,7 +502,7 @@ def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[In
         for one, other in ((before, after), (after, before))
     )
     # one opcode at a time, so that memory holds few keys
-    kinds: dict[str, tuple[list[Instruction], list[Instruction]]] = {}
+    kinds: dict[str, tuple[list[DumpInstruction], list[DumpInstruction]]] = {}
     for side, each in ((0, olds), (1, news)):
         for of in each:
             kinds.setdefault(of.opcode, ([], []))[side].append(of)
@@ -520,7 +520,9 @@ def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[In
     return [of for of in olds if id(of) in left], [of for of in news if id(of) in left]
 
 
-def _unlike_in(inside: Mapping[str, Instruction], others: Mapping[str, Instruction]) -> Iterator[Instruction]:
+def _unlike_in(
+    inside: Mapping[str, DumpInstruction], others: Mapping[str, DumpInstruction]
+) -> Iterator[DumpInstruction]:
     """The instructions of a computation that another of its name has not, by their own names."""
     for name, of in inside.items():
         other = others.get(name)
@@ -530,11 +532,11 @@ def _unlike_in(inside: Mapping[str, Instruction], others: Mapping[str, Instructi
             yield of
 
 
-def _says(of: Instruction) -> tuple[str, str]:
+def _says(of: DumpInstruction) -> tuple[str, str]:
     return of.opcode, of.said
 
 
-def _what(of: Instruction) -> Hashable:
+def _what(of: DumpInstruction) -> Hashable:
     return of.shape, of.opcode, of.said, of.base, of.op_name
 
 
@@ -548,5 +550,5 @@ _TOLD = frozenset(
 """Opcodes whose results are those of others, or are compared elsewhere: none is compared by its operands."""
 
 
-def _named(what: Instruction) -> str:
+def _named(what: DumpInstruction) -> str:
     return f"{what.base} ({what.op_name})" if what.op_name else what.base

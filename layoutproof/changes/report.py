@@ -17,7 +17,7 @@ from layoutproof.core.finding import Finding, Report, wrong_input
 from layoutproof.core.fingerprint import named
 
 if TYPE_CHECKING:
-    from layoutproof.changes.specs import Changes, Loose, Spec
+    from layoutproof.changes.specs import Loose, ReadSpec, SpecChanges
 
 Progress = Callable[[int, int], None]
 _ONE = re.compile(r"\((-?\d+),\)")
@@ -38,7 +38,9 @@ class Compared:
     fresh: tuple[Loose, ...] = ()
 
 
-def of_specs(changes: Changes, before: Spec | None, after: Spec | None, match_heuristic: str = "") -> Compared:
+def of_specs(
+    changes: SpecChanges, before: ReadSpec | None, after: ReadSpec | None, match_heuristic: str = ""
+) -> Compared:
     """What came of a spec file, with its rules; the rules of one that is gone are nobody's change."""
     old, new = (None if spec is None else spec.gate for spec in (before, after))
     findings = with_heuristic(changes.findings, match_heuristic)
@@ -54,7 +56,7 @@ def with_heuristic(findings: Sequence[Finding], match_heuristic: str) -> tuple[F
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Task:
     """What is to be done: a function that can be sent to other processes, of each item. relpaths: whose rules apply."""
 
     function: Callable[[Any], Compared]
@@ -78,7 +80,7 @@ class Judges:
     also: tuple[Finding, ...] = ()
 
 
-def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -> Report:
+def judged(title: str, work: Task, files: int, judges: Judges, new_only: bool) -> Report:
     """The report of some work, done and judged by the rules. An interrupt gives the part that was done."""
     both = judges.before is None
     general = _read(judges.rules) if both else _old(judges.before)

@@ -21,7 +21,7 @@ from layoutproof.changes.functions import ASK, NOT_HERE, SAME, Function, as_lock
 from layoutproof.changes.functions import unknown as function_unknown
 from layoutproof.changes.lock_head import NAME, RENEW
 from layoutproof.changes.policy import by_default
-from layoutproof.changes.specs import PROGRAM, Named, Spec, read
+from layoutproof.changes.specs import PROGRAM, Named, ReadSpec, read
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
@@ -96,7 +96,7 @@ def _seconds(entries: Sequence[Named]) -> float:
     return max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
 
 
-def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Finding]:
+def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
     """What each program of a spec file is now, against what it was."""
     news = list(_compilable(after))
     olds = {entry.name: entry for entry in _compilable(before)} if before is not None else {}
@@ -132,7 +132,7 @@ def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Find
     return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
 
 
-def _kernels(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Finding]:
+def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
     """What the functions of the section `kernels` compute, against what they computed: traced, with their kernels."""
     olds = {entry.name: entry for entry in _functions_of(before)} if before is not None else {}
     pairs = [(entry, olds[entry.name]) for entry in _functions_of(after) if entry.name in olds]
@@ -156,7 +156,7 @@ def _kernels(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[F
     ]
 
 
-def _functions_of(spec: Spec) -> Iterator[Named]:
+def _functions_of(spec: ReadSpec) -> Iterator[Named]:
     """The entries of the section `kernels` as programs. A reference has the arguments of what is held against it."""
     entries = {entry.name: entry.value[KEY] for entry in spec.traced}  # type: ignore[index]
     checks = [claim.check for claim in spec.claims if claim.check.kind in OF_VALUES and len(claim.check.labels) > 1]
@@ -211,7 +211,7 @@ def _lowered(side: Any) -> str:
     return "" if record is None else str(record.made.lowered)
 
 
-def _held(spec: Spec | None) -> Iterator[str]:
+def _held(spec: ReadSpec | None) -> Iterator[str]:
     """The names of the programs that a spec file says must compute what they did."""
     return (c.check.labels[0] for c in (spec.claims if spec is not None else ()) if c.check.kind == SAME)
 
@@ -254,7 +254,7 @@ def for_tpu(file: File) -> list[str]:
     return [each.name for each in _compilable(spec) if _program(each).get("target", CPU) != CPU]
 
 
-def locked_of(spec: Spec) -> Iterator[tuple[str, Record]]:
+def locked_of(spec: ReadSpec) -> Iterator[tuple[str, Record]]:
     """The record of each program of a spec file, for the lock. LayoutError, or Undecided, for what is not compiled."""
     entries = list(_compilable(spec))
     for entry, one in zip(entries, compiled(entries), strict=True):
@@ -268,7 +268,7 @@ def locked_of(spec: Spec) -> Iterator[tuple[str, Record]]:
         yield entry.name, one.record
 
 
-def valued_of(spec: Spec) -> Iterator[tuple[str, Kept]]:
+def valued_of(spec: ReadSpec) -> Iterator[tuple[str, Kept]]:
     """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
     held = {*_held(spec)}
     entries = [entry for entry in _compilable(spec) if entry.name in held]
@@ -278,7 +278,7 @@ def valued_of(spec: Spec) -> Iterator[tuple[str, Kept]]:
             yield name, values
 
 
-def _compilable(spec: Spec) -> Iterator[Named]:
+def _compilable(spec: ReadSpec) -> Iterator[Named]:
     """The programs that are compiled; dumps and records are files of their own."""
     return (each for each in spec.programs if _program(each).get("function") or _program(each).get("export"))
 

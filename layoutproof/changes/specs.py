@@ -33,7 +33,7 @@ from layoutproof.specs.traced import KEY, is_traced
 from layoutproof.specs.validation import Model, fits
 
 if TYPE_CHECKING:
-    from layoutproof.changes.traced_bodies import Body
+    from layoutproof.changes.traced_bodies import BodyDigest
     from layoutproof.programs.functions import Kept
 
 PROGRAM = "program"
@@ -59,7 +59,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ReadSpec:
     """A spec file as far as it could be read.
 
     gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
@@ -76,18 +76,20 @@ class Spec:
     traced: tuple[Named, ...] = ()
     programs: tuple[Named, ...] = ()
     records: Mapping[str, Record] = field(default_factory=dict)
-    bodies: Mapping[str, Body] = field(default_factory=dict)
+    bodies: Mapping[str, BodyDigest] = field(default_factory=dict)
     values: Mapping[str, Kept] = field(default_factory=dict)
 
 
-def read(data: bytes, file: str) -> Spec:
+def read(data: bytes, file: str) -> ReadSpec:
     """A spec file from its bytes; mistakes are collected, none is raised."""
     try:
         root = read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
-        return Spec(file, errors=(LayoutError(f"not UTF-8 text: byte {data[error.start]:#04x}", file=file, line=1),))
+        return ReadSpec(
+            file, errors=(LayoutError(f"not UTF-8 text: byte {data[error.start]:#04x}", file=file, line=1),)
+        )
     except LayoutError as error:
-        return Spec(file, errors=(error,))
+        return ReadSpec(file, errors=(error,))
     gate = None
     if type(root.value) is dict and "gate" in root.value:
         # the rules of the gate are read by `policy`
@@ -97,7 +99,7 @@ def read(data: bytes, file: str) -> Spec:
     checks, errors = read_spec(root, file)
     traced = _entries(root, "kernels", KEY, KernelModel)
     programs = _entries(root, "programs", PROGRAM, ProgramModel)
-    return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced, programs)
+    return ReadSpec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced, programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Loose:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SpecChanges:
     """What changed in one file. gone, fresh: what only the old and only the new state has."""
 
     findings: tuple[Finding, ...] = ()
@@ -121,9 +123,9 @@ class Changes:
         return [*self.findings, *(each.finding for each in (*self.fresh, *self.gone))]
 
 
-def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
+def compare(old: ReadSpec | None, new: ReadSpec | None, relpath: str) -> SpecChanges:
     """What changed in one file, in its order; None where a state lacks the file."""
-    before, after = old or Spec(relpath), new or Spec(relpath)
+    before, after = old or ReadSpec(relpath), new or ReadSpec(relpath)
     found = [_mistake(error) for error in after.errors]
     if before.errors is not after.errors:
         # what a broken file stated is not known, so that nothing tells what of it is gone
@@ -132,7 +134,7 @@ def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
     fresh: list[Loose] = []
     if after.errors and not (after.layouts or after.claims or after.traced or after.programs):
         # nothing of it could be read, which says nothing about what was removed
-        return Changes(tuple(replace(finding, relpath=relpath, file=after.file) for finding in found))
+        return SpecChanges(tuple(replace(finding, relpath=relpath, file=after.file) for finding in found))
     renamed: dict[str, str] = {}
     expected = _expected_of(after.claims)
     for section in ("layouts", "traced", "programs"):
@@ -160,7 +162,7 @@ def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
         if one is not None:
             said = next((c for c in kept if _says_as_much(one.check, c)), None)
             gone.append(Loose(one, _gone_claim(one, before.file, said)))
-    return Changes(
+    return SpecChanges(
         tuple(_placed(found, relpath, after.file)),
         _loose(gone, relpath, after.file),
         _loose(fresh, relpath, after.file),

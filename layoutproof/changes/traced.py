@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.changes.classes import text_of
-from layoutproof.changes.specs import Claimed, Named, Spec, compare
+from layoutproof.changes.specs import Claimed, Named, ReadSpec, compare
 from layoutproof.changes.traced_bodies import changes, not_kept
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
@@ -66,7 +66,7 @@ def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
     return Calls(tuple(layouts), kernels)
 
 
-def drift(locked: Spec, before: Spec | None, spec: Spec, relpath: str) -> list[Finding]:
+def drift(locked: ReadSpec, before: ReadSpec | None, spec: ReadSpec, relpath: str) -> list[Finding]:
     """What the calls of a spec file's entries do now, against what a lock says that they did.
 
     before: the file when it was locked. An entry that is gone, or that traces something else under another name, is the
@@ -89,12 +89,12 @@ def drift(locked: Spec, before: Spec | None, spec: Spec, relpath: str) -> list[F
             found.append(wrong_input(f"kernel {name}", error.problem, **at))
             continue
         before = _of_entry(locked, name)
-        found += [replace(each, **at) for each in compare(before, Spec(spec.file, now.layouts), relpath).all()]
+        found += [replace(each, **at) for each in compare(before, ReadSpec(spec.file, now.layouts), relpath).all()]
         found += of_bodies(before, now, spec, relpath)
     return found
 
 
-def of_bodies(locked: Spec, now: Calls, spec: Spec, relpath: str) -> list[Finding]:
+def of_bodies(locked: ReadSpec, now: Calls, spec: ReadSpec, relpath: str) -> list[Finding]:
     """What changed in the bodies of calls; one finding for all of which the lock does not say what theirs were."""
     stated = {call.name for call in (*locked.layouts, *now.layouts)}
     unsaid = {call.name for call in locked.layouts} - {*locked.bodies}
@@ -109,7 +109,7 @@ def of_bodies(locked: Spec, now: Calls, spec: Spec, relpath: str) -> list[Findin
     return [*found, replace(not_kept(lost), **_at(_entry(lost[0]), spec, relpath))] if lost else found
 
 
-def _renamed(locked: Spec, before: Sequence[Named], entries: Mapping[str, Named]) -> Spec:
+def _renamed(locked: ReadSpec, before: Sequence[Named], entries: Mapping[str, Named]) -> ReadSpec:
     """What is locked, under the names that entries have now: what they trace says which is which."""
     was = {entry.name for entry in before}
     fresh = {text_of(entry.value): name for name, entry in entries.items() if name not in was}
@@ -127,20 +127,22 @@ def _entry(call: str) -> str:
     return call.partition(":")[0]
 
 
-def _of_entry(locked: Spec, entry: str) -> Spec:
+def _of_entry(locked: ReadSpec, entry: str) -> ReadSpec:
     """Of what is locked, what an entry calls."""
     layouts = tuple(call for call in locked.layouts if _entry(call.name) == entry)
-    return Spec(locked.file, layouts, bodies={name: b for name, b in locked.bodies.items() if _entry(name) == entry})
+    return ReadSpec(
+        locked.file, layouts, bodies={name: b for name, b in locked.bodies.items() if _entry(name) == entry}
+    )
 
 
-def _at(entry: str, spec: Spec, relpath: str) -> dict[str, Any]:
+def _at(entry: str, spec: ReadSpec, relpath: str) -> dict[str, Any]:
     """Where an entry stands; the file where it has none of that name any more."""
     at: dict[str, Any] = {"relpath": relpath, "file": spec.file}
     found = next((each for each in spec.traced if each.name == entry), None)
     return at if found is None else {**at, "line": found.line, "column": found.column}
 
 
-def _expected(entry: str, spec: Spec) -> set[tuple[str, str]]:
+def _expected(entry: str, spec: ReadSpec) -> set[tuple[str, str]]:
     """What the file itself says is refuted or unknown of an entry's calls: (property, verdict)."""
     value = next((each.value[KEY] for each in spec.traced if each.name == entry), None)  # type: ignore[index]
     return {

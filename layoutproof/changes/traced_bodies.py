@@ -26,7 +26,7 @@ from layoutproof.pallas.records import plain, records_in
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class BodyDigest:
     """One call. around: digest of all but its body.  inside: of its body, without the lines of the user's program.
 
     not_proved: (property, subject, verdict) of each answer that decides and is no proof.
@@ -41,16 +41,16 @@ class Body:
         return [self.around, self.inside, [list(each) for each in self.not_proved]]
 
 
-def body_from(value: Any) -> Body:
-    """The `Body` of a line. TypeError, ValueError for what is none."""
+def body_from(value: Any) -> BodyDigest:
+    """The `BodyDigest` of a line. TypeError, ValueError for what is none."""
     around, inside, not_proved = value
     found = tuple((name, subject, Verdict(verdict).value) for name, subject, verdict in not_proved)
     if not all(isinstance(text, str) for text in (around, inside, *(part for each in found for part in each))):
         raise TypeError(value)
-    return Body(around, inside, found)
+    return BodyDigest(around, inside, found)
 
 
-def locked(call: Kernel) -> Body:
+def locked(call: Kernel) -> BodyDigest:
     """What a lock file keeps of a call that was traced here."""
     judged = answers(call)
     open_ = [(*key, found.verdict.value) for key, found in judged.items() if found.verdict is not Verdict.PROVED]
@@ -58,7 +58,7 @@ def locked(call: Kernel) -> Body:
 
 
 def changes(
-    old: Mapping[str, Body],
+    old: Mapping[str, BodyDigest],
     new: Mapping[str, Kernel],
     stated: Collection[str],
     expected: Collection[tuple[str, str]] = (),
@@ -68,7 +68,7 @@ def changes(
     old, new: by `entry:call`.  stated: calls whose grid and maps stand in the lock, or did: what is around their bodies
     is compared there.  expected: (property or `kernel`, verdict) that the file itself says of calls that are new.
     """
-    rounds: list[Round[tuple[str, Body]]] = [
+    rounds: list[Round[tuple[str, BodyDigest]]] = [
         Round(lambda each: each[0]),
         Round(lambda each: each[1].inside, match_heuristic="by its body: the name is new", ordered=False),
     ]
@@ -93,7 +93,7 @@ def not_kept(calls: Sequence[str]) -> Finding:
 
 
 def _changed(
-    old: Body | None, new: Body, call: Kernel, stated: bool, expected: Collection[tuple[str, str]]
+    old: BodyDigest | None, new: BodyDigest, call: Kernel, stated: bool, expected: Collection[tuple[str, str]]
 ) -> list[Finding]:
     if old is not None and (old.around, old.inside) == (new.around, new.inside):
         return []
@@ -122,11 +122,11 @@ def _open(found: Finding) -> bool:
     return found.verdict is not Verdict.PROVED
 
 
-def _digests(call: Kernel) -> Body:
+def _digests(call: Kernel) -> BodyDigest:
     from layoutproof.pallas.from_jax.record import record_of
 
     (record,) = records_in([record_of(call)], call.name)
-    return Body(_digest(unplaced(plain(record.call))), record.body)
+    return BodyDigest(_digest(unplaced(plain(record.call))), record.body)
 
 
 def _digest(value: object) -> str:

@@ -70,7 +70,7 @@ class Judge:
         return found
 
 
-class Seen:
+class SeenCalls:
     """What a guard has seen. calls: the distinct calls with their findings, complete when the guard ends."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Seen:
 
 
 @contextmanager
-def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
+def guard(target: str | None = None, on: str = "raise") -> Iterator[SeenCalls]:
     """Check every Pallas call that is traced inside of a `with` block, when the block ends.
 
     An unknown call is always a KernelWarning, and so is a block without any call. Findings of severity warning or info
@@ -109,7 +109,7 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
         raise LayoutError("a guard checks what JAX traces, and jax is not installed: pip install jax")
     from layoutproof.pallas.from_jax.hook import traced
 
-    seen, found = Seen(), list["Kernel | Unmodelled"]()
+    seen, found = SeenCalls(), list["Kernel | Unmodelled"]()
     try:
         with traced(lambda calls, _: found.extend(calls)):
             yield seen

@@ -78,7 +78,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[A]):
+class Reply(Generic[A]):
     """What came of one request.
 
     value: the answer, None where there is none.  problem: then why, in words.  cause: "raised" (the program has raised
@@ -94,7 +94,7 @@ class Answer(Generic[A]):
     stderr: str = ""
 
 
-class Stopped(Exception):
+class NoLongerAwaited(Exception):
     """Nobody waits for the answer any more."""
 
 
@@ -104,7 +104,7 @@ def ask(
     read: Callable[[Any], A],
     progress: Callable[[Any], None] = lambda value: None,
     stop: Callable[[], bool] = lambda: False,
-) -> Generator[Answer[A], None, None]:
+) -> Generator[Reply[A], None, None]:
     """One answer for each request, in their order, each as soon as it is there.
 
     requests: plain data.  read: makes an answer of the plain data that came; what it raises makes the answer "garbled".
@@ -137,7 +137,7 @@ def _one(
     read: Callable[[Any], A],
     progress: Callable[[Any], None],
     stop: Callable[[], bool],
-) -> tuple[Answer[A], bool]:
+) -> tuple[Reply[A], bool]:
     """(the answer to one request, whether the process may be asked again)."""
     until = time.monotonic() + child.seconds
     process.send({"request": request})
@@ -146,13 +146,13 @@ def _one(
         if line is _LATE:
             told = process.end()[1]
             words = f"{child.what} did not come to an end within {child.seconds:g} s on it"
-            return Answer(None, words, "slow", stderr=told), False
+            return Reply(None, words, "slow", stderr=told), False
         if line is _ENDED:
             code, told = process.end()
-            return Answer(None, ended(child, code, told), "ended", stderr=told), False
+            return Reply(None, ended(child, code, told), "ended", stderr=told), False
         if line is _TOO_LONG:
             words = f"{child.what} gave an answer of more than {MOST_ANSWER >> 20} MiB on it"
-            return Answer(None, words, "garbled", stderr=process.end()[1]), False
+            return Reply(None, words, "garbled", stderr=process.end()[1]), False
         try:
             message = json.loads(line)
             if "progress" in message:
@@ -161,21 +161,21 @@ def _one(
             more = message["more"]
             if "error" in message:
                 return _raised(child, message), more
-            return Answer(read(message["answer"])), more
+            return Reply(read(message["answer"])), more
         except (LayoutError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
             said = shorten(f"{type(error).__name__}: {error}", 200)
-            return Answer(None, f"{child.what} gave no answer of a known form on it: {said}", "garbled"), False
+            return Reply(None, f"{child.what} gave no answer of a known form on it: {said}", "garbled"), False
 
 
-def _raised(child: Child, message: Mapping[str, Any]) -> Answer[A]:
+def _raised(child: Child, message: Mapping[str, Any]) -> Reply[A]:
     kind, words = message["error"], message["words"]
     if kind == "LayoutError":
-        return Answer(None, words, "raised", LayoutError(words, **message["fields"]))
+        return Reply(None, words, "raised", LayoutError(words, **message["fields"]))
     if kind != "Exception":
         made = getattr(errors, kind, Undecided)
-        return Answer(None, words, "raised", made(words) if issubclass(made, Undecided) else Undecided(words))
+        return Reply(None, words, "raised", made(words) if issubclass(made, Undecided) else Undecided(words))
     much = f"; it may use {child.memory >> 20} MiB" if child.memory and words.startswith("MemoryError") else ""
-    return Answer(None, f"{child.what} failed on it: {shorten(words, 300)}{much}", "raised")
+    return Reply(None, f"{child.what} failed on it: {shorten(words, 300)}{much}", "raised")
 
 
 def ended(child: Child, code: int | None, stderr: str) -> str:
@@ -279,7 +279,7 @@ class _Process:
                 return self.lines.get(timeout=max(0.0, min(left, _WAKE)))
             except queue.Empty:
                 if stop():
-                    raise Stopped from None
+                    raise NoLongerAwaited from None
                 # a process that it has started may hold its pipe open for ever
                 if gone:
                     return _ENDED

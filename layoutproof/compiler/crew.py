@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
-from layoutproof.compiler.child import Stopped
+from layoutproof.compiler.child import NoLongerAwaited
 
 
 class Crew:
@@ -33,7 +33,7 @@ class Crew:
     def _one(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Stopped:
+        except NoLongerAwaited:
             return
         except BaseException as error:
             self.raised.append(error)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from layoutproof.compiler.child import Answer, Child, Stopped, ask
+from layoutproof.compiler.child import Child, NoLongerAwaited, Reply, ask
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -20,7 +20,7 @@ def cores() -> int:
 
 def ask_in_rounds(
     child: Child,
-    plan: Generator[Sequence[Any], list[Answer[A]], R],
+    plan: Generator[Sequence[Any], list[Reply[A]], R],
     read: Callable[[Any], A],
     progress: Callable[[int, Any], None] = lambda number, value: None,
     jobs: int = 0,
@@ -58,7 +58,7 @@ def ask_in_rounds(
             for answer in ask(child, requests(of, taken), read, told(taken), lambda: bool(raised)):
                 of.answers[taken[-1]] = answer
                 told(taken)(None)
-        except Stopped:
+        except NoLongerAwaited:
             return
         except BaseException as error:
             raised.append(error)
@@ -104,4 +104,4 @@ class _Round(Generic[A]):
     def __init__(self, requests: Sequence[Any]) -> None:
         self.requests = requests
         self.left = iter(range(len(requests)))
-        self.answers: dict[int, Answer[A]] = {}
+        self.answers: dict[int, Reply[A]] = {}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.compiler.crew import Crew, crew
 from layoutproof.compiler.rounds import cores
 from layoutproof.compiler.tracing import carried
@@ -54,7 +54,7 @@ def apart(function: Callable[[T], R], item: T, folder: str) -> R:
 
     Raises LayoutError as the function does.
     """
-    answer: Answer[R]
+    answer: Reply[R]
     (answer,) = ask(replace(WORKER, folder=folder), [[packed(function), packed(item)]], unpacked)
     return _value(answer)
 
@@ -75,7 +75,7 @@ WORKER = Child("a worker", "layoutproof.compiler.working", seconds=math.inf)
 def _in_children(function: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
     """The same by so many processes, each of which takes the next item as soon as it is done with one."""
     left = iter(range(len(items)))
-    answers: dict[int, Answer[R]] = {}
+    answers: dict[int, Reply[R]] = {}
     does = packed(function)
 
     def ask_one(all_of_them: Crew) -> None:
@@ -101,7 +101,7 @@ def _in_children(function: Callable[[T], R], items: Sequence[T], jobs: int) -> I
             yield _value(answers.pop(number))
 
 
-def _value(answer: Answer[R]) -> R:
+def _value(answer: Reply[R]) -> R:
     if answer.error is not None:
         raise answer.error
     if answer.cause == "ended":

@@ -103,7 +103,7 @@ class PlacePredicate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class NotViolated:
     """At these sizes no choice of the claim's points violates it (its own `where` aside)."""
 
     claim: Claim
@@ -145,7 +145,7 @@ Formula = (
     | NotAmong
     | SizeCondition
     | PlacePredicate
-    | Kept
+    | NotViolated
     | NotExists
     | And
     | Or

@@ -4,7 +4,8 @@
 names, where conditions hold. Whether the element is defined stands apart, so that no coefficient and no mask that comes
 later takes it away: undefined times 0 is undefined.
 
-A source is an array that is given, or the memory of a call (`Call`) before or after one of its programs, or its output.
+A source is an array that is given, or the memory of a call (`LexicographicCall`) before or after one of its
+programs, or its output.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def added(*sums: Sum) -> Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CallMemory:
     """Memory of a call, as one program changes it.
 
     before, after: names of the sources that it is when a program begins, and when it has ended.  cells: its dimensions.
@@ -120,9 +121,9 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LexicographicCall:
     """Programs that run one after the other in lexicographic order. programs: their dimensions, outermost first."""
 
     programs: Named
-    states: Mapping[str, State]
+    states: Mapping[str, CallMemory]
     outputs: Mapping[str, Output]

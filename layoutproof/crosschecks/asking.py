@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from layoutproof.compiler import libtpu
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -40,7 +40,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Program(Generic[Q]):
+class BatchedProgram(Generic[Q]):
     """Questions that are asked as one program. request: what is sent for some of them."""
 
     questions: Sequence[Q]
@@ -58,7 +58,7 @@ def answers(requests: Sequence[list[Any]], library: str = "") -> Iterator[Any]:
         yield told(answer)
 
 
-def told(answer: Answer[dict[str, Any]]) -> Any:
+def told(answer: Reply[dict[str, Any]]) -> Any:
     """What was said, or a Failed."""
     if answer.value is None:
         return Failed(answer.problem, aborted=answer.cause != "raised")
@@ -71,7 +71,7 @@ def told(answer: Answer[dict[str, Any]]) -> Any:
 
 
 def of_programs(
-    programs: Sequence[Program[Q]],
+    programs: Sequence[BatchedProgram[Q]],
     unpack: Callable[[Sequence[Q], Any], Sequence[R] | None],
     library: str = "",
 ) -> list[list[R | Failed]]:

@@ -16,7 +16,7 @@ Kind = Literal["layout", "pair", "kernel"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PallasCall:
     """A Pallas call of a function of the user's, so that another process can make the same one.
 
     function: where it is, "pkg.mod:fn".  args, kwargs: as `layoutproof kernels` takes them.  target: "" for none.
@@ -47,7 +47,7 @@ class Case:
     text: str
     parsed: Any
     origin: str = ""
-    call: Call | None = None
+    call: PallasCall | None = None
 
     def paste(self, source: str = "") -> str:
         """A command line that asks the same again.

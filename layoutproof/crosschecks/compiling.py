@@ -303,7 +303,7 @@ def block_dimension(block: Block) -> Any:
     return pl.Element(block.size, (block.low, block.high)) if block.kind == "element" else block.size
 
 
-class Traced(Numbers):
+class TracedNumbers(Numbers):
     """Numbers that JAX is tracing."""
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
@@ -345,9 +345,9 @@ def _evaluate(term: Term, names: Mapping[str, Any], tables: Mapping[str, Any]) -
 
         return pl.multiple_of(_evaluate(term.args[0], names, tables), term.args[1].args[0])
     if term.op in ("int", "name"):
-        return term.evaluate(names, Traced())
+        return term.evaluate(names, TracedNumbers())
     parts = {f"part{k}": _evaluate(a, names, tables) for k, a in enumerate(term.args)}
-    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, Traced())
+    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, TracedNumbers())
 
 
 JOBS: Mapping[str, Callable[..., Any]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines, listed
-from layoutproof.crosschecks.case import Call, Case, layout_case
+from layoutproof.crosschecks.case import Case, PallasCall, layout_case
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import arrays
@@ -141,5 +141,9 @@ def _of_function(place: str, args: Sequence[str], kwargs: Mapping[str, str]) -> 
     for number, call in enumerate(calls):
         if isinstance(call, Kernel):
             yield Case(
-                "kernel", place, KernelLayout(call), call.source, Call(place, tuple(args), dict(kwargs), "", number)
+                "kernel",
+                place,
+                KernelLayout(call),
+                call.source,
+                PallasCall(place, tuple(args), dict(kwargs), "", number),
             )

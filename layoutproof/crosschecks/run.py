@@ -13,7 +13,7 @@ from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.random_cases import random_cases
 from layoutproof.crosschecks.smaller import smallest
 from layoutproof.crosschecks.source import Agree, Disagree, Skipped, Source, source, sources
-from layoutproof.crosschecks.table import Found, Row, Table
+from layoutproof.crosschecks.table import CrosscheckResults, Disagreement, Row
 
 MOST_SHOWN = 3
 """Disagreements of one source that are made small and shown; all are counted."""
@@ -26,7 +26,7 @@ def run(
     progress: Callable[[str, int, int], None] = lambda name, done, of: None,
     random: int = 0,
     seed: int = 0,
-) -> Table:
+) -> CrosscheckResults:
     """A row for each source, in the order of their names.
 
     title: what is put to them.  names: of the sources that are asked; all by default.
@@ -37,7 +37,7 @@ def run(
     asked = {name: source(name) for name in names or sources()}
     made = partial(_with_random, cases, random, seed)
     work = [partial(_row, name, module, made(module), progress) for name, module in asked.items()]
-    return Table(title, tuple(_beside(work)), time.monotonic() - start)
+    return CrosscheckResults(title, tuple(_beside(work)), time.monotonic() - start)
 
 
 def _beside(work: Sequence[Callable[[], Row]]) -> list[Row]:
@@ -87,14 +87,14 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
             progress(name, done + 1, len(cases))
     except LayoutError as error:
         return Row(name, version=module.version(), missing=str(error))
-    found: list[Found] = []
+    found: list[Disagreement] = []
     kinds: set[str] = set()
     for case, disagree in wrong:
         if disagree.what not in kinds and len(found) < MOST_SHOWN:
             kinds.add(disagree.what)
             small = getattr(module, "SMALLER", True)
             least, still = smallest(module, case, disagree) if small else (case, disagree)
-            found.append(Found(least, case, still))
+            found.append(Disagreement(least, case, still))
     return Row(
         name,
         module.version(),

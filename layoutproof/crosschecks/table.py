@@ -12,7 +12,7 @@ from layoutproof.crosschecks.source import Disagree
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Disagreement:
     """A disagreement. case: the smallest on which it was found.  first: the case as it came."""
 
     case: Case
@@ -36,14 +36,14 @@ class Row:
     agree: int = 0
     compared: int = 0
     disagreeing: int = 0
-    disagree: tuple[Found, ...] = ()
+    disagree: tuple[Disagreement, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     missing: str = ""
     in_part: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CrosscheckResults:
     """All rows. title: what was put to the sources.  seconds: that the run took."""
 
     title: str
@@ -54,7 +54,7 @@ class Table:
 HEADINGS = ("source", "version", "cases", "agree", "numbers compared", "disagree", "skipped")
 
 
-def as_text(table: Table) -> str:
+def as_text(table: CrosscheckResults) -> str:
     """For people: the rows, why something was skipped, and each disagreement with a line to paste."""
     lines = [f"{table.title}, in {table.seconds:.0f} s", ""]
     cells = [HEADINGS, *map(_cells, table.rows)]
@@ -72,7 +72,7 @@ def as_text(table: Table) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: CrosscheckResults) -> str:
     """The rows as a table of Markdown, what was skipped below it, disagreements last."""
     lines = [f"{table.title}, in {table.seconds:.0f} s.", "", f"| {' | '.join(HEADINGS)} |"]
     lines.append("|---|---|" + "---:|" * (len(HEADINGS) - 2))
@@ -96,7 +96,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return row.source, row.version, *(f"{number:,}" for number in numbers)
 
 
-def _disagreement(found: Found, source: str) -> list[str]:
+def _disagreement(found: Disagreement, source: str) -> list[str]:
     wrong, place = found.disagree, f"   {found.case.origin}" if found.case.origin else ""
     where = f" at {wrong.index}" if wrong.index else ""
     lines = [f"disagrees  {source}  {found.case}{place}", f"  {wrong.what}{where}"]
@@ -123,7 +123,7 @@ class TableEntry(TypedDict):
     sources: list[SourceEntry]
 
 
-def as_json(table: Table) -> TableEntry:
+def as_json(table: CrosscheckResults) -> TableEntry:
     """For programs."""
     return {
         "title": table.title,

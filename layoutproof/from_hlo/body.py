@@ -19,12 +19,12 @@ MOST_EQUATIONS = 200_000
 MOST_NESTED = 100
 """Computations within one another."""
 
-Rule = Callable[["Body", Instruction, list[Any]], Any]
+Rule = Callable[["EquationList", Instruction, list[Any]], Any]
 NOTHING = Literal(None, Opaque())
 """A token, or the context of something asynchronous: nobody computes with it."""
 
 
-class Reading:
+class ModuleReading:
     """What is known of a module while it is read.
 
     file: what places are named by.  of_text: whether all places are the text's.
@@ -56,7 +56,7 @@ class Reading:
         """A computation as a program of its parameters, tuples opened; each is made once."""
         if computation.name not in self.programs:
             shapes = [read_shape(each.shape) for each in computation.parameters]
-            body = Body(self)
+            body = EquationList(self)
             given = [like(shape, [Variable(aval) for aval in leaves(shape)]) for shape in shapes]
             result = body.opened(computation, given)
             invars = tuple(leaves(tuple(given)))
@@ -74,7 +74,7 @@ class Reading:
         return self.expanded[computation.name]
 
     def _alone(self, computation: Computation) -> Program:
-        apart = Reading(self.module, self.rules, self.file)
+        apart = ModuleReading(self.module, self.rules, self.file)
         apart.expanded[computation.name] = {}
         return apart.program(computation)
 
@@ -84,10 +84,10 @@ class Reading:
         return source or f"{self.file}:{instruction.line}"
 
 
-class Body:
+class EquationList:
     """The equations of one program, in order."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ModuleReading) -> None:
         self.reading = reading
         self.equations: list[Equation] = []
         # of the computation that is read, by their names

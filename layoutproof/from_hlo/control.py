@@ -8,7 +8,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo import kernels
-from layoutproof.from_hlo.body import NOTHING, Body, Rule
+from layoutproof.from_hlo.body import NOTHING, EquationList, Rule
 from layoutproof.from_hlo.exchanges import ended, started
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Instruction
@@ -20,33 +20,33 @@ _UNCHANGED = ("AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked")
 """Targets of custom calls that give what they are given (libtpu 0.0.52)."""
 
 
-def _tuple(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _tuple(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return tuple(operands)
 
 
-def _element(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _element(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return operands[0][at.index]
 
 
-def _same(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _same(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return operands[0] if len(operands) == 1 else None
 
 
-def _nothing(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _nothing(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return NOTHING
 
 
-def _call(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _call(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     (name,) = (name for _, name in at.calls)
     return body.opened(body.reading.computation(name), operands)
 
 
-def _copied(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _copied(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     """A copy that is started: (the operand, the result, the context)."""
     return operands[0], operands[0], NOTHING
 
 
-def _start(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _start(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     """What is started: (operands, results, contexts); the results are there as soon as all operands are.
 
     libtpu starts what a SparseCore does without operands, and gives them by an update (7x, libtpu 0.0.52).
@@ -57,7 +57,7 @@ def _start(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return tuple(operands), body.opened(computation, operands) if ready else NOTHING, NOTHING
 
 
-def _update(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     (given, results, _), *more = operands
     if not more:
         return operands[0]
@@ -69,7 +69,7 @@ def _update(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _start(body, start, [*given, *more])
 
 
-def _done(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     result = operands[0][1]
     if result is NOTHING:
         raise LayoutError(f"{at.name} waits for what was not given all of its operands", line=at.line)
@@ -93,7 +93,7 @@ def _arrays(program: Program) -> Program:
     )  # fmt: skip
 
 
-def _while(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _while(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     called = dict(at.calls)
     condition, inner = (
         _arrays(body.reading.program(body.reading.computation(called[name]))) for name in ("condition", "body")
@@ -106,7 +106,7 @@ def _while(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _results(shape, made)
 
 
-def _conditional(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _conditional(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     import numpy as np
 
     which, *given = operands
@@ -138,7 +138,7 @@ def _conditional(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _results(shape, made)
 
 
-def _custom(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _custom(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     if at.target == "AllocateBuffer":
         return body.one("undefined", [], read_shape(at.shape), at)
     if at.target in _UNCHANGED and len(operands) == 1:

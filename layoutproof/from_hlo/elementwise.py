@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.element_types import element_type
-from layoutproof.from_hlo.body import Body, Rule
+from layoutproof.from_hlo.body import EquationList, Rule
 from layoutproof.from_hlo.shapes import read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import Array
@@ -24,17 +24,17 @@ _NAMES = {
 
 
 def _plain(name: str) -> Rule:
-    def rule(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
         return body.one(name, operands, read_shape(at.shape), at)
 
     return rule
 
 
-def _compare(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _compare(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return body.one(at.attribute("direction").lower(), operands, read_shape(at.shape), at)
 
 
-def _select(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _select(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     which, yes, no = operands
     out = read_shape(at.shape)
     if isinstance(out, tuple):
@@ -44,13 +44,13 @@ def _select(body: Body, at: Instruction, operands: list[Any]) -> Any:
 
 
 def _round(method: str) -> Rule:
-    def rule(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
         return body.one("round", operands, read_shape(at.shape), at, rounding_method=method)
 
     return rule
 
 
-def converted(body: Body, value: Any, aval: Array, at: Instruction) -> Any:
+def converted(body: EquationList, value: Any, aval: Array, at: Instruction) -> Any:
     """A value as the element type of a result, as compilers write it without saying so."""
     source = value.aval
     if not isinstance(source, Array) or source.dtype == aval.dtype:
@@ -59,16 +59,16 @@ def converted(body: Body, value: Any, aval: Array, at: Instruction) -> Any:
     return body.one("convert_element_type", [value], Array(source.shape, aval.dtype), at, new_dtype=aval.dtype)
 
 
-def _convert(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _convert(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return converted(body, operands[0], read_shape(at.shape), at)
 
 
-def _reduce_precision(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_precision(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     bits = {name: int(at.attribute(name) or 0) for name in ("exponent_bits", "mantissa_bits")}
     return body.one("reduce_precision", operands, read_shape(at.shape), at, **bits)
 
 
-def _bits(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _bits(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     out = read_shape(at.shape)
     if operands[0].aval.shape != out.shape:
         return None

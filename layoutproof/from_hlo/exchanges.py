@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo.body import NOTHING, Body, Rule
+from layoutproof.from_hlo.body import NOTHING, EquationList, Rule
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.from_hlo.sums import combiner
@@ -26,7 +26,7 @@ _PARTED = "async_collective_fusion_config"
 _REDUCED = {"add": "psum", "max": "pmax", "min": "pmin"}
 
 
-def _groups(body: Body, at: Instruction) -> tuple[tuple[int, ...], ...]:
+def _groups(body: EquationList, at: Instruction) -> tuple[tuple[int, ...], ...]:
     return groups_of(at, at.opcode.removesuffix("-start"), body.reading.module.header)
 
 
@@ -38,7 +38,7 @@ def _results(at: Instruction) -> list[Array]:
     return [aval for aval in leaves(shape) if isinstance(aval, Array)]
 
 
-def _given(body: Body, at: Instruction, operands: list[Any], made: tuple[Any, ...]) -> Any:
+def _given(body: EquationList, at: Instruction, operands: list[Any], made: tuple[Any, ...]) -> Any:
     """The value of the instruction. made: the results, in order."""
     shape, said = read_shape(at.shape), _said(body, at)
     if _PARTED in at.attributes:
@@ -55,13 +55,13 @@ def _given(body: Body, at: Instruction, operands: list[Any], made: tuple[Any, ..
     return like(shape, made)
 
 
-def _said(body: Body, at: Instruction) -> tuple[Any, ...]:
+def _said(body: EquationList, at: Instruction) -> tuple[Any, ...]:
     """What an exchange does, whatever it is called."""
     reduced = combiner(body, at.calls[0][1]) if at.calls else ""
     return at.opcode.removesuffix("-start"), _groups(body, at), at.dimensions, reduced
 
 
-def _all_reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _all_reduce(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     kind = _REDUCED.get(combiner(body, at.calls[0][1]))
     if kind is None:
         return None
@@ -71,17 +71,17 @@ def _all_reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _given(body, at, operands, made)
 
 
-def _all_gather(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _all_gather(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return _tiled(body, at, operands, "all_gather", "all_gather_dimension")
 
 
-def _reduce_scatter(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_scatter(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     if _REDUCED.get(combiner(body, at.calls[0][1])) != "psum":
         return None
     return _tiled(body, at, operands, "reduce_scatter", "scatter_dimension")
 
 
-def _tiled(body: Body, at: Instruction, operands: list[Any], primitive: str, dimension: str) -> Any:
+def _tiled(body: EquationList, at: Instruction, operands: list[Any], primitive: str, dimension: str) -> Any:
     """An exchange along one dimension, whose parts lie one after the other. dimension: what the primitive calls it."""
     (dim,) = at.dimensions or ()
     made = body.emit(
@@ -91,7 +91,7 @@ def _tiled(body: Body, at: Instruction, operands: list[Any], primitive: str, dim
     return _given(body, at, operands, made)
 
 
-def _all_to_all(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _all_to_all(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     groups = _groups(body, at)
     over = {"axis_name": (DEVICES,), "axis_index_groups": groups, "tiled": True}
     if at.dimensions:
@@ -119,7 +119,7 @@ def _all_to_all(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return tuple(found)
 
 
-def _permute(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _permute(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     results = _results(at)
     if len(operands) != 1 or len(results) < 1:
         # written in the place of another array
@@ -128,7 +128,7 @@ def _permute(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _given(body, at, operands, made)
 
 
-def started(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def started(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     """What libtpu starts in one fusion, does a part of in others and waits for in a last one (libtpu 0.0.52).
 
     It gives (the operand, the result, contexts). Each fusion has the exchange whole, as a clone of its own.
@@ -140,7 +140,7 @@ def started(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return sent, operands[0], *map(_zeros, shape[2:])
 
 
-def ended(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def ended(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     """The result, which is given as it was started: (the operand, the result, the clone's result, contexts)."""
     known = body.reading.exchanged
     if len(operands) < 3 or operands[1] not in known or known[operands[1]] != known.get(operands[2]):
@@ -155,14 +155,14 @@ def _zeros(aval: Any) -> Any:
     return Literal(np.zeros(aval.shape, aval.dtype), aval) if isinstance(aval, Array) else NOTHING
 
 
-def _done(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return operands[0] if at.opcode == "all-reduce-done" else operands[0][1]
 
 
 def _which(of: Callable[[int, int], tuple[str, int]]) -> Rule:
     """The number of the device as an operation of it makes it. of: replicas, partitions -> the operation, with what."""
 
-    def rule(body: Body, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
         import numpy as np
 
         header, out = body.reading.module.header, read_shape(at.shape)

@@ -14,7 +14,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo.body import Body
+from layoutproof.from_hlo.body import EquationList
 from layoutproof.from_hlo.shapes import dtype_of, like, read_shape
 from layoutproof.hlotext.module import Instruction
 from layoutproof.ir.program import (
@@ -33,7 +33,7 @@ from layoutproof.ir.program import (
 )
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_mosaic.mosaic_bodies import programs_of
-from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, Call, call_of
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, MosaicCall, call_of
 
 __all__ = ["TARGET", "UNREAD", "apart", "kernel", "with_those_of"]
 
@@ -41,7 +41,7 @@ UNREAD = f"a custom call of {TARGET}"
 """The equation of a kernel whose module is not read."""
 
 
-def kernel(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def kernel(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     """The results of a kernel; None where its module is of a form that is not read, and why is kept beside it."""
     call = replace(call_of(at, body.reading.file), source="")
     try:
@@ -61,7 +61,7 @@ def kernel(body: Body, at: Instruction, operands: list[Any]) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _read(call: Call) -> tuple[Grid, Program, tuple[tuple[int, int], ...]]:
+def _read(call: MosaicCall) -> tuple[Grid, Program, tuple[tuple[int, int], ...]]:
     of, program, maps = programs_of(call)
     program, maps = in_numpy(program), [in_numpy(each) for each in maps]
     tables, inputs = len(of.tables), sum(o.role == "in" for o in of.operands)

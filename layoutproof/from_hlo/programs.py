@@ -16,7 +16,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.from_hlo import control, elementwise, exchanges, movement, sums
-from layoutproof.from_hlo.body import Reading, Rule
+from layoutproof.from_hlo.body import ModuleReading, Rule
 from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.module import Module
 from layoutproof.ir.program import Array, Equation, Program, Variable, primitive
@@ -30,7 +30,7 @@ RULES: Mapping[str, Rule] = {
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledModule:
     """A module as a program of its parameters. program: its inputs are the parameters in order, tuples opened.
 
     converts: of conversions between element types, (from, to) -> how many.  expansions: functions that are written out
@@ -46,7 +46,7 @@ class Compiled:
     unread: Sequence[str] = ()
 
 
-def compiled(module: Module, file: str = "", of_text: bool = False) -> Compiled:
+def compiled(module: Module, file: str = "", of_text: bool = False) -> CompiledModule:
     """A module as a program. LayoutError for a text that is broken, cut short, or too large.
 
     file: what places are named by where the text does not say where its user's program stands.  of_text: whether all
@@ -56,14 +56,14 @@ def compiled(module: Module, file: str = "", of_text: bool = False) -> Compiled:
         raise error
     if module.entry is None:
         raise LayoutError("the text has no ENTRY computation: was it cut short?")
-    reading = Reading(module, RULES, file or "the compiled text", of_text)
+    reading = ModuleReading(module, RULES, file or "the compiled text", of_text)
     program = reading.program(module.entry)
-    return Compiled(
+    return CompiledModule(
         program, dict(reading.converts), dict(reading.expansions), kernels=reading.kernels, unread=tuple(reading.unread)
     )
 
 
-def partitioned(made: Compiled, devices: int, ins: Sequence[str], outs: Sequence[str]) -> Compiled:
+def partitioned(made: CompiledModule, devices: int, ins: Sequence[str], outs: Sequence[str]) -> CompiledModule:
     """A module that each of several devices runs, as one program of the whole arrays.
 
     ins, outs: the sharding of each parameter and result, as XLA prints it; LayoutError for one that does not say which
@@ -77,7 +77,7 @@ def partitioned(made: Compiled, devices: int, ins: Sequence[str], outs: Sequence
     return _over(made, inner, devices, split_ins, split_outs)
 
 
-def side_by_side(made: Compiled, devices: int, known: Mapping[int, Split | None]) -> Compiled:
+def side_by_side(made: CompiledModule, devices: int, known: Mapping[int, Split | None]) -> CompiledModule:
     """A module that each of several devices runs, as one program of what all of them hold, along a new first dimension.
 
     known: of a parameter, by its position, which part of one array each device holds, None where each holds all of it;
@@ -114,8 +114,8 @@ def side_by_side(made: Compiled, devices: int, known: Mapping[int, Split | None]
 
 
 def _over(
-    made: Compiled, inner: Program, devices: int, ins: Sequence[Split | None], outs: Sequence[Split | None]
-) -> Compiled:
+    made: CompiledModule, inner: Program, devices: int, ins: Sequence[Split | None], outs: Sequence[Split | None]
+) -> CompiledModule:
     """A program of each device, as one of the whole arrays."""
     given = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.invars, ins, strict=True))
     results = tuple(Variable(_whole(v.aval, split)) for v, split in zip(inner.outvars, outs, strict=True))

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo.body import Body, Rule
+from layoutproof.from_hlo.body import EquationList, Rule
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.hlotext.module import Computation, Instruction
@@ -27,7 +27,7 @@ class ConvolutionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-def combiner(body: Body, name: str) -> str:
+def combiner(body: EquationList, name: str) -> str:
     """What a computation of two numbers does: a primitive, "second" where it gives the second one; "" for another."""
     computation = body.reading.computation(name)
     root = computation.root
@@ -79,7 +79,7 @@ def _begins(kind: str, aval: Array, init: Any) -> bool:
     return bool(value == (1 if kind == "mul" else 0))
 
 
-def _from(body: Body, kind: str, value: Any, init: Any, at: Instruction) -> Any:
+def _from(body: EquationList, kind: str, value: Any, init: Any, at: Instruction) -> Any:
     """A reduction with what it begins with."""
     if _begins(kind, value.aval, init):
         return value
@@ -92,7 +92,7 @@ def _from(body: Body, kind: str, value: Any, init: Any, at: Instruction) -> Any:
     return body.one(kind, [start, value], out, at)
 
 
-def _reduce(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _reduce(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     shape = read_shape(at.shape)
     many = len(operands) // 2
     computation = body.reading.computation(at.calls[0][1])
@@ -113,7 +113,7 @@ _ORDER = frozenset(("parameter", "compare", "and", "or", "xor", "not", "select",
 """What a computation is made of that does nothing but compare its numbers and choose among them."""
 
 
-def _first(body: Body, at: Instruction, operands: list[Any], shape: tuple[Array, Array]) -> Any:
+def _first(body: EquationList, at: Instruction, operands: list[Any], shape: tuple[Array, Array]) -> Any:
     """The greatest or the smallest of one operand, with the least of the other's integers that stand beside such."""
     found, axes = ordered(body, at.calls[0][1]), at.dimensions or ()
     if found is None or not axes:
@@ -131,7 +131,7 @@ def _first(body: Body, at: Instruction, operands: list[Any], shape: tuple[Array,
     return made if of == 0 else made[::-1]
 
 
-def ordered(body: Body, name: str) -> tuple[int, str] | None:
+def ordered(body: EquationList, name: str) -> tuple[int, str] | None:
     """(Which of two numbers is compared, "max" or "min") of a computation of two pairs that gives the pair with the
     greater or smaller one, of equal ones the less of the other; None for another.
 
@@ -185,7 +185,7 @@ def _orders(program: Program, of: int, sign: int) -> bool:
     return True
 
 
-class Window(NamedTuple):
+class ConvolutionWindow(NamedTuple):
     """`window={..}`, of each dimension. reversed: whether the kernel is looked at backwards."""
 
     size: tuple[int, ...]
@@ -196,7 +196,7 @@ class Window(NamedTuple):
     reversed: tuple[int, ...]
 
 
-def read_window(text: str, rank: int) -> Window:
+def read_window(text: str, rank: int) -> ConvolutionWindow:
     """A window as the text has it. rank: how many dimensions it has where the text says none.
 
     >>> read_window("{size=3x3 pad=1_1x0_0}", 2).padding, read_window("", 0).size
@@ -211,12 +211,12 @@ def read_window(text: str, rank: int) -> Window:
     rank = len(size)
     pads = said.get("pad", "x".join(["0_0"] * rank)).split("x") if rank else []
     padding = tuple((int(low), int(high)) for low, _, high in (p.partition("_") for p in pads))
-    return Window(
+    return ConvolutionWindow(
         size, each("stride", 1), padding, each("lhs_dilate", 1), each("rhs_dilate", 1), each("rhs_reversal", 0)
     )  # fmt: skip
 
 
-def _reduce_window(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_window(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     out = read_shape(at.shape)
     kind = combiner(body, at.calls[0][1])
     if isinstance(out, tuple) or kind not in _REDUCED or kind == "xor":
@@ -230,7 +230,7 @@ def _reduce_window(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _from(body, kind, made, init, at)
 
 
-def _dot(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _dot(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     numbers = (
         (numbers_of(at, "lhs_contracting_dims"), numbers_of(at, "rhs_contracting_dims")),
         (numbers_of(at, "lhs_batch_dims"), numbers_of(at, "rhs_batch_dims")),
@@ -238,7 +238,7 @@ def _dot(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return _product(body, at, operands, read_shape(at.shape), numbers)
 
 
-def _product(body: Body, at: Instruction, operands: list[Any], out: Array, numbers: Any) -> Variable:
+def _product(body: EquationList, at: Instruction, operands: list[Any], out: Array, numbers: Any) -> Variable:
     return body.one(
         "dot_general", operands, out, at, dimension_numbers=numbers, precision=None, preferred_element_type=out.dtype,
         out_sharding=None,
@@ -257,7 +257,7 @@ def _specs(text: str) -> tuple[ConvolutionNumbers, int]:
     return ConvolutionNumbers(places(left, "bf"), places(right, "oi"), places(out, "bf")), len(space)
 
 
-def _convolution(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _convolution(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     left, right = operands
     out = read_shape(at.shape)
     numbers, rank = _specs(at.attribute("dim_labels"))
@@ -287,7 +287,7 @@ def _convolution(body: Body, at: Instruction, operands: list[Any]) -> Any:
     )  # fmt: skip
 
 
-def _batches(left: Any, w: Window, numbers: ConvolutionNumbers, out: Array) -> tuple[int, ...] | None:
+def _batches(left: Any, w: ConvolutionWindow, numbers: ConvolutionNumbers, out: Array) -> tuple[int, ...] | None:
     """The dimensions in space, where in each the k-th element of the result looks at the k-th of both; else None."""
     for k, size in enumerate(w.size):
         extent = left.aval.shape[numbers.lhs_spec[2 + k]]
@@ -299,12 +299,12 @@ def _batches(left: Any, w: Window, numbers: ConvolutionNumbers, out: Array) -> t
     return tuple(range(len(w.size)))
 
 
-def _fourier(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _fourier(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     lengths = numbers_of(at, "fft_length")
     return body.one("fft", operands, read_shape(at.shape), at, fft_type=at.attribute("fft_type"), fft_lengths=lengths)
 
 
-def _triangular(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _triangular(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     names = ("left_side", "lower", "unit_diagonal")
     said = {name: at.attribute(name) == "true" for name in names}
     turned = at.attribute("transpose_a")
@@ -312,7 +312,7 @@ def _triangular(body: Body, at: Instruction, operands: list[Any]) -> Any:
     return body.one("triangular_solve", operands, read_shape(at.shape), at, **said)
 
 
-def _cholesky(body: Body, at: Instruction, operands: list[Any]) -> Any:
+def _cholesky(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     if at.attribute("lower") != "true":
         return body.unknown(at, operands, "a factorisation into an upper triangle")
     return body.one("cholesky", operands, read_shape(at.shape), at)

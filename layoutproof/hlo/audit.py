@@ -15,8 +15,8 @@ from layoutproof.hlo.copies import Move
 from layoutproof.hlo.found import Audit, Casts, Moves
 from layoutproof.hlo.module_state import ComputationState, Key, ModuleState
 from layoutproof.hlo.shapes import Shape, Shapes
-from layoutproof.hlo.talks import Reading
-from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
+from layoutproof.hlo.talks import CollectiveReading
+from layoutproof.hlotext.events import AllocatedValue, Allocation, ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import MOST_ERRORS, events
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
@@ -48,16 +48,16 @@ def audit_events(
         kind = type(event)
         if kind is Instruction:
             work.instruction(event)  # type: ignore[arg-type]
-        elif kind is Begin:
+        elif kind is ComputationBegin:
             work.begin(event)  # type: ignore[arg-type]
         elif kind is End:
             work.end()
         elif isinstance(event, Header):
             work.module = ModuleState(event)
-            work.talks = Reading(event)
+            work.talks = CollectiveReading(event)
         elif isinstance(event, ModuleEnd):
             work.over(event)
-        elif isinstance(event, Value):
+        elif isinstance(event, AllocatedValue):
             work.value(event)
         elif isinstance(event, Allocation):
             work.found.allocated += event.size
@@ -82,14 +82,14 @@ class _Work:
         self.agreed: set[tuple[str, ...]] = set()
         self.module = ModuleState(Header(""))
         self.computation = ComputationState("", False, 0)
-        self.talks = Reading()
+        self.talks = CollectiveReading()
 
     def wrong(self, error: LayoutError) -> None:
         """Keeps an error, up to `MOST_ERRORS`."""
         if len(self.found.errors) < MOST_ERRORS:
             self.found.errors.append(error)
 
-    def begin(self, event: Begin) -> None:
+    def begin(self, event: ComputationBegin) -> None:
         """A computation begins."""
         self.computation = ComputationState(*event)
         self.module.computations[event.name] = self.computation
@@ -222,10 +222,10 @@ class _Work:
             self.wrong(error.at(self.file, error.line or self.module.header.line))
         if self.sums:
             self.talks.close(self.found)
-            self.talks = Reading()
+            self.talks = CollectiveReading()
         self.module = ModuleState(Header(""))
 
-    def value(self, event: Value) -> None:
+    def value(self, event: AllocatedValue) -> None:
         """One size of XLA's own."""
         try:
             buffers.compare(self.found, event, self.shapes.of(event.shape))

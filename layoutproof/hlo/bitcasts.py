@@ -24,7 +24,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict, plain
 from layoutproof.core.space import Space
-from layoutproof.hlo.shapes import Array, without_space
+from layoutproof.hlo.shapes import ArrayShape, without_space
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.questions.ask import ask as ask_maps
 from layoutproof.questions.cached import ask
@@ -35,7 +35,7 @@ _FEWER, _MORE = "slice", "pad"
 
 
 @dataclass(frozen=True, slots=True)
-class Bitcast:
+class BitcastAnswer:
     """The answer for one pair of shapes. how: what it stands for.
 
     element: the smallest one that does not fit; of a reordering, that would be elsewhere after a row-major reshape.
@@ -48,7 +48,7 @@ class Bitcast:
     decided_by: str = ""
 
 
-def judge(source: Array, target: Array) -> Bitcast:
+def judge(source: ArrayShape, target: ArrayShape) -> BitcastAnswer:
     """Whether a bitcast between two arrays is sound. Memory spaces are not looked at.
 
     >>> from layoutproof.hlo.shapes import read_array
@@ -66,34 +66,34 @@ def judge(source: Array, target: Array) -> Bitcast:
     """
     if source.layout is None or target.layout is None:
         why = source.unknown or target.unknown or f"{source.text} and {target.text} have no elements"
-        return Bitcast(Verdict.UNKNOWN, "", why)
+        return BitcastAnswer(Verdict.UNKNOWN, "", why)
     if source.padded != target.padded:
         why = f"{source.padded} bytes are allotted before and {target.padded} after"
-        return Bitcast(Verdict.REFUTED, "", why, {"bytes": (source.padded, target.padded)}, "arithmetic")
+        return BitcastAnswer(Verdict.REFUTED, "", why, {"bytes": (source.padded, target.padded)}, "arithmetic")
     before, after = without_space(source.layout), without_space(target.layout)
     if before == after:
-        return Bitcast(Verdict.PROVED, "identity", decided_by="the same text")
+        return BitcastAnswer(Verdict.PROVED, "identity", decided_by="the same text")
     if not source.elements and not target.elements:
-        return Bitcast(Verdict.PROVED, "reshape", "neither has an element", decided_by="arithmetic")
+        return BitcastAnswer(Verdict.PROVED, "reshape", "neither has an element", decided_by="arithmetic")
     try:
         return _judge(before, after, source.elements == target.elements)
     except LayoutError as error:
-        return Bitcast(Verdict.UNKNOWN, "", error.problem)
+        return BitcastAnswer(Verdict.UNKNOWN, "", error.problem)
 
 
-def _judge(before: XlaLayout, after: XlaLayout, alike: bool) -> Bitcast:
+def _judge(before: XlaLayout, after: XlaLayout, alike: bool) -> BitcastAnswer:
     if before.element_type != after.element_type:
         return _other_type(before, after)
     if not alike:
         return _fewer_or_more(before, after)
     reshaped = ask("bitcast", str(before), str(after))
     if reshaped.verdict is Verdict.PROVED:
-        return Bitcast(Verdict.PROVED, "reshape", decided_by=reshaped.decided_by)
+        return BitcastAnswer(Verdict.PROVED, "reshape", decided_by=reshaped.decided_by)
     permutation = _permutation(before, after)
     if permutation is not None:
         found = ask("bitcast", str(before), str(after), permutation=list(permutation))
         if found.verdict is Verdict.PROVED:
-            return Bitcast(Verdict.PROVED, f"transpose {permutation}", decided_by=found.decided_by)
+            return BitcastAnswer(Verdict.PROVED, f"transpose {permutation}", decided_by=found.decided_by)
     one, other = _in_physical_order(before), _in_physical_order(after)
     for first, second, how in (
         (one, other, "reshape between transposes"),
@@ -103,11 +103,11 @@ def _judge(before: XlaLayout, after: XlaLayout, alike: bool) -> Bitcast:
         if _whole(first.dims, second.dims):
             found = ask("bitcast", str(first), str(second))
             if found.verdict is Verdict.PROVED:
-                return Bitcast(Verdict.PROVED, how, decided_by=found.decided_by)
+                return BitcastAnswer(Verdict.PROVED, how, decided_by=found.decided_by)
     return _same_slots(before, after, reshaped)
 
 
-def _other_type(before: XlaLayout, after: XlaLayout) -> Bitcast:
+def _other_type(before: XlaLayout, after: XlaLayout) -> BitcastAnswer:
     """A bitcast to another type: as a reshape of pieces where it is one, else by the slots that both fill.
 
     libtpu 0.0.42.1 takes four rows of a packed mask at a time: `pred[512]{0:T(512)(128)(4,1)}` as `u32[1,1,128]`, whose
@@ -117,11 +117,11 @@ def _other_type(before: XlaLayout, after: XlaLayout) -> Bitcast:
         reshaped = ask("bitcast", str(before), str(after))
     except LayoutError as error:
         why = f"the element counts do not agree: {error.problem}"
-        refuted = Bitcast(Verdict.REFUTED, "", why, {"elements": _counts(before, after)}, "arithmetic")
+        refuted = BitcastAnswer(Verdict.REFUTED, "", why, {"elements": _counts(before, after)}, "arithmetic")
     else:
         if reshaped.verdict is Verdict.PROVED:
-            return Bitcast(Verdict.PROVED, "reshape", decided_by=reshaped.decided_by)
-        refuted = Bitcast(reshaped.verdict, "", reshaped.reason, reshaped.counterexample, reshaped.decided_by)
+            return BitcastAnswer(Verdict.PROVED, "reshape", decided_by=reshaped.decided_by)
+        refuted = BitcastAnswer(reshaped.verdict, "", reshaped.reason, reshaped.counterexample, reshaped.decided_by)
     pair = [_pieces(one, other) for one, other in ((before, after), (after, before))]
     if refuted.verdict is not Verdict.REFUTED or None in pair:
         return refuted
@@ -131,7 +131,7 @@ def _other_type(before: XlaLayout, after: XlaLayout) -> Bitcast:
     found = ask_maps("refines", _places(other), _places(one))  # type: ignore[arg-type]
     if found.verdict is not Verdict.PROVED:
         return refuted
-    return Bitcast(Verdict.PROVED, REORDERING, refuted.reason, refuted.element, found.decided_by)
+    return BitcastAnswer(Verdict.PROVED, REORDERING, refuted.reason, refuted.element, found.decided_by)
 
 
 def _pieces(layout: XlaLayout, other: XlaLayout) -> XlaLayout | None:
@@ -152,7 +152,7 @@ def _pieces(layout: XlaLayout, other: XlaLayout) -> XlaLayout | None:
     )
 
 
-def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> Bitcast:
+def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> BitcastAnswer:
     """A bitcast between different numbers of elements of one width."""
     counts = _counts(before, after)
     fewer = counts[0] > counts[1]
@@ -161,10 +161,10 @@ def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> Bitcast:
     if found.verdict is not Verdict.PROVED:
         point = found.counterexample
         if found.verdict is Verdict.UNKNOWN or point is None:
-            return Bitcast(found.verdict, "", found.reason, point, found.decided_by)
+            return BitcastAnswer(found.verdict, "", found.reason, point, found.decided_by)
         side, at = "result" if fewer else "operand", point["replica"]
         why = f"{counts[0]} elements cannot be {counts[1]} elements: {_in_padding(small, large, at, side)}"
-        return Bitcast(Verdict.REFUTED, "", why, {side: at}, found.decided_by)
+        return BitcastAnswer(Verdict.REFUTED, "", why, {side: at}, found.decided_by)
     kind = _FEWER if fewer else _MORE
     filled = [_filled(layout) for layout in (before, after)]
     if None not in filled and len({_counts(f, f)[0] for f in filled if f}) == 1:
@@ -174,9 +174,9 @@ def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> Bitcast:
             more = abs(counts[0] - counts[1])
             why = f"{more} of the operand are padding now" if fewer else f"{more} of the result are what padding held"
             how = kind if inner == "identity" else f"{kind} with {inner}"
-            return Bitcast(Verdict.PROVED, how, why, decided_by=found.decided_by)
+            return BitcastAnswer(Verdict.PROVED, how, why, decided_by=found.decided_by)
     why = f"a {kind} of {max(counts)} and {min(counts)} elements that moves others"
-    return Bitcast(Verdict.PROVED, REORDERING, why, decided_by=found.decided_by)
+    return BitcastAnswer(Verdict.PROVED, REORDERING, why, decided_by=found.decided_by)
 
 
 def _filled(layout: XlaLayout) -> XlaLayout | None:
@@ -194,12 +194,12 @@ def _filled(layout: XlaLayout) -> XlaLayout | None:
     return replace(layout, dims=tuple(dims))
 
 
-def _same_slots(before: XlaLayout, after: XlaLayout, reshaped: Finding) -> Bitcast:
+def _same_slots(before: XlaLayout, after: XlaLayout, reshaped: Finding) -> BitcastAnswer:
     """Whether the valid elements of both fill the same places, whichever element is where."""
     found = ask_maps("same_map", _places(before), _places(after))
     if found.verdict is Verdict.PROVED:
-        return Bitcast(Verdict.PROVED, REORDERING, reshaped.reason, reshaped.counterexample, found.decided_by)
-    return Bitcast(found.verdict, "", _slot_reason(found, before, after), _element(found), found.decided_by)
+        return BitcastAnswer(Verdict.PROVED, REORDERING, reshaped.reason, reshaped.counterexample, found.decided_by)
+    return BitcastAnswer(found.verdict, "", _slot_reason(found, before, after), _element(found), found.decided_by)
 
 
 def _slot_reason(found: Finding, before: XlaLayout, after: XlaLayout) -> str:

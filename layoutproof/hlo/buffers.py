@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.shapes import Shape
-from layoutproof.hlotext.events import Value
+from layoutproof.hlotext.events import AllocatedValue
 
 POINTER = 8
 """Bytes of a pointer in a tuple's table, on CPU and GPU."""
@@ -16,7 +16,7 @@ MOST = 1000
 """Differences that are kept."""
 
 
-def compare(audit: Audit, value: Value, shape: Shape) -> None:
+def compare(audit: Audit, value: AllocatedValue, shape: Shape) -> None:
     """Compares one value's size; a difference or what cannot be told goes into the audit."""
     if shape.elements is not None:
         ours = POINTER * len(shape.elements)

@@ -26,7 +26,7 @@ _UNORDERED = ("all-reduce",)
 
 
 @dataclass(frozen=True, slots=True)
-class Collective:
+class CollectiveText:
     """What one says, shapes aside. kind: the opcode without `-start`.  over: groups, or source and target, by device.
 
     along: dimensions and what else says which piece goes where.  reduction: the operations of its computation.
@@ -47,7 +47,7 @@ class Collective:
         return self.kind in REDUCTIONS
 
 
-def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> Collective:
+def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> CollectiveText:
     """What an instruction of `OPCODES` does. bodies: the operations of each computation, for its reduction.
 
     Groups of a form that is not read stand as their text, so that they are compared as such.
@@ -55,7 +55,7 @@ def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> Co
     kind = of.opcode.removesuffix("-start")
     reduction = next((bodies.get(name, name) for role, name in of.calls if role == "to_apply"), "")
     along = [f"{name}={of.attribute(name)}" for name in _ALONG if of.attribute(name)]
-    return Collective(kind, _over(of, kind, header), " ".join(along), reduction)
+    return CollectiveText(kind, _over(of, kind, header), " ".join(along), reduction)
 
 
 _ALONG = ("dimensions", "split_dimension", "slice_sizes", "is_host_transfer")

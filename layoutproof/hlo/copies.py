@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Point, Verdict
-from layoutproof.hlo.shapes import Array, without_space
+from layoutproof.hlo.shapes import ArrayShape, without_space
 from layoutproof.questions.cached import ask
 
 OPCODES = frozenset(("copy", "copy-start", "transpose", "reshape"))
@@ -33,7 +33,7 @@ class Move:
     decided_by: str = ""
 
 
-def judge(opcode: str, source: Array, target: Array, permutation: tuple[int, ...] | None) -> Move:
+def judge(opcode: str, source: ArrayShape, target: ArrayShape, permutation: tuple[int, ...] | None) -> Move:
     """What an instruction of `OPCODES` does.
 
     >>> from layoutproof.hlo.shapes import read_array

@@ -13,7 +13,7 @@ DEFAULT_TARGET = "v5e"
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class SmallerForms:
     """Ways to waste less, each as text with its bytes; "" for none.
 
     layout: another order of dimensions of the same array, the least over all orders.
@@ -43,7 +43,7 @@ class Fix:
         return "; ".join(ways) or "no order of dimensions takes fewer bytes"
 
 
-def fix(layout: XlaLayout, target: str = DEFAULT_TARGET) -> Fix | None:
+def fix(layout: XlaLayout, target: str = DEFAULT_TARGET) -> SmallerForms | None:
     """What would waste less; None where nothing is known of this array: not tiled, or a width without tiles.
 
     >>> from layoutproof.layouts import xla
@@ -64,7 +64,7 @@ def fix(layout: XlaLayout, target: str = DEFAULT_TARGET) -> Fix | None:
     least = min(own, padded_bytes(best))
     if merged is not None and padded_bytes(merged) >= least:
         merged = None
-    return Fix(
+    return SmallerForms(
         str(best) if best is better else "",
         padded_bytes(best),
         "" if merged is None else str(merged),

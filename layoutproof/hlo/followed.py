@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from layoutproof.hlo.reshards import MOVING, Reshard, Reshards
+from layoutproof.hlo.reshards import MOVING, ReshardChain, Reshards
 from layoutproof.hlo.shapes import Shapes
 from layoutproof.hlotext.module import Header, Instruction
 
@@ -41,7 +41,7 @@ class Followed:
         elif self.many == MOST_FOLLOWED + 1:
             self.steps = {}
 
-    def reshards(self, entry: str, shardings: Mapping[int, str], shapes: Shapes) -> Iterator[tuple[str, Reshard]]:
+    def reshards(self, entry: str, shardings: Mapping[int, str], shapes: Shapes) -> Iterator[tuple[str, ReshardChain]]:
         """(computation, reshard) of those for which fewer bytes would do, and of those of which it is unknown.
 
         entry: the computation that the program starts with.  shardings: of its parameters, by number, as text.
@@ -53,7 +53,7 @@ class Followed:
                 f"the program has {self.many:,} instructions, and those of more than {MOST_FOLLOWED:,} are not followed"
             )
             for name, each in self.moving.items():
-                yield name, Reshard(each[0], tuple([of.name for of in each]), None, None, why)
+                yield name, ReshardChain(each[0], tuple([of.name for of in each]), None, None, why)
             return
         for name, found in Reshards(self.steps, self.header, entry, shardings, shapes).found():
             if found.needed is None or found.received != found.needed:

@@ -9,12 +9,12 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, exit_code, wrong_input
 from layoutproof.core.result import Verdict
-from layoutproof.hlo.bitcasts import Bitcast
+from layoutproof.hlo.bitcasts import BitcastAnswer
 from layoutproof.hlo.consistency import Contradiction
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.executions import Runs
-from layoutproof.hlo.reshards import Reshard
-from layoutproof.hlo.shapes import Array
+from layoutproof.hlo.reshards import ReshardChain
+from layoutproof.hlo.shapes import ArrayShape
 
 ONCE = Runs(1)
 
@@ -37,7 +37,7 @@ class Buffers:
     compiler chose that of all others.
     """
 
-    array: Array
+    array: ArrayShape
     first: Location
     count: int = 0
     given: list[int] = field(default_factory=list)
@@ -52,8 +52,8 @@ class Moves:
     """
 
     opcode: str
-    source: Array
-    target: Array
+    source: ArrayShape
+    target: ArrayShape
     move: Move
     first: Location
     count: int = 0
@@ -83,7 +83,7 @@ class Resharded:
     """Collectives with nothing but moves between them through which a device receives more than its readers need, or of
     which that is unknown, and how often they run."""
 
-    what: Reshard
+    what: ReshardChain
     runs: Runs
     first: Location
 
@@ -92,9 +92,9 @@ class Resharded:
 class Casts:
     """All bitcasts between the same two shapes."""
 
-    source: Array
-    target: Array
-    cast: Bitcast
+    source: ArrayShape
+    target: ArrayShape
+    cast: BitcastAnswer
     first: Location
     count: int = 0
 

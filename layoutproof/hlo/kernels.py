@@ -16,7 +16,7 @@ from layoutproof.hlotext.module import Instruction
 
 if TYPE_CHECKING:
     from layoutproof.pallas.findings import Judged
-    from layoutproof.pallas.from_mosaic.mosaic_calls import Call
+    from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall
 
 
 KERNEL = "kernel"
@@ -37,7 +37,7 @@ def check(instruction: Instruction, file: str, target: str | None) -> list[Findi
 
 
 @lru_cache(maxsize=1024)
-def _judged(call: Call, target: str | None) -> tuple[Finding, ...]:
+def _judged(call: MosaicCall, target: str | None) -> tuple[Finding, ...]:
     from layoutproof.pallas.findings import judged
     from layoutproof.pallas.from_mosaic.mosaic_module import kernels_of_calls
     from layoutproof.pallas.judge import GRID
@@ -56,7 +56,7 @@ def check_body(instruction: Instruction) -> tuple[Finding, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _bodies(call: Call) -> tuple[Finding, ...]:
+def _bodies(call: MosaicCall) -> tuple[Finding, ...]:
     from layoutproof.kernel.kernel import Unmodelled
     from layoutproof.pallas.from_mosaic.mosaic_module import kernels_of_calls
     from layoutproof.pallas.judge import worst_of_body

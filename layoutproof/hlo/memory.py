@@ -6,7 +6,7 @@ Source: `hlo_dataflow_analysis.cc` (what each opcode's value set is) of openxla/
 
 from __future__ import annotations
 
-from layoutproof.hlo.shapes import Array, Shape
+from layoutproof.hlo.shapes import ArrayShape, Shape
 from layoutproof.hlotext.module import Instruction
 
 VIEWS = frozenset(
@@ -21,7 +21,7 @@ INSIDE = frozenset(("calls", "to_apply", "called_computations", "select", "scatt
 """Attributes that name a computation whose instructions have no memory of their own, except of `call`."""
 
 
-def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[Array, ...]:
+def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[ArrayShape, ...]:
     """The arrays of a result that take memory which no other instruction has made already.
 
     A copy-start makes its destination and its context; other starts make all but the operands that they hand through.
@@ -41,14 +41,14 @@ def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[Array, ...
     return shape.arrays
 
 
-def _started(opcode: str, shape: Shape) -> tuple[Array, ...]:
+def _started(opcode: str, shape: Shape) -> tuple[ArrayShape, ...]:
     if shape.elements is None or opcode == "all-reduce-start":
         return shape.arrays
     handed = 1 if opcode == "copy-start" else 0
     return tuple([a for k, element in enumerate(shape.elements) if k != handed for a in element.arrays])
 
 
-def _not_aliased(instruction: Instruction, shape: Shape) -> tuple[Array, ...]:
+def _not_aliased(instruction: Instruction, shape: Shape) -> tuple[ArrayShape, ...]:
     results = [result for result, _, _ in instruction.aliases]
     if () in results or shape.elements is None:
         return () if results else shape.arrays

@@ -9,7 +9,7 @@ from layoutproof.hlo import consistency, memory
 from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
 from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.found import Audit, Buffers, Location, Moves, Parameter, ProgramSummary
-from layoutproof.hlo.shapes import Array, Shape, Shapes
+from layoutproof.hlo.shapes import ArrayShape, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of
 from layoutproof.layouts import sharding
@@ -37,7 +37,7 @@ class ComputationState:
         self.name, self.entry, self.line = name, entry, line
         self.shapes: dict[str, Shape] = {}
         self.origins: dict[str, int] = {}
-        self.buffers: dict[tuple[str, str], tuple[Array, Instruction, int]] = {}
+        self.buffers: dict[tuple[str, str], tuple[ArrayShape, Instruction, int]] = {}
         self.moves: dict[Key, Moves] = {}
         self.parameters: dict[int, Shape] = {}
         self.given: dict[int, Instruction] = {}

@@ -15,7 +15,7 @@ from layoutproof.core.visible import visible
 from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.executions import Runs
 from layoutproof.hlo.executions import words as runs_in_words
-from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
+from layoutproof.hlo.fixes import DEFAULT_TARGET, SmallerForms, fix
 from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, ProgramSummary, Resharded, Talks
 from layoutproof.pallas.judge import scope
 
@@ -491,7 +491,7 @@ def _by_spare(audit: Audit) -> list[Resharded]:
     return sorted(audit.reshards, key=weight)
 
 
-def _fix(b: Buffers, target: str | None) -> Fix | None:
+def _fix(b: Buffers, target: str | None) -> SmallerForms | None:
     return None if b.array.layout is None else fix(b.array.layout, target or DEFAULT_TARGET)
 
 

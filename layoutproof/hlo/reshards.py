@@ -26,7 +26,7 @@ from layoutproof.hlo.collectives import groups_of, moved
 from layoutproof.hlo.groups import Groups
 from layoutproof.hlo.replication import Label, Replication, element
 from layoutproof.hlo.scalars import computed, literal
-from layoutproof.hlo.shapes import Array, Shapes
+from layoutproof.hlo.shapes import ArrayShape, Shapes
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of
 from layoutproof.layouts.sharding.place import Shards
@@ -108,7 +108,7 @@ def _held(shards: Shards) -> dict[int, Box]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reshard:
+class ReshardChain:
     """Collectives with nothing but moves between them.
 
     first: the first of them.  collectives: their names, in the order of the text.  received: bytes that a device
@@ -161,7 +161,7 @@ class Reshards:
     _replication: Replication | None = None
     _pieces: int = 0
 
-    def found(self) -> Iterator[tuple[str, Reshard]]:
+    def found(self) -> Iterator[tuple[str, ReshardChain]]:
         """(computation, reshard) of all, those of the entry, of loops and of branches."""
         names = dict.fromkeys([self.entry])
         for steps in self.computations.values():
@@ -173,7 +173,7 @@ class Reshards:
                 for each in self.of(name):
                     yield name, each
 
-    def of(self, name: str) -> list[Reshard]:
+    def of(self, name: str) -> list[ReshardChain]:
         """The reshards of one computation that runs by itself: the entry, a loop's body, a branch.
 
         Where what it moves cannot be followed, its first collective stands for all of them, with the reason.
@@ -183,9 +183,9 @@ class Reshards:
         except Undecided as error:
             moving = [of for of in self.computations[name] if _kind(of) in MOVING]
             names = tuple(of.name for of in moving)
-            return [Reshard(moving[0], names, None, None, str(error))] if moving else []
+            return [ReshardChain(moving[0], names, None, None, str(error))] if moving else []
 
-    def _of(self, name: str) -> list[Reshard]:
+    def _of(self, name: str) -> list[ReshardChain]:
         top = self._frame(_Frame(name))
         readers: list[tuple[_At, str]] = []
         self._readers(top, readers)
@@ -211,7 +211,7 @@ class Reshards:
             found.append(self._reshard(members, reading))
         return found
 
-    def _reshard(self, members: list[_At], readers: list[tuple[_At, str]]) -> Reshard:
+    def _reshard(self, members: list[_At], readers: list[tuple[_At, str]]) -> ReshardChain:
         first = self._step(members[0])
         names = tuple(self._step(each).name for each in members)
         received, bits = 0, 64
@@ -224,7 +224,7 @@ class Reshards:
                 needed = -(-self._needed([at for at, _ in readers]) * bits // 8)
             except Undecided as error:
                 why = str(error)
-        return Reshard(first, names, -(-received // 8), needed, why)
+        return ReshardChain(first, names, -(-received // 8), needed, why)
 
     def _received(self, at: _At) -> tuple[int, int]:
         """(bits that a device receives through one collective, bits of an element)."""
@@ -316,7 +316,7 @@ class Reshards:
                 return at
         raise Undecided(f"{at.name} leads through too many calls")
 
-    def _array(self, at: _At) -> Array:
+    def _array(self, at: _At) -> ArrayShape:
         of = self._step(at)
         shape = self.shapes.of(of.shape)
         if of.opcode.endswith("-start") and shape.elements and len(shape.elements) > 1:

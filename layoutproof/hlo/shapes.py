@@ -17,7 +17,7 @@ _WORD = re.compile(r"b?\(?([a-z]\w*)\[")
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayShape:
     """One array in a shape.
 
     text: as `to_text` prints it.  layout: None for a token, an opaque value, and where `unknown` says why it has none.
@@ -43,7 +43,7 @@ class Array:
         return self.padded - self.unpadded
 
 
-def bytes_of(arrays: Sequence[Array]) -> int | None:
+def bytes_of(arrays: Sequence[ArrayShape]) -> int | None:
     """What is allotted to all of them; None where nobody knows it of one."""
     return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
@@ -53,7 +53,7 @@ class Shape:
     """A shape. arrays: of all its parts, in order.  elements: a tuple's parts as shapes, None for what is no tuple."""
 
     text: str
-    arrays: tuple[Array, ...]
+    arrays: tuple[ArrayShape, ...]
     elements: tuple[Shape, ...] | None = None
 
 
@@ -93,7 +93,7 @@ class Shapes:
         return Shape(f"({', '.join([element.text for element in elements])})", arrays, elements)
 
 
-def read_array(text: str) -> Array:
+def read_array(text: str) -> ArrayShape:
     """One array with its bytes; `unknown` where nobody says what they are. LayoutError for what is no shape.
 
     >>> read_array("f32[<=5]{0}").unknown
@@ -103,23 +103,23 @@ def read_array(text: str) -> Array:
     """
     word = _WORD.match(text)
     if word is not None and word[1] not in (*ELEMENT_BITS, "token", "opaque", "tuple", "buffer"):
-        return Array(text, unknown=f"unknown element type {word[1]!r}")
+        return ArrayShape(text, unknown=f"unknown element type {word[1]!r}")
     layout = xla.read(text)
     if not isinstance(layout, XlaLayout):
-        return Array(text)
+        return ArrayShape(text)
     if any(layout.dynamic):
-        return Array(str(layout), unknown="dynamic dimensions: what is allotted is not in the text")
+        return ArrayShape(str(layout), unknown="dynamic dimensions: what is allotted is not in the text")
     if any(type(extent) is not int for extent in layout.dims):
         raise LayoutError("a compiled program has numbers for sizes", text=text)
     try:
         memory = layout.index_map().memory
     except LayoutError as error:
-        return Array(str(layout), unknown=error.problem)
+        return ArrayShape(str(layout), unknown=error.problem)
     if memory is None:
-        return Array(str(layout), unknown="no memory")
+        return ArrayShape(str(layout), unknown="no memory")
     count = int(product(layout.dims))
     unpadded = -(-count * min(memory.bits, memory.natural_bits) // 8)
-    return Array(str(layout), layout, count, unpadded, int(memory.bytes()))
+    return ArrayShape(str(layout), layout, count, unpadded, int(memory.bytes()))
 
 
 def without_space(layout: XlaLayout) -> XlaLayout:

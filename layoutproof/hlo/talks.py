@@ -41,7 +41,7 @@ class _Computation:
     roots: tuple[str, ...] = ()
 
 
-class Reading:
+class CollectiveReading:
     """One module while it is read."""
 
     __slots__ = ("bodies", "computations", "executions", "followed", "name", "now", "results", "shardings")

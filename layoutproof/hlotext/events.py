@@ -8,7 +8,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.module import Header, Instruction
 
 
-class Begin(NamedTuple):
+class ComputationBegin(NamedTuple):
     """A computation begins."""
 
     name: str
@@ -38,7 +38,7 @@ class Allocation(NamedTuple):
     line: int
 
 
-class Value(NamedTuple):
+class AllocatedValue(NamedTuple):
     """One value in an allocation. size, offset: in bytes.  shape: its text.  name: instruction and tuple index."""
 
     name: str
@@ -49,4 +49,4 @@ class Value(NamedTuple):
     line: int
 
 
-Event = Header | Begin | Instruction | End | ModuleEnd | Allocation | Value | LayoutError
+Event = Header | ComputationBegin | Instruction | End | ModuleEnd | Allocation | AllocatedValue | LayoutError

@@ -18,7 +18,7 @@ from layoutproof.core.brackets import closed, without_strings
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.hlotext import demands
-from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
+from layoutproof.hlotext.events import AllocatedValue, Allocation, ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.hlotext.literals import wrong_literal
 from layoutproof.hlotext.module import Computation, Header, Instruction, Module
@@ -26,7 +26,7 @@ from layoutproof.hlotext.opcodes import OPCODES
 from layoutproof.hlotext.statements import (
     MOST_LINES,
     Gathered,
-    Statement,
+    InstructionText,
     header_of,
     nested,
     statements,
@@ -94,14 +94,14 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
             yield from read_hlo(lines, file or str(source))
         return
     header, done, inside, errors = Header(""), list[Computation](), list[Instruction](), list[LayoutError]()
-    begin: Begin | None = None
+    begin: ComputationBegin | None = None
     for event in events(source, file):
         kind = type(event)
         if kind is Instruction:
             inside.append(event)  # type: ignore[arg-type]
         elif isinstance(event, Header):
             header = event
-        elif isinstance(event, Begin):
+        elif isinstance(event, ComputationBegin):
             begin = event
         elif isinstance(event, LayoutError) and len(errors) < MOST_ERRORS:
             errors.append(event)
@@ -271,7 +271,7 @@ class _Reader:
                 return False
             seen[name] = number
             entry = number if is_entry else entry
-            yield Begin(name, is_entry, number)
+            yield ComputationBegin(name, is_entry, number)
             if not (yield from self._computation(name, said)):
                 return False
         if not entry:
@@ -373,7 +373,7 @@ class _Reader:
                 operands = () if opcode in ("constant", "parameter") else operand_names(inside)
                 problem = ""
                 if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode == "constant":
-                    problem = self._problem(Statement(*piece), defined, rooted)
+                    problem = self._problem(InstructionText(*piece), defined, rooted)
                 elif (attributes or opcode != "parameter") and (
                     plain(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
                 ):
@@ -432,7 +432,7 @@ class _Reader:
         else:
             self.step()
 
-    def _gathered(self, line: str, number: int) -> tuple[int, list[Statement], str]:
+    def _gathered(self, line: str, number: int) -> tuple[int, list[InstructionText], str]:
         """(number of the last line taken, instructions, what follows the computation's end) from a line on.
 
         Lines are added until what is open is closed. Nothing comes, and no line is lost, where what is added begins an
@@ -465,7 +465,7 @@ class _Reader:
         else:
             self.step()
 
-    def _problem(self, of: Statement, defined: dict[str, int], rooted: bool) -> str:
+    def _problem(self, of: InstructionText, defined: dict[str, int], rooted: bool) -> str:
         """What is wrong with an instruction as it stands in its computation; "" for nothing."""
         own, opcode = of.name, of.opcode
         if own in defined:
@@ -498,7 +498,7 @@ class _Reader:
                 allocation, size = int(found[1]), int(found[2])
                 yield Allocation(allocation, size, found[3].removesuffix(":").strip(" ,"), self.number)
             elif value:
-                what = Value(value[2], int(value[4]), int(value[5]), value[6], allocation, self.number)
+                what = AllocatedValue(value[2], int(value[4]), int(value[5]), value[6], allocation, self.number)
                 if allocation < 0 or what.offset + what.size > size:
                     yield self.wrong(f"{shorten(what.name, 60)} ends outside its allocation of {size} bytes")
                 yield what

@@ -29,7 +29,7 @@ MOST_LINES = 100_000
 """Lines of one instruction; a constant that is written out has a line for each of its rows."""
 
 
-class Statement(NamedTuple):
+class InstructionText(NamedTuple):
     """One instruction as it is written. shape: "" where the text has none.  attributes: with `, `."""
 
     root: bool
@@ -124,7 +124,7 @@ class Gathered:
         return self.goes_on or self._end == "=" or (self._end not in (")", "]", "}") and not self._called)
 
 
-def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
+def statements(text: str, line: int) -> tuple[list[InstructionText], str, str]:
     """The instructions in a text without comments; what follows the `}` that ends the computation; what is wrong.
 
     line: the number of its first line. What follows is "" where the computation does not end, "}" and the rest where it
@@ -134,7 +134,7 @@ def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
     >>> [(each.name, each.shape, each.opcode, each.line) for each in found], rest, wrong
     ([('a', 'f32[]', 'parameter', 7), ('b', '', 'add', 7)], '} c {', '')
     """
-    found = list[Statement]()
+    found = list[InstructionText]()
     at, counted = _skipped(text, 0), 0
     while at < len(text):
         if text[at] == "}":
@@ -148,7 +148,7 @@ def statements(text: str, line: int) -> tuple[list[Statement], str, str]:
     return found, "", ""
 
 
-def _statement(text: str, at: int, line: int) -> tuple[Statement | None, int]:
+def _statement(text: str, at: int, line: int) -> tuple[InstructionText | None, int]:
     """The instruction that begins somewhere, and where it ends; None where there is none, or only a part of it."""
     head = _HEAD.match(text, at)
     if head is None:
@@ -181,7 +181,7 @@ def _statement(text: str, at: int, line: int) -> tuple[Statement | None, int]:
         attributes.append(f", {key[1]}={_flat(text[key.end() : until])}")
         at = until
     inside = _flat(text[begin + 1 : end])
-    return Statement(bool(head[1]), head[2], shape, opcode[1], inside, "".join(attributes), line), at
+    return InstructionText(bool(head[1]), head[2], shape, opcode[1], inside, "".join(attributes), line), at
 
 
 def nested(inside: str) -> bool:

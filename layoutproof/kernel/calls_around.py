@@ -11,7 +11,7 @@ from layoutproof.kernel.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class FunctionStep:
     """One thing that a function does with its values, which are numbered.
 
     name: in words.  source: file:line.  given, made: the values that it reads and gives; of a kernel its tables and
@@ -31,7 +31,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Around:
+class CallingFunction:
     """The steps of the function that a kernel is called in.
 
     mine: the position of the step that runs the kernel.  given: values that are the caller's; inner: whether the caller
@@ -39,7 +39,7 @@ class Around:
     values that are semaphores.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[FunctionStep, ...]
     mine: int
     given: frozenset[int]
     returned: frozenset[int]

@@ -29,7 +29,7 @@ LEFT = "a program then finds in scratch what those before it left there"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fix:
+class KernelFix:
     """One way to repair a kernel.
 
     words: what to write instead.  kernel: what that makes.  doubt: how numbers may be wrong although all is proved, ""
@@ -41,7 +41,7 @@ class Fix:
     doubt: str = ""
 
 
-def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]:
+def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[KernelFix]:
     """Of blocks outside the array in this dimension."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
     values = values_of(kernel, term)
@@ -60,7 +60,7 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[
         words = (
             f"{term} is an element offset, and a block index is expected: return it divided by {block.size} in {where}"
         )
-        yield Fix(
+        yield KernelFix(
             f"{words} (JAX multiplies the index by the block size itself)",
             _indexed(kernel, operand, dimension, Term("//", term, Term("int", block.size))),
         )
@@ -70,12 +70,12 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[
         words = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} {what}: "
         cdiv = f"use pl.cdiv({extent}, {block.size}) = {count}"
         words += cdiv if block.kind == "blocked" and block.size > 1 else f"let it have {count}"
-        yield Fix(words, _with_grid(kernel, k, count))
+        yield KernelFix(words, _with_grid(kernel, k, count))
     by = -low if low < 0 else count - 1 - high
     if by and low + by >= 0 and high + by < count:
         other = shifted(term, by)
         words = f"return {other} in {where}, where {term} stands: it is {abs(by)} too {'large' if by < 0 else 'small'}"
-        yield Fix(
+        yield KernelFix(
             words,
             _indexed(kernel, operand, dimension, other),
             UNSURE,
@@ -86,10 +86,10 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[
     if high >= count:
         clamped, call = Term("min", clamped, Term("int", count - 1)), f"jnp.minimum({call}, {count - 1})"
     doubt = "programs whose block was outside then see another one, whose values are wrong where they are used"
-    yield Fix(f"clamp it: return {call} in {where}", _indexed(kernel, operand, dimension, clamped), doubt)
+    yield KernelFix(f"clamp it: return {call} in {where}", _indexed(kernel, operand, dimension, clamped), doubt)
 
 
-def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]:
+def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[KernelFix]:
     """Of blocks of this dimension that no program has, where the grid falls short of them."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
     if type(block.size) is not int or block.kind not in ("blocked", "squeezed"):
@@ -99,7 +99,9 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]
         if term.args[1].args[0] == last - 1:
             words = f"clamp it to the last block, {last}: return jnp.minimum({term.args[0]}, {last}) in dimension "
             words += f"{dimension} of the index map of {operand.name}, where {term} stands"
-            yield Fix(words, _indexed(kernel, operand, dimension, Term("min", term.args[0], Term("int", last))), UNSURE)
+            yield KernelFix(
+                words, _indexed(kernel, operand, dimension, Term("min", term.args[0], Term("int", last))), UNSURE
+            )
     if term.op != "name" or term.args[0] not in kernel.grid_names:
         return
     k = kernel.grid_names.index(term.args[0])
@@ -111,7 +113,7 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]
     if type(extent) is not int:
         if kernel.grid[k] == extent // block.size:
             words = f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: use pl.cdiv({extent}, {block.size})"
-            yield Fix(words, _with_grid(kernel, k, ceil_div(extent, block.size)), doubt)
+            yield KernelFix(words, _with_grid(kernel, k, ceil_div(extent, block.size)), doubt)
         return
     programs, count = kernel.grid[k], ceil_div(extent, block.size)
     if type(programs) is not int or programs >= count:
@@ -120,7 +122,7 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]
     said = f"has {programs} programs for {count} blocks"
     if programs == extent // block.size:
         said = f"floor-divides {extent} by {block.size}"
-    yield Fix(f"{kernel.dimension(k)} {said}: {cdiv}", _with_grid(kernel, k, count), doubt)
+    yield KernelFix(f"{kernel.dimension(k)} {said}: {cdiv}", _with_grid(kernel, k, count), doubt)
 
 
 def _named(kernel: Kernel, dimension: int) -> bool:
@@ -129,7 +131,7 @@ def _named(kernel: Kernel, dimension: int) -> bool:
     return body is not None and any(name in c.names() for effect in body.effects for c in effect.spot.path)
 
 
-def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[Fix]:
+def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[KernelFix]:
     """A grid with one of its dimensions as the last."""
     order = [k for k in range(len(kernel.grid)) if k != dimension] + [dimension]
     if dimension in kernel.vmapped or any(k >= len(kernel.grid) - 1 for k in kernel.vmapped):
@@ -138,7 +140,7 @@ def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[Fix]:
     words = f"{kernel.dimension(dimension)} does not choose the block of {outputs}: make it the innermost dimension, "
     said = ", ".join(str(kernel.grid[k]) for k in order if k not in kernel.vmapped)
     words += f"grid ({said}), and number the arguments of index maps and pl.program_id so"
-    yield Fix(
+    yield KernelFix(
         words,
         kernel.changed(
             grid=grid,
@@ -149,7 +151,7 @@ def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[Fix]:
     )
 
 
-def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> Iterator[Fix]:
+def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> Iterator[KernelFix]:
     """Dimensions of a grid that no longer run in parallel; what a mesh of cores runs (`core_map`) has no such words."""
     named = [
         k for k in dimensions if kernel.semantics and kernel.semantics[k] == "parallel" and k not in kernel.vmapped
@@ -158,7 +160,7 @@ def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> It
         return
     semantics = tuple("arbitrary" if k in named else word for k, word in enumerate(kernel.semantics))
     many = " and ".join(map(kernel.dimension, named))
-    yield Fix(f'make {many} "arbitrary" in dimension_semantics', kernel.changed(semantics=semantics), doubt)
+    yield KernelFix(f'make {many} "arbitrary" in dimension_semantics', kernel.changed(semantics=semantics), doubt)
 
 
 def _indexed(kernel: Kernel, operand: Operand, dimension: int, term: Term) -> Kernel:

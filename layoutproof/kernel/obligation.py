@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.result import Counterexample, Verdict
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Operand
 
 SEVERITIES = ("error", "warning", "info")
@@ -87,7 +87,7 @@ class Obligation:
     leaves_open: Mapping[Verdict, str] = field(default_factory=dict)
     graver: tuple[Due, ...] = ()
     tables: tuple[str, ...] = ()
-    fixes: Callable[[Counterexample], Iterable[Fix]] = lambda at: ()
+    fixes: Callable[[Counterexample], Iterable[KernelFix]] = lambda at: ()
 
 
 Due = Obligation | Callable[[], Obligation]

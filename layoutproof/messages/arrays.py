@@ -14,7 +14,7 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hlo.fixes import DEFAULT_TARGET, fix
 from layoutproof.hlo.shapes import read_array
 from layoutproof.layouts.xla import XlaLayout
-from layoutproof.messages.explanation import Array, human
+from layoutproof.messages.explanation import MessageArray, human
 from layoutproof.messages.sizes_text import printed_as, size_of
 from layoutproof.questions.ask import ask
 from layoutproof.questions.cheapest import with_order
@@ -35,7 +35,7 @@ def array(
     kind: str = "",
     count: int = 1,
     tiled: bool = True,
-) -> Array:
+) -> MessageArray:
     """One array as it is explained.
 
     shape: as the message writes it.  printed: its size there.  target: the generation that fixes are for.  tiled:
@@ -47,7 +47,7 @@ def array(
     >>> found.fixes[0]
     'with dimension 0 last, s32[8,4,8388608]: 1.00G'
     """
-    plain = Array(shape, printed, made_by=made_by, kind=kind, count=count)
+    plain = MessageArray(shape, printed, made_by=made_by, kind=kind, count=count)
     try:
         read = read_array(shape)
     except LayoutError as error:

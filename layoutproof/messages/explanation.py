@@ -10,7 +10,7 @@ from layoutproof.core.result import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class MessageArray:
     """One array that a message names.
 
     shape: with its layout, as it is computed with.  printed: its size in the message's own words, "" where there is
@@ -48,7 +48,7 @@ class Explanation:
     said: str
     cause: str = ""
     reason: str = ""
-    arrays: tuple[Array, ...] = ()
+    arrays: tuple[MessageArray, ...] = ()
     fixes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""

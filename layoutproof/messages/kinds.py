@@ -9,7 +9,7 @@ from functools import cache
 
 from layoutproof.core.errors import shorten
 from layoutproof.messages.explanation import Explanation
-from layoutproof.messages.pasted import Line, search, unwrapped
+from layoutproof.messages.pasted import PastedLine, search, unwrapped
 
 AFTER = 14
 """Lines after a message in which its operation and location stand."""
@@ -33,7 +33,7 @@ Kind = tuple[re.Pattern[str], Callable[[re.Match[str], str], Told]]
 def explained(
     kind: str,
     kinds: tuple[Kind, ...],
-    lines: Sequence[Line],
+    lines: Sequence[PastedLine],
     notes: Callable[[str], tuple[str, ...]] = lambda block: (),
 ) -> Iterator[Explanation]:
     """The messages of these kinds in a text, each once.

@@ -23,14 +23,14 @@ _PREFIXES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PastedLine:
     """One line. number: from 1, in what was pasted.  text: without a logger's prefix; the indentation stays."""
 
     number: int
     text: str
 
 
-def lines_of(text: str) -> tuple[Line, ...]:
+def lines_of(text: str) -> tuple[PastedLine, ...]:
     r"""The lines of a text. A text that Python printed as a literal, with `\n` in it, is taken apart at these.
 
     >>> [line.text for line in lines_of("E0531 10:54:04.832741 2609008 a.cc:569] [spmd] x\n  y")]
@@ -41,7 +41,7 @@ def lines_of(text: str) -> tuple[Line, ...]:
     found = []
     for number, line in enumerate(_ESCAPES.sub("", text).splitlines(), 1):
         parts = line.split("\\n") if "\\n    " in line or line.count("\\n") > 2 else [line]
-        found += [Line(number, _without_prefix(part.replace("\\'", "'"))) for part in parts]
+        found += [PastedLine(number, _without_prefix(part.replace("\\'", "'"))) for part in parts]
     return tuple(found)
 
 
@@ -56,7 +56,7 @@ WRAPPED = 3
 """Lines over which a sentence may go, where whoever pasted it had it wrapped."""
 
 
-def search(pattern: re.Pattern[str], lines: Sequence[Line], at: int) -> re.Match[str] | None:
+def search(pattern: re.Pattern[str], lines: Sequence[PastedLine], at: int) -> re.Match[str] | None:
     """The match of a pattern that starts in a line, and may go on in the next ones; blanks stand for line ends.
 
     >>> search(re.compile("in memory space (hbm)"), lines_of("out of memory in\\nmemory space hbm"), 0)[1]
@@ -69,7 +69,7 @@ def search(pattern: re.Pattern[str], lines: Sequence[Line], at: int) -> re.Match
     return match if match is not None and match.start() < len(first) else None
 
 
-def unwrapped(lines: Sequence[Line], at: int) -> str:
+def unwrapped(lines: Sequence[PastedLine], at: int) -> str:
     """A line and those over which its sentence may go, as one.
 
     >>> unwrapped(lines_of("out of memory in\\n  memory space hbm"), 0)

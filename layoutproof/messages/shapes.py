@@ -12,8 +12,8 @@ from layoutproof.hlo import bitcasts, copies
 from layoutproof.hlo.fixes import DEFAULT_TARGET
 from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.arrays import WORTH, array
-from layoutproof.messages.explanation import Array, Explanation, human, joined
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.explanation import Explanation, MessageArray, human, joined
+from layoutproof.messages.pasted import PastedLine
 from layoutproof.messages.sizes_text import SIZE, printed_as
 from layoutproof.registry.defaults import tpu_default
 
@@ -43,7 +43,7 @@ _PRINTED = re.compile(rf"(?<![\w.\[,]){SIZE}(?:\b| bytes)")
 """A size that a text prints."""
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """One explanation for each line that names a shape; each shape once.
 
     Where a line is an error that no reader knows, its shapes are not its meaning: that is said, and nothing of sizes.
@@ -88,7 +88,7 @@ def _texts(line: str) -> list[str]:
     return [text for _, text in sorted(found)]
 
 
-def _array(text: str, target: str | None) -> Array:
+def _array(text: str, target: str | None) -> MessageArray:
     """One shape; the default layout of the target where it names none."""
     if "{" in text:
         return array(text, target=target)
@@ -96,15 +96,15 @@ def _array(text: str, target: str | None) -> Array:
     try:
         given = str(tpu_default(text, name))
     except LayoutError as error:
-        return Array(text, note=f"its size is not computed: {error.problem}")
+        return MessageArray(text, note=f"its size is not computed: {error.problem}")
     found = array(given, target=name)
-    return Array(
+    return MessageArray(
         found.shape, "", found.size, found.unpadded, None, 1, found.padded, "", "", found.fixes,
         f"{text} names no layout; this is the default of {name}",
     )  # fmt: skip
 
 
-def _explained(line: Line, arrays: tuple[Array, ...], printed: Set[str]) -> Explanation:
+def _explained(line: PastedLine, arrays: tuple[MessageArray, ...], printed: Set[str]) -> Explanation:
     known = [each for each in arrays if each.size >= 0]
     said = shorten(line.text.strip(), 160)
     if not known:
@@ -156,5 +156,5 @@ def _moved(match: re.Match[str]) -> str:
     }.get(move.kind, f"is not decided: {move.reason}")
 
 
-def _times(one: Array) -> str:
+def _times(one: MessageArray) -> str:
     return f"{one.size / max(1, one.unpadded):.1f} times"

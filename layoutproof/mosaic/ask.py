@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.compiler import libtpu
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import reads
@@ -38,7 +38,7 @@ PROFILED = ("v5e", "v5p", "v6e", "7x")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompilerQuestion:
     """One kernel for one target.
 
     code: the function that makes the call, with its arguments, as `sent` gives them.  kernel: the call.  call: which of
@@ -65,7 +65,7 @@ def asked(
     call: int,
     target: str,
     estimate: bool = True,
-) -> Asked:
+) -> CompilerQuestion:
     """One kernel of a function for one target.
 
     Args:
@@ -89,11 +89,11 @@ def asked(
     except Exception as error:
         why = shorten(f"{type(error).__name__}: {error}", 200)
         raise LayoutError(f"the function cannot be sent to another process ({why})") from None
-    return Asked(code, replace(kernel, body_reader=None), call, name, estimate)
+    return CompilerQuestion(code, replace(kernel, body_reader=None), call, name, estimate)
 
 
 def compiled(
-    given: Iterable[Asked],
+    given: Iterable[CompilerQuestion],
     *,
     library: str = "",
     seconds: float = SECONDS,
@@ -125,8 +125,8 @@ def compiled(
         plain, profile = (os.path.join(folder, name) for name in ("plain", "profile"))
         first = _child(flags(plain, False), library, seconds, memory)
         second = _child(flags(profile, True), library, min(seconds, PROFILE_SECONDS), memory)
-        current: list[Asked] = []
-        wanted: list[Asked] = []
+        current: list[CompilerQuestion] = []
+        wanted: list[CompilerQuestion] = []
 
         def requests() -> Iterator[dict[str, Any]]:
             for one in given:
@@ -161,7 +161,7 @@ def _child(flags: str, library: str, seconds: float, memory: int | None) -> Chil
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 
 
-def _request(one: Asked, library: str, folder: str, profile: bool) -> dict[str, Any]:
+def _request(one: CompilerQuestion, library: str, folder: str, profile: bool) -> dict[str, Any]:
     return {
         "code": one.code,
         "target": one.target,
@@ -174,7 +174,7 @@ def _request(one: Asked, library: str, folder: str, profile: bool) -> dict[str, 
     }
 
 
-def _read(one: Asked, answer: Answer[dict[str, Any]], library: str) -> tuple[Compiled, str]:
+def _read(one: CompilerQuestion, answer: Reply[dict[str, Any]], library: str) -> tuple[Compiled, str]:
     """The report of one kernel without its cycles, and why those are not asked for."""
     compiler = libtpu.with_flags(libtpu.version(library), libtpu.told())
     report = Compiled(one.kernel.name, one.target, compiler, source=one.kernel.source)
@@ -221,7 +221,7 @@ def _explained(refused: str, target: str, vmem: Vmem | None) -> tuple[Explained,
     return tuple(Explained(each.cause, each.fixes) for each in found if each.cause)
 
 
-def _vmem(one: Asked, said: dict[str, Any]) -> Vmem | None:
+def _vmem(one: CompilerQuestion, said: dict[str, Any]) -> Vmem | None:
     """What the kernel takes, where the report and the compiled program say the same."""
     found = said.get("vmem")
     if found is None or said.get("used") != found["total"]:
@@ -233,7 +233,7 @@ def _vmem(one: Asked, said: dict[str, Any]) -> Vmem | None:
     return Vmem(found["total"], _limit(one), parts, slots, tuple(Part(*part) for part in said["whole"]))
 
 
-def _limit(one: Asked) -> int:
+def _limit(one: CompilerQuestion) -> int:
     chip, wanted = CHIPS[one.target], one.kernel.vmem_limit
     given = libtpu.scoped_vmem(libtpu.told()) if wanted is None else wanted
     return chip.vmem_scoped if given is None else min(given, chip.vmem)
@@ -254,7 +254,7 @@ def _relayouts(rows: Sequence[Any]) -> tuple[tuple[Relayout, ...], int]:
     return tuple(sorted(found, key=lambda each: (not each.line, each.file, each.line))), nothing
 
 
-def _no_estimate(one: Asked, said: dict[str, Any]) -> str:
+def _no_estimate(one: CompilerQuestion, said: dict[str, Any]) -> str:
     """Why the compiler's estimate would say nothing of a kernel, "" where it may be asked."""
     if one.target not in PROFILED:
         return f"the compiler's simulation does not know {one.target}, and aborts"
@@ -266,7 +266,7 @@ def _no_estimate(one: Asked, said: dict[str, Any]) -> str:
     return "; ".join(said["unseen"])
 
 
-def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) -> Estimate:
+def _estimate(one: CompilerQuestion, answer: Reply[dict[str, Any]], said: dict[str, Any]) -> Estimate:
     if answer.value is None:
         return Estimate(reason=shorten(answer.problem, 300))
     if answer.value["refused"]:

@@ -13,13 +13,13 @@ from typing import Any, TypeGuard
 from layoutproof.bodies.effects import (
     Access,
     Body,
-    Copy,
+    BodyReference,
     Effect,
     Loop,
-    Reference,
     Signal,
     Slice,
     Spot,
+    StartedCopy,
     View,
     Wait,
     places,
@@ -32,7 +32,7 @@ from layoutproof.core.folding import all_of, negation, shifted
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import ceil_div
 from layoutproof.core.term import ZERO, Term, every, rebuilt
-from layoutproof.kernel.fixes import MOST, UNSURE, Fix, values_of
+from layoutproof.kernel.fixes import MOST, UNSURE, KernelFix, values_of
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.body_memory import program_ids
@@ -43,7 +43,7 @@ NEUTRAL = "0 is right in a sum; a maximum needs -jnp.inf, a minimum jnp.inf, a m
 """What may be wrong with numbers where zeros stand for what is not there."""
 
 
-def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterator[Fix]:
+def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterator[KernelFix]:
     """What is loaded of an operand is 0 where it is padding of one dimension. doubt: what else stays wrong."""
     axis = seen(operand).index(k)
     dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
@@ -75,7 +75,7 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
 
         return _with_undefined(body, lambda condition: replaced(condition, change))
 
-    yield Fix(words, edited(kernel, edit), f"{NEUTRAL}{doubt}")
+    yield KernelFix(words, edited(kernel, edit), f"{NEUTRAL}{doubt}")
 
 
 def _loads(effect: Effect, operand: Operand) -> TypeGuard[Access]:
@@ -91,7 +91,9 @@ def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
     return values[1] - block.low + block.size > extent
 
 
-def where_stored(kernel: Kernel, load: Access | Copy, stores: Sequence[Access | Copy]) -> Iterator[Fix]:
+def where_stored(
+    kernel: Kernel, load: Access | StartedCopy, stores: Sequence[Access | StartedCopy]
+) -> Iterator[KernelFix]:
     """What is read in another slot than is stored: both are places of one memory, and one index differs."""
     view = _read(load)
     for store in sorted(stores, key=lambda s: (s.spot.number > load.spot.number, -s.spot.number)):
@@ -108,14 +110,14 @@ def where_stored(kernel: Kernel, load: Access | Copy, stores: Sequence[Access | 
         words = f"read {name} at line {line_of(load.spot)} where line {line_of(store.spot)} stores it"
         if all(set(names_in(one)) <= set(kernel.grid_names) for one in (old, new)):
             words += f": index {program_ids(kernel, new)} in dimension {d}, and not {program_ids(kernel, old)}"
-        yield Fix(words, placed(kernel, change), "which of the two places is meant is not known")
+        yield KernelFix(words, placed(kernel, change), "which of the two places is meant is not known")
 
 
-def _read(effect: Access | Copy) -> View:
+def _read(effect: Access | StartedCopy) -> View:
     return effect.view if isinstance(effect, Access) else effect.source
 
 
-def _stored(effect: Access | Copy) -> View:
+def _stored(effect: Access | StartedCopy) -> View:
     return effect.view if isinstance(effect, Access) else effect.target
 
 
@@ -130,7 +132,7 @@ def _other_slot(one: View, other: View) -> int | None:
     return apart[0] if pairs[apart[0]][0].single else None
 
 
-def longer(kernel: Kernel, store: Access | Copy) -> Iterator[Fix]:
+def longer(kernel: Kernel, store: Access | StartedCopy) -> Iterator[KernelFix]:
     """A loop that stores a part of memory in each turn, and ends before all is stored."""
     body, view = kernel.body, _stored(store)
     if len(view.steps) != 1 or view.steps[0].kind != "slices":
@@ -149,7 +151,7 @@ def longer(kernel: Kernel, store: Access | Copy) -> Iterator[Fix]:
             if needed > turns:
                 words = f"let the loop{_at(loop.source)} run {needed} times, and not {turns}: "
                 words += f"it does not store all of {view.reference.name}"
-                yield Fix(words, turning(kernel, loop, needed), "whether there is as much to do is not known")
+                yield KernelFix(words, turning(kernel, loop, needed), "whether there is as much to do is not known")
 
 
 def _hands_on(body: Body, loop: Loop) -> bool:
@@ -160,7 +162,7 @@ def _hands_on(body: Body, loop: Loop) -> bool:
     return any(one.loop is loop for one in body.handed) or len(names) > 1 or not counts
 
 
-def zeroed(kernel: Kernel, reference: Reference, axes: Sequence[int]) -> Iterator[Fix]:
+def zeroed(kernel: Kernel, reference: BodyReference, axes: Sequence[int]) -> Iterator[KernelFix]:
     """Memory that is filled with zeros when the ids of a program along some axes are 0."""
     reader: Any = kernel.body_reader
     if not hasattr(reader, "beginning") or isinstance(reader, EditedBody):
@@ -170,7 +172,7 @@ def zeroed(kernel: Kernel, reference: Reference, axes: Sequence[int]) -> Iterato
     if axes:
         words += f", under pl.when({first_of(kernel, axes)})"
     beginning = reader.beginning(kernel, ((reference.name, conditions),))
-    yield Fix(words, replace(kernel, body_reader=beginning), NEUTRAL)
+    yield KernelFix(words, replace(kernel, body_reader=beginning), NEUTRAL)
 
 
 def first_of(kernel: Kernel, axes: Sequence[int]) -> str:
@@ -212,7 +214,7 @@ def placed(kernel: Kernel, change: Callable[[Spot, View, Slice, int], Slice]) ->
             match e:
                 case Access():
                     return replace(e, view=view(e.spot, e.view))
-                case Copy():
+                case StartedCopy():
                     return replace(
                         e,
                         source=view(e.spot, e.source),
@@ -260,7 +262,9 @@ def _with_undefined(body: Body, change: Callable[[Term], Term]) -> Body:
     )
 
 
-def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: int, piece: Slice) -> Iterator[Fix]:
+def inside(
+    kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: int, piece: Slice
+) -> Iterator[KernelFix]:
     """Of a slice that leaves what it cuts in dimension d: one index too many first, a clamp last."""
     name = view.reference.name
     swapped = _swapped(kernel, spot, view)
@@ -295,19 +299,23 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
         if loop.name in moving and loop.count is not None and loop.count.op == "int" and high > last:
             turns = int(loop.count.args[0]) - 1
             words = f"let the loop{_at(loop.source)} run {turns} times, and not {turns + 1}: its last turn is outside"
-            yield Fix(words, turning(kernel, loop, turns), "what the last turn did is then not done")
+            yield KernelFix(words, turning(kernel, loop, turns), "what the last turn did is then not done")
     effect = body.effects[spot.number]
-    if last >= 0 and shown and (isinstance(effect, Copy) or (isinstance(effect, Access) and effect.kind == "write")):
+    if (
+        last >= 0
+        and shown
+        and (isinstance(effect, StartedCopy) or (isinstance(effect, Access) and effect.kind == "write"))
+    ):
         conditions = [Term("<=", ZERO, piece.start)] if low < 0 else []
         conditions += [Term("<=", piece.start, Term("int", last))] if high > last else []
         parts = [program_ids(kernel, c) for c in conditions]
         when = parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
         doubt = "what is left out must not be needed"
-        yield Fix(f"put it{line} under pl.when({when})", guarded(kernel, [spot.number], (), conditions), doubt)
+        yield KernelFix(f"put it{line} under pl.when({when})", guarded(kernel, [spot.number], (), conditions), doubt)
     floored = replaced(piece.start, lambda part: Term("%", *part.args) if part.op == "truncrem" else None)
     if floored != piece.start:
         words = f"use jnp.mod in place of lax.rem for {which}{line}: lax.rem has the sign of what is divided"
-        yield Fix(words, start(floored), UNSURE)
+        yield KernelFix(words, start(floored), UNSURE)
     by = -low if low < 0 else last - high
     if by and low + by >= 0 and high + by <= last:
         other = shifted(piece.start, by)
@@ -315,12 +323,12 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
         words = f"let {which}{line} be {new}, and not {said}: it is {abs(by)} too "
         if not shown:
             words = f"take {abs(by)} {'off' if by < 0 else 'more for'} {which}{line}: it is {abs(by)} too "
-        yield Fix(f"{words}{'large' if by < 0 else 'small'}", start(other), UNSURE)
+        yield KernelFix(f"{words}{'large' if by < 0 else 'small'}", start(other), UNSURE)
     rest = piece.start.op in ("%", "truncrem") and piece.start.args[1].op == "int"
     if rest and piece.start.args[1].args[0] > last + 1 > 0:
         other = Term(piece.start.op, piece.start.args[0], Term("int", last + 1))
         words = f"let {which}{line} be a remainder by {last + 1}, and not by {piece.start.args[1]}, wherever it is used"
-        yield Fix(words, start(other, anywhere=True), UNSURE)
+        yield KernelFix(words, start(other, anywhere=True), UNSURE)
     if last >= 0:
         clamped = piece.start
         clamped = Term("max", clamped, ZERO) if low < 0 else clamped
@@ -328,7 +336,7 @@ def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: i
         doubt = "where it was outside it is then at the edge, and what is there is taken twice"
         ends = f"at most {last}" if low >= 0 else "at least 0" if high <= last else f"0 to {last}"
         call = f": {_clamp(low, high, last, said)}" if shown else ""
-        yield Fix(f"clamp {which}{line} to {ends}{call}", start(clamped), doubt)
+        yield KernelFix(f"clamp {which}{line} to {ends}{call}", start(clamped), doubt)
 
 
 def _clamp(low: int, high: int, last: int, said: str) -> str:
@@ -345,7 +353,7 @@ def _plain(body: Body, term: Term) -> Term:
     return term
 
 
-def _swapped(kernel: Kernel, spot: Spot, view: View) -> Fix | None:
+def _swapped(kernel: Kernel, spot: Spot, view: View) -> KernelFix | None:
     """Two indices of a view that stand in each other's place."""
     cut = [step for step in view.steps if step.kind == "slices"]
     if len(cut) != 1 or len(cut[0].slices) != 2 or not all(piece.single for piece in cut[0].slices):
@@ -359,7 +367,7 @@ def _swapped(kernel: Kernel, spot: Spot, view: View) -> Fix | None:
 
     both = ", ".join(program_ids(kernel, piece.start) for piece in (second, first))
     words = f"swap the indices of {view.reference.name}{_at(spot.source)}: {view.reference.name}[{both}]"
-    return Fix(words, placed(kernel, change), UNSURE)
+    return KernelFix(words, placed(kernel, change), UNSURE)
 
 
 def _at(source: str) -> str:

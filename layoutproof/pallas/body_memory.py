@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any
 
-from layoutproof.bodies.claims import Asked
-from layoutproof.bodies.effects import Body, Reference
+from layoutproof.bodies.claims import BodyClaim
+from layoutproof.bodies.effects import Body, BodyReference
 from layoutproof.bodies.memory_state import States, reasons
 from layoutproof.bodies.order import following, last_of_core, other_block, valid
 from layoutproof.bodies.walk import Answer, Origin, Walk
@@ -38,7 +38,7 @@ class Deciding:
     by: dict[str, None] = field(default_factory=dict)
     last: Decision | None = None
 
-    def proves(self, claim: Asked) -> bool:
+    def proves(self, claim: BodyClaim) -> bool:
         """Whether a claim is proved."""
         if claim.alone is not None and self._quickly(claim.alone):
             return True
@@ -47,7 +47,7 @@ class Deciding:
             self.by.setdefault(self.last.by)
         return self.last.point is None and not self.last.reason
 
-    def holds(self, claim: Asked) -> bool:
+    def holds(self, claim: BodyClaim) -> bool:
         """Whether an engine that is quick at it proves a claim: of many that are tried, most fail."""
         return any(self._quickly(one) for one in (claim.alone, claim.claim) if one is not None)
 
@@ -62,7 +62,7 @@ class Deciding:
         return "+".join(dict.fromkeys(part for by in self.by for part in by.split("+"))) or "rule"
 
 
-def none_left(kernel: Kernel, operand: Operand, reference: Reference, states: States) -> bool:
+def none_left(kernel: Kernel, operand: Operand, reference: BodyReference, states: States) -> bool:
     """Whether, each time that the window of an output goes out, no element of the array in it is as states say.
 
     It goes out after the last program of a core, and where the next one has another block.
@@ -78,7 +78,7 @@ def none_left(kernel: Kernel, operand: Operand, reference: Reference, states: St
     return all(states.impossible(lambda when=when: left(when), {**elements, **more})[1] for when in ways)  # type: ignore[misc]
 
 
-def named(claim: Asked, point: Point) -> dict[str, int]:
+def named(claim: BodyClaim, point: Point) -> dict[str, int]:
     """The numbers of a point by the names of its spaces."""
     found: dict[str, int] = {}
     for label, space in claim.claim.points.items():
@@ -119,7 +119,7 @@ def entries_needed(
     return {READS: taken.taken} if taken.taken else {}
 
 
-def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Tables:
+def tables_at(kernel: Kernel, claim: BodyClaim | None, point: Point | None) -> Tables:
     """Contents of tables that hold at a point what the claim read there, and elsewhere the least that is assumed."""
     known: dict[tuple[str, Place], int] = {}
     if claim is not None and point is not None and "sizes" not in point:
@@ -141,7 +141,7 @@ def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Table
     return Tables(held, bool(tables))
 
 
-def unbounded(kernel: Kernel, claim: Asked) -> list[str]:
+def unbounded(kernel: Kernel, claim: BodyClaim) -> list[str]:
     """Tables of a claim of which nothing is assumed."""
     return [t.name for t in every_table(kernel) if t.name in claim.tables and (t.low is None or t.high is None)]
 
@@ -165,7 +165,7 @@ def _ends(extent: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(n for n in (0, 1, extent - 2, extent - 1) if 0 <= n < extent))
 
 
-def why_unknown(states: States, claim: Asked | None, condition: Term | None) -> str:
+def why_unknown(states: States, claim: BodyClaim | None, condition: Term | None) -> str:
     """Why neither a proof nor a replayed refutation was found."""
     if states.reason:
         return states.reason

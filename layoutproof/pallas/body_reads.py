@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Copy, Reference, Step, View
-from layoutproof.bodies.stored import Store, Visit, loads_from, unstored
+from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, View, ViewStep
+from layoutproof.bodies.stored import StoredRegion, Visit, loads_from, unstored
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
@@ -82,7 +82,7 @@ def _of_a_part(view: View) -> bool:
     return len(cut) > 1 and cut[0].dims != _sizes(cut[0])
 
 
-def _sizes(step: Step) -> tuple[int, ...]:
+def _sizes(step: ViewStep) -> tuple[int, ...]:
     return tuple(int(p.size.args[0]) if p.size.op == "int" and not p.single else -1 for p in step.slices)
 
 
@@ -90,11 +90,11 @@ def _read_views(body: Body) -> Iterator[View]:
     for effect in body.effects:
         if isinstance(effect, Access) and effect.kind != "write":
             yield effect.view
-        elif isinstance(effect, Copy):
+        elif isinstance(effect, StartedCopy):
             yield effect.source
 
 
-def _remainders(reference: Reference, views: list[View]) -> list[tuple[int, int, int]]:
+def _remainders(reference: BodyReference, views: list[View]) -> list[tuple[int, int, int]]:
     """(dimension, first element, step) of the last part of a dimension that slices read one after the other.
 
     It is what is left where they do not divide the dimension; else it is asked where it is one of several.
@@ -129,7 +129,14 @@ def _by_values(body: Body, condition: Term) -> bool:
 
 
 def _tail(
-    kernel: Kernel, body: Body, operand: Operand, visit: Visit, loads: tuple[Store, ...], d: int, first: int, step: int
+    kernel: Kernel,
+    body: Body,
+    operand: Operand,
+    visit: Visit,
+    loads: tuple[StoredRegion, ...],
+    d: int,
+    first: int,
+    step: int,
 ) -> Obligation:
     """The last part of a dimension is read by no program, and all that is before it is."""
     extent = visit.element.extents[d]

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Copy, Effect, Loop, Spot, Wait
-from layoutproof.bodies.in_flight import Problem
+from layoutproof.bodies.effects import Body, Effect, Loop, Spot, StartedCopy, Wait
+from layoutproof.bodies.in_flight import FlightProblem
 from layoutproof.core.term import Term
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.body_fixes import edited, guarded, line_of
 from layoutproof.pallas.body_memory import program_ids
@@ -21,11 +21,11 @@ OTHERWISE = "whether it is wanted in these programs is not known"
 """What may be wrong with numbers where something happens in other programs than was written."""
 
 
-def of_problem(kernel: Kernel, problem: Problem) -> Iterator[Fix]:
+def of_problem(kernel: Kernel, problem: FlightProblem) -> Iterator[KernelFix]:
     """Of one thing that goes wrong with copies."""
     body: Body = kernel.body
     waits = [e for e in body.effects if isinstance(e, Wait) and e.semaphore.reference.name == problem.semaphore]
-    starts = [e for e in body.effects if isinstance(e, Copy) and e.semaphore.reference.name == problem.semaphore]
+    starts = [e for e in body.effects if isinstance(e, StartedCopy) and e.semaphore.reference.name == problem.semaphore]
     match problem.kind:
         case "in flight":
             yield from _earlier(kernel, body, problem.spot, waits)
@@ -36,7 +36,7 @@ def of_problem(kernel: Kernel, problem: Problem) -> Iterator[Fix]:
             yield from _more_programs(kernel, body, starts)
 
 
-def _earlier(kernel: Kernel, body: Body, spot: Spot, waits: Sequence[Wait]) -> Iterator[Fix]:
+def _earlier(kernel: Kernel, body: Body, spot: Spot, waits: Sequence[Wait]) -> Iterator[KernelFix]:
     """A wait that comes too late, before what has to wait."""
     for wait in waits:
         depth = len(wait.spot.loops)
@@ -50,12 +50,12 @@ def _earlier(kernel: Kernel, body: Body, spot: Spot, waits: Sequence[Wait]) -> I
             kept = [e for e in body.effects if e.spot.number != wait.spot.number]
             return _with(body, kept, [wait], before)
 
-        yield Fix(words, edited(kernel, edit))
+        yield KernelFix(words, edited(kernel, edit))
 
 
 def _written(
-    kernel: Kernel, body: Body, starts: Sequence[Copy], spot: Spot | None, waits: Sequence[Wait]
-) -> Iterator[Fix]:
+    kernel: Kernel, body: Body, starts: Sequence[StartedCopy], spot: Spot | None, waits: Sequence[Wait]
+) -> Iterator[KernelFix]:
     """A wait for a copy that nobody waits for: before what has to wait, else as soon as it is started."""
     if waits or not starts:
         return
@@ -75,10 +75,10 @@ def _written(
             body = _with(body, body.effects, [wait], wait.spot.number)
         return body
 
-    yield Fix(words, edited(kernel, edit))
+    yield KernelFix(words, edited(kernel, edit))
 
 
-def _more_programs(kernel: Kernel, body: Body, starts: Sequence[Copy]) -> Iterator[Fix]:
+def _more_programs(kernel: Kernel, body: Body, starts: Sequence[StartedCopy]) -> Iterator[KernelFix]:
     """A copy that starts in fewer programs than wait for it."""
     tried: set[Term] = set()
     for start in starts:
@@ -87,13 +87,13 @@ def _more_programs(kernel: Kernel, body: Body, starts: Sequence[Copy]) -> Iterat
                 continue
             tried.add(guard)
             parts = _conjuncts(guard)
-            numbers = [e.spot.number for e in body.effects if isinstance(e, Copy) and guard in e.spot.path]
+            numbers = [e.spot.number for e in body.effects if isinstance(e, StartedCopy) and guard in e.spot.path]
             lines = ", ".join(dict.fromkeys(line_of(e.spot) for e in body.effects if e.spot.number in numbers))
             for part in parts if len(parts) > 1 else ():
                 kept = [one for one in parts if one is not part]
                 words = f"let what line {lines} starts be started under pl.when({_said(kernel, kept)}), and not under "
                 words += _said(kernel, parts)
-                yield Fix(words, guarded(kernel, numbers, [guard], kept), OTHERWISE)
+                yield KernelFix(words, guarded(kernel, numbers, [guard], kept), OTHERWISE)
 
 
 def _said(kernel: Kernel, conditions: Sequence[Term]) -> str:

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.devices import (
+    DeviceProblem,
     Devices,
-    Problem,
     axes_of,
     devices_of,
     from_elsewhere,
@@ -17,7 +17,7 @@ from layoutproof.bodies.devices import (
     has_devices,
     is_barrier,
 )
-from layoutproof.bodies.effects import Reference, Spot
+from layoutproof.bodies.effects import BodyReference, Spot
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -78,12 +78,12 @@ def _meets(kernel: Kernel) -> bool:
     return any(is_barrier(kernel.body, reference.name) for reference in kernel.body.references)
 
 
-def read_of_devices(kernel: Kernel, reference: Reference, spot: Spot) -> Obligation | None:
+def read_of_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> Obligation | None:
     """Whether what an effect reads was written, of memory that other devices copy into; None of other memory."""
     return _of_memory(kernel, reference, spot.source, lambda devices: devices.unwritten(spot))
 
 
-def stored_of_devices(kernel: Kernel, reference: Reference) -> Obligation | None:
+def stored_of_devices(kernel: Kernel, reference: BodyReference) -> Obligation | None:
     """Whether all of an output is written that other devices copy into; None of other outputs."""
     if has_cores(kernel):
         # what all of them write together is asked without their order
@@ -92,7 +92,7 @@ def stored_of_devices(kernel: Kernel, reference: Reference) -> Obligation | None
 
 
 def _of_memory(
-    kernel: Kernel, reference: Reference, source: str, ask: Callable[[Devices], Problem | None]
+    kernel: Kernel, reference: BodyReference, source: str, ask: Callable[[Devices], DeviceProblem | None]
 ) -> Obligation | None:
     if not from_elsewhere(kernel, reference):
         return None
@@ -107,7 +107,7 @@ def _of_memory(
     return Obligation(reference.name, by_rule("", by="walk"), source=source)
 
 
-def _answer(problem: Problem) -> Obligation:
+def _answer(problem: DeviceProblem) -> Obligation:
     claim = Settled(Verdict.REFUTED, problem.what, problem.hint, "walk", problem.point)
     return Obligation(problem.subject, claim if problem.sure else undecided(problem.what), source=problem.source)
 
@@ -118,6 +118,6 @@ def mesh_text(kernel: Kernel) -> str:
 
 
 @lru_cache(maxsize=4)
-def _problems(kernel: Kernel) -> tuple[Devices, tuple[Problem, ...]]:
+def _problems(kernel: Kernel) -> tuple[Devices, tuple[DeviceProblem, ...]]:
     devices = devices_of(kernel)
     return devices, tuple(devices.problems())

@@ -30,7 +30,7 @@ from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
 from layoutproof.pallas.refuted_if import refuted_if, sizes_needed
 from layoutproof.pallas.repairs import with_fixes
-from layoutproof.pallas.settled import Open, depends, settled
+from layoutproof.pallas.settled import OpenQuestion, depends, settled
 from layoutproof.pallas.ways_out import with_way_out
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
@@ -102,7 +102,7 @@ def judge(
     made: _Made = {}
     found: list[Finding] = []
     asked_for: list[Obligation] = []
-    open_: list[Open] = []
+    open_: list[OpenQuestion] = []
     over: set[str] = set()
     for name in by_default(kernel) if names is None else names:
         module = kernel_property(name)
@@ -124,7 +124,9 @@ def judge(
             elsewhere = name in settled_elsewhere and finding.verdict is Verdict.UNKNOWN
             if (about_it or sized or whole) and not elsewhere:
                 again = _Question(call, name, module, position, obligation.subject, here is call.reading, made)
-                open_.append(Open(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole))
+                open_.append(
+                    OpenQuestion(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole)
+                )
             found.append(finding)
         asked_for += [obligation for _, obligation in answers_]
     for position, finding in _settled(kernel, found, open_, strict_tables, effort).items():
@@ -277,7 +279,7 @@ def _call(kernel: Kernel, chip: KernelTarget | None, where: str | None, how: How
 
 
 def _settled(
-    kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open], strict_tables: bool, effort: int
+    kernel: Kernel, found: Sequence[Finding], open_: Sequence[OpenQuestion], strict_tables: bool, effort: int
 ) -> dict[int, Finding]:
     """`settled`; a failure of ours in it leaves open what it was asked about."""
     try:

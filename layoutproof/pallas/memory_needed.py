@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, MemoryUse
 
 if TYPE_CHECKING:
-    from layoutproof.bodies.effects import Body, Reference
+    from layoutproof.bodies.effects import Body, BodyReference
 
 _OVER = re.compile(r"exceed|[Rr]an out|exhausted|EXHAUSTED")
 """How the compiler says that memory is too small; what it says of alignment names memories too."""
@@ -49,22 +49,22 @@ def _without_dropped(kernel: Kernel) -> Kernel:
     return replace(kernel, scratch=tuple(kept), scoped=scoped)
 
 
-def _references(body: Body) -> list[Reference]:
-    from layoutproof.bodies.effects import Access, Copy
+def _references(body: Body) -> list[BodyReference]:
+    from layoutproof.bodies.effects import Access, StartedCopy
 
     views = [e.view for e in body.effects if isinstance(e, Access)]
-    views += [view for e in body.effects if isinstance(e, Copy) for view in (e.source, e.target)]
+    views += [view for e in body.effects if isinstance(e, StartedCopy) for view in (e.source, e.target)]
     return list({id(view.reference): view.reference for view in views}.values())
 
 
-def _needed(body: Body) -> list[Reference]:
+def _needed(body: Body) -> list[BodyReference]:
     """Memory that is copied, or read before all of it was stored without a condition."""
-    from layoutproof.bodies.effects import Access, Copy
+    from layoutproof.bodies.effects import Access, StartedCopy
 
-    found: list[Reference] = []
+    found: list[BodyReference] = []
     stored: set[int] = set()
     for effect in body.effects:
-        if isinstance(effect, Copy):
+        if isinstance(effect, StartedCopy):
             found += [effect.source.reference, effect.target.reference]
         elif isinstance(effect, Access):
             view = effect.view

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
-from layoutproof.bodies.effects import Copy, Signal, View, Wait, views_of
+from layoutproof.bodies.effects import Signal, StartedCopy, View, Wait, views_of
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
@@ -98,9 +98,11 @@ def _faults(kernel: Kernel) -> Iterator[tuple[str, str]]:
     if kernel.parallel():
         if any(isinstance(effect, Signal) for effect in effects):
             yield "hang", "on two cores a signal that names no core goes to the first one, and the other waits for ever"
-        if any(isinstance(effect, Copy | Wait) for effect in effects):
+        if any(isinstance(effect, StartedCopy | Wait) for effect in effects):
             yield "hang", "on two cores, one waits for a copy that the other one started"
-    moved = {_key(view) for effect in effects if isinstance(effect, Copy) for view in (effect.source, effect.target)}
+    moved = {
+        _key(view) for effect in effects if isinstance(effect, StartedCopy) for view in (effect.source, effect.target)
+    }
     if any(_key(effect.view) not in moved for effect in effects if isinstance(effect, Wait)):
         yield (
             "raised",

@@ -66,7 +66,7 @@ _LEFT_OUT = ("body_reader",)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class KernelRecord:
     """One record. line: its number in the file.  body: the digest of its body (`ir.codec.digest_of`), shortened.
 
     program: reads the body of a whole call; None of a call without one that can be read.
@@ -87,7 +87,7 @@ def read_records(path: Path) -> tuple[Kernel | Unmodelled, ...]:
         return tuple(each.call for each in records_in(text, path.as_posix()))
 
 
-def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
+def records_in(text: Iterable[str], file: str) -> tuple[KernelRecord, ...]:
     """The records of a file's lines, in order; errors as of `read_records`."""
     found = tuple(_record(file, number, line) for number, line in enumerate(text, 1) if line.strip())
     if not found:
@@ -95,11 +95,11 @@ def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
     return found
 
 
-def _record(file: str, number: int, line: str) -> Recorded:
+def _record(file: str, number: int, line: str) -> KernelRecord:
     call = _call(file, number, line)
     body = json.loads(line).get("body")
     whole = body is not None and not {"refused", "around"} & body.keys()
-    return Recorded(call, number, digest_of(body)[:16], partial(read, body) if whole else None)
+    return KernelRecord(call, number, digest_of(body)[:16], partial(read, body) if whole else None)
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from itertools import islice
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation
 
@@ -73,7 +73,7 @@ def _key(finding: Finding) -> Key:
 class _Outcome:
     """A fix that repairs something. left: what is wrong in spite of it."""
 
-    fix: Fix
+    fix: KernelFix
     left: frozenset[Key]
 
     def words(self) -> str:
@@ -108,7 +108,7 @@ class _Tries:
             found = found or outcome
         return found
 
-    def _try(self, finding: Finding, fix: Fix, joined: int = 1) -> _Outcome | None:
+    def _try(self, finding: Finding, fix: KernelFix, joined: int = 1) -> _Outcome | None:
         if self.left <= 0:
             return None
         self.left -= 1
@@ -135,7 +135,7 @@ class _Tries:
         return _Outcome(fix, frozenset(wrong)) if whole is None or whole.left else whole
 
     def _joined(
-        self, finding: Finding, fix: Fix, new: Sequence[tuple[Finding, Obligation]], joined: int
+        self, finding: Finding, fix: KernelFix, new: Sequence[tuple[Finding, Obligation]], joined: int
     ) -> _Outcome | None:
         """The fix with another one, which masks the padding that is left, or that it lets in."""
         answer, obligation = new[0]
@@ -146,7 +146,7 @@ class _Tries:
         for more in islice(_candidates(answer, obligation), 1):
             words = f"{fix.words}; and {more.words}"
             doubt = fix.doubt if more.doubt in fix.doubt else "; ".join(filter(None, (fix.doubt, more.doubt)))
-            return self._try(finding, Fix(words, more.kernel, doubt), joined + 1)
+            return self._try(finding, KernelFix(words, more.kernel, doubt), joined + 1)
         return None
 
     def _before(self, name: str) -> set[str]:
@@ -157,9 +157,9 @@ class _Tries:
         return self.known[name]
 
 
-def _candidates(finding: Finding, obligation: Obligation) -> Iterator[Fix]:
+def _candidates(finding: Finding, obligation: Obligation) -> Iterator[KernelFix]:
     """The fixes of one finding; what goes wrong while they are made ends them."""
-    fixes: Iterable[Fix] = iter(())
+    fixes: Iterable[KernelFix] = iter(())
     try:
         fixes = obligation.fixes(finding.counterexample or {})
         yield from fixes

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Literal, TypedDict
 
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import listed, shorten
@@ -257,7 +257,7 @@ def _read(value: Any) -> Replay:
     return Replay(signs, str(value["problem"]), str(value["jax"]), tables)
 
 
-def _replay(answer: Answer[Replay]) -> Replay:
+def _replay(answer: Reply[Replay]) -> Replay:
     if answer.value is not None:
         return answer.value
     return Replay(problem=shorten(answer.problem, 300))

@@ -39,7 +39,7 @@ AT_PLACES = frozenset({"table_reads", "body_in_bounds"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Open:
+class OpenQuestion:
     """A question that is refuted or unknown, perhaps for want of an assumption.
 
     position: among the findings.  again: asks it anew.  holds: whether it is proved then.  tables: that it reads.
@@ -57,7 +57,7 @@ class Open:
 
 
 def settled(
-    kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open], strict_tables: bool = False
+    kernel: Kernel, found: Sequence[Finding], open_: Sequence[OpenQuestion], strict_tables: bool = False
 ) -> dict[int, Finding]:
     """What is refuted or unknown only for want of an assumption: unknown, with what would settle it.
 
@@ -106,7 +106,7 @@ def settled(
 def _by_schemas(
     kernel: Kernel,
     found: Sequence[Finding],
-    open_: Sequence[Open],
+    open_: Sequence[OpenQuestion],
     needs: dict[int, dict[str, Table]],
     everything: Mapping[str, Table],
     tries: _Tries,
@@ -137,7 +137,7 @@ def _by_schemas(
     return best
 
 
-def _holds_of(one: Open, assumed: Kernel, tries: _Tries) -> bool:
+def _holds_of(one: OpenQuestion, assumed: Kernel, tries: _Tries) -> bool:
     """Whether a question is proved of a call of which more is assumed."""
     sizes = where(tries.sizes if one.sized else {}, tries.exact)
     if one.whole:
@@ -148,7 +148,7 @@ def _holds_of(one: Open, assumed: Kernel, tries: _Tries) -> bool:
 
 def _answer(
     kernel: Kernel,
-    one: Open,
+    one: OpenQuestion,
     finding: Finding,
     needed: dict[str, Table] | None,
     sizes: dict[str, int],
@@ -170,7 +170,7 @@ def _answer(
     return depends(finding, unbounded, NOTHING_ASSUMED) if unbounded else None
 
 
-def _holds_under(open_: Sequence[Open], position: int, everything: Mapping[str, Table], tries: _Tries) -> bool:
+def _holds_under(open_: Sequence[OpenQuestion], position: int, everything: Mapping[str, Table], tries: _Tries) -> bool:
     """Whether a question is proved where all that is advised of the call is assumed."""
     one = next(one for one in open_ if one.position == position)
     return not one.tables or tries.proved(one, everything)
@@ -188,7 +188,7 @@ def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
     return not ranges or any(ends[0] == low or ends[1] == high for ends in ranges)
 
 
-def _within(kernel: Kernel, one: Open, finding: Finding) -> bool:
+def _within(kernel: Kernel, one: OpenQuestion, finding: Finding) -> bool:
     """Whether tables refute a question that are within what is assumed of them."""
     refuted = finding.verdict is Verdict.REFUTED and bool(tables_needed(kernel, finding))
     return refuted and not any(_is_free(kernel, table, finding) for table in one.tables)
@@ -257,7 +257,7 @@ class _Tries:
     _known: dict[tuple[int, tuple[str, ...]], bool] = field(default_factory=dict)
     _kernels: dict[tuple[str, ...], Kernel] = field(default_factory=dict)
 
-    def proved(self, one: Open, more: Mapping[str, Table]) -> bool:
+    def proved(self, one: OpenQuestion, more: Mapping[str, Table]) -> bool:
         """Whether a question is proved for tables of which this is assumed."""
         key = (one.position, _said(more[table.name] for table in one.tables))
         if key not in self._known:
@@ -268,7 +268,7 @@ class _Tries:
             self._known[key] = found
         return self._known[key]
 
-    def ask(self, one: Open, more: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding | None:
+    def ask(self, one: OpenQuestion, more: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding | None:
         """The answer for such tables and sizes; None where no more may be asked."""
         if self.left <= 0 or spent():
             return None
@@ -289,7 +289,7 @@ def _own(kernel: Kernel) -> dict[str, Table]:
     return {table.name: table for table in every_table(kernel)}
 
 
-def _sizes(one: Open, finding: Finding, tries: _Tries) -> dict[str, int]:
+def _sizes(one: OpenQuestion, finding: Finding, tries: _Tries) -> dict[str, int]:
     """How large sizes of the running program may be for a question to be proved: just below what refutes it.
 
     {} where that is not known, or would be no advice: what a few programs cannot do wrong.
@@ -320,13 +320,15 @@ def _bounds(all_: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
     return {name: sorted(most, reverse=True) for name, most in found.items()}
 
 
-def _refutes(asked: Sequence[Open], tries: _Tries) -> bool:
+def _refutes(asked: Sequence[OpenQuestion], tries: _Tries) -> bool:
     """Whether the sizes that are to be advised refute a question: what turns a kernel red is no advice."""
     answers = (tries.ask(one, {}, tries.sizes) for one in asked if not one.tables)
     return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
 
 
-def _exactly(asked: Sequence[Open], alone: Mapping[int, Mapping[str, int]], tries: _Tries) -> dict[int, dict[str, int]]:
+def _exactly(
+    asked: Sequence[OpenQuestion], alone: Mapping[int, Mapping[str, int]], tries: _Tries
+) -> dict[int, dict[str, int]]:
     """What bounds refute, sizes that are exactly so many may prove: of too few programs something is left out.
 
     Of each question that reads no table the sizes, under which all of them are proved; {} where there are none such.
@@ -343,7 +345,9 @@ def _exactly(asked: Sequence[Open], alone: Mapping[int, Mapping[str, int]], trie
     return {}
 
 
-def _of_wholes(wholes: Sequence[Open], tables: Mapping[str, Table], tries: _Tries) -> dict[int, dict[str, Table]]:
+def _of_wholes(
+    wholes: Sequence[OpenQuestion], tables: Mapping[str, Table], tries: _Tries
+) -> dict[int, dict[str, Table]]:
     """Of questions that no claim says, those that all advice together settles, with all tables of which it speaks."""
     own = _own(tries.kernel)
     told = {name: table for name, table in tables.items() if table.assumptions() != own[name].assumptions()}
@@ -359,14 +363,14 @@ def _said(tables: Iterable[Table]) -> tuple[str, ...]:
 
 
 def _best(
-    kernel: Kernel, asked: Sequence[Open], read: Mapping[str, Table], tries: _Tries
-) -> tuple[dict[str, Table], list[Open]]:
+    kernel: Kernel, asked: Sequence[OpenQuestion], read: Mapping[str, Table], tries: _Tries
+) -> tuple[dict[str, Table], list[OpenQuestion]]:
     """Of the ways to bound the tables by what they index, the one that settles most, and what it settles."""
     best: dict[str, Table] = {}
-    held: list[Open] = []
+    held: list[OpenQuestion] = []
     for more in bounded(kernel, tuple(read.values())) if asked else ():
         best = best or more
-        now: list[Open] = []
+        now: list[OpenQuestion] = []
         for k, one in enumerate(asked):
             if tries.proved(one, more):
                 now.append(one)
@@ -379,7 +383,9 @@ def _best(
     return best or dict(read), held
 
 
-def _tightened(asked: Sequence[Open], best: dict[str, Table], held: list[Open], tries: _Tries) -> dict[str, Table]:
+def _tightened(
+    asked: Sequence[OpenQuestion], best: dict[str, Table], held: list[OpenQuestion], tries: _Tries
+) -> dict[str, Table]:
     """The largest bounds that settle questions about the body for which no place of a table says one.
 
     What holds of larger numbers holds of smaller ones, so that the largest bound is found by halving. A table of zeros
@@ -405,7 +411,7 @@ def _plain(table: Table) -> bool:
     return table.high is None or (type(table.high) is int and table.low == 0)
 
 
-def _largest(one: Open, best: Mapping[str, Table], name: str, tries: _Tries) -> int:
+def _largest(one: OpenQuestion, best: Mapping[str, Table], name: str, tries: _Tries) -> int:
     """The largest high for which a question is proved if a table holds 0 to high - 1; 0 where none is."""
     table = best[name]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from layoutproof.bodies.effects import Access, Body, Copy, stored_names
+from layoutproof.bodies.effects import Access, Body, StartedCopy, stored_names
 from layoutproof.bodies.invariants import keeps_range
-from layoutproof.bodies.runs import STEPS, Run, fillings, in_order
+from layoutproof.bodies.runs import STEPS, ProgramWalk, fillings, in_order
 from layoutproof.core.budget import budget, effort
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import constant, folded
@@ -101,7 +101,7 @@ def in_a_run(kernel: Kernel, operand: Operand) -> Settled | None:
     return None
 
 
-def _blocks(kernel: Kernel, operand: Operand, run: Run, program: tuple[int, ...]) -> list[int | None]:
+def _blocks(kernel: Kernel, operand: Operand, run: ProgramWalk, program: tuple[int, ...]) -> list[int | None]:
     """The indices of the block of a program, of what the tables hold now."""
     ids = dict(zip(kernel.grid_names, program, strict=True))
 
@@ -151,6 +151,6 @@ def why(kernel: Kernel, names: tuple[str, ...]) -> str:
 
 
 def _stored(kernel: Kernel, table: Table) -> str:
-    stores = [e for e in kernel.body.effects if isinstance(e, Access | Copy) and table.name in stored_names([e])]
+    stores = [e for e in kernel.body.effects if isinstance(e, Access | StartedCopy) and table.name in stored_names([e])]
     line = next((e.spot.source for e in stores if e.spot.source), "")
     return "the body stores to it" + (f" ({line.rpartition('/')[2]})" if line else "")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from layoutproof.core.index_map import IndexMap
 from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.cute.layout import CuteLayout
-from layoutproof.pictures.drawing import Cell, Drawing, Grid, grid
+from layoutproof.pictures.drawing import Cell, CellGrid, Drawing, grid
 
 BANKS, BANK_BYTES, UNIT_BYTES = 32, 4, 16
 MOST_ROWS, MOST_UNITS = 32, 16
@@ -61,7 +61,7 @@ def bank(offset: int, bits: int) -> int:
     return offset * bits // 8 // BANK_BYTES % BANKS
 
 
-def _banks(m: IndexMap, down: Sequence[int], across: Sequence[int], bits: int, caption: str) -> Grid:
+def _banks(m: IndexMap, down: Sequence[int], across: Sequence[int], bits: int, caption: str) -> CellGrid:
     def cell(i: int, j: int) -> Cell:
         at = bank(m.at((i, j))[0], bits)
         return Cell(str(at), at * BANK_BYTES // UNIT_BYTES)

@@ -19,8 +19,8 @@ from layoutproof.core.result import show_point
 from layoutproof.core.size import product
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_elements import window
-from layoutproof.pictures.drawing import Cell, Drawing, Grid, Panel, grid
-from layoutproof.pictures.elements import Axis, Plane, element_grid, place_text, plane_of
+from layoutproof.pictures.drawing import Cell, CellGrid, Drawing, Panel, grid
+from layoutproof.pictures.elements import PhysicalAxis, Plane, element_grid, place_text, plane_of
 from layoutproof.pictures.kernels import kernel_drawing
 from layoutproof.pictures.overview import memory_grid
 from layoutproof.pictures.owners import inverse_grid
@@ -166,7 +166,7 @@ def difference(
     else:
         facts.append("a cell shows where the element is")
 
-    def panel(number: int) -> Grid:
+    def panel(number: int) -> CellGrid:
         def look(index: tuple[int, ...]) -> Cell:
             mark = "hit" if index == hit else "moved" if texts[0](index) != texts[1](index) else ""
             return Cell(texts[number](index), _tile(planes[number], index), mark)
@@ -207,7 +207,7 @@ def _around(
     caption: str,
     look: Any = None,
     most: tuple[int, int] = (MOST_ROWS, MOST_COLUMNS),
-) -> Grid:
+) -> CellGrid:
     """The elements near those that are hit, which are marked; the first ones where none is.
 
     Where an element is in another slice than the first, its own slice is drawn.
@@ -246,7 +246,7 @@ def _inside(plane: Plane, index: tuple[int, ...]) -> bool:
     return len(index) == len(extents) and all(0 <= e < int(n) for e, n in zip(index, extents, strict=True))
 
 
-def _near(axis: Axis, hits: Sequence[int], most: int) -> list[int]:
+def _near(axis: PhysicalAxis, hits: Sequence[int], most: int) -> list[int]:
     """Positions around those that are hit, at most so many; the first ones where none is."""
     count = axis.count()
     if count <= most or not hits:
@@ -278,7 +278,7 @@ def _hole(layout: Any, place: tuple[int, ...]) -> tuple[Panel, ...] | None:
     return (_holed(found, at, found.caption),)
 
 
-def _holed(found: Grid, at: int, caption: str) -> Grid:
+def _holed(found: CellGrid, at: int, caption: str) -> CellGrid:
     """The grid with the cell number `at`, row by row, as a hole that is hit."""
     start = int(found.row_labels[0] or 0) if found.caption.startswith("memory from") else 0
     r, c = divmod(at - start, found.columns)
@@ -289,7 +289,7 @@ def _holed(found: Grid, at: int, caption: str) -> Grid:
     return replace(found, cells=cells, caption=caption)
 
 
-def _memory_row(plane: Plane, at: int) -> Grid | None:
+def _memory_row(plane: Plane, at: int) -> CellGrid | None:
     """The places around one, with the index that lies there; None where there are too many elements to look at."""
     m = plane.map
     if product(m.domain.extents) > MOST_COMPARED:
@@ -347,7 +347,7 @@ def _elements(
     return panels
 
 
-def _block(name: str, seen: Sequence[tuple[int, int]], dims: Sequence[int], hit: tuple[int, ...] | None) -> Grid:
+def _block(name: str, seen: Sequence[tuple[int, int]], dims: Sequence[int], hit: tuple[int, ...] | None) -> CellGrid:
     """The elements of a block near one of them, or near the array's edge; what is past the edge is red."""
     rank = len(dims)
     row, column = [None, None, *range(rank)][-2:]

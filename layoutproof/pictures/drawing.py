@@ -54,7 +54,7 @@ PADDING = Cell(mark="padding")
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class CellGrid:
     """Rows and columns of cells.
 
     Attributes:
@@ -83,7 +83,7 @@ class Grid:
     columns: int = 0
     caption: str = ""
 
-    def cut(self, columns: int) -> Grid:
+    def cut(self, columns: int) -> CellGrid:
         """The same grid with only its first columns shown."""
         cells = tuple([row[:columns] for row in self.cells])
         if columns >= len(self.column_labels):
@@ -106,10 +106,10 @@ def grid(
     caption: str = "",
     row_breaks: frozenset[int] = frozenset(),
     column_breaks: frozenset[int] = frozenset(),
-) -> Grid:
+) -> CellGrid:
     """A grid of which nothing is left out, with its counts. rows, columns: the labels, () for none."""
     wide = len(cells[0]) if cells else 0
-    return Grid(
+    return CellGrid(
         cells,
         axes,
         rows or ("",) * len(cells),
@@ -168,7 +168,7 @@ class Bar:
         return f"{used}; {line}: {self.limit_text}"
 
 
-Panel = Grid | Bar
+Panel = CellGrid | Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class Drawing:
     def lines(self) -> tuple[str, ...]:
         """The sentences under the title; of a picture of one grid also what is not shown of it."""
         (only,) = self.panels if len(self.panels) == 1 else (None,)
-        left_out = only.remark() if isinstance(only, Grid) else ""
+        left_out = only.remark() if isinstance(only, CellGrid) else ""
         return (*self.facts, left_out) if left_out else self.facts
 
 
@@ -212,7 +212,7 @@ def before_labels(axis: str) -> str:
 
 def captions(panel: Panel) -> tuple[str, ...]:
     """What stands above a panel of several."""
-    said = panel.remark() if isinstance(panel, Grid) else ""
+    said = panel.remark() if isinstance(panel, CellGrid) else ""
     return tuple(line for line in (panel.caption, said) if line)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from layoutproof.core.index_map import IndexMap, from_row_major, row_major
 from layoutproof.core.size import product
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, physical_order
-from layoutproof.pictures.drawing import PADDING, Cell, Grid
+from layoutproof.pictures.drawing import PADDING, Cell, CellGrid
 from layoutproof.properties.padding import figures
 from layoutproof.questions.evaluate import read_constant
 
@@ -22,12 +22,12 @@ OFFSETS = "cells show offsets in elements"
 
 
 @dataclass(slots=True, eq=False)
-class Axis:
+class PhysicalAxis:
     """Positions along one physical axis; `split` is (size of a tile, axis of tiles, axis within a tile)."""
 
     extent: int
     dims: tuple[int, ...] = ()
-    split: tuple[int, Axis, Axis] | None = None
+    split: tuple[int, PhysicalAxis, PhysicalAxis] | None = None
     in_tiles: bool = False
 
     def count(self) -> int:
@@ -70,8 +70,8 @@ class Plane:
 
     layout: Any
     map: IndexMap
-    row: Axis
-    column: Axis
+    row: PhysicalAxis
+    column: PhysicalAxis
     facts: tuple[str, ...]
     tiled: bool
 
@@ -104,11 +104,11 @@ def plane_of(layout: object) -> Plane:
     axes = _tiled_axes(read) if isinstance(read, XlaLayout) else None
     facts = _facts(read, m, axes)
     if axes is None:
-        axes = [Axis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]
+        axes = [PhysicalAxis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]
     visible = axes[-2:]
     # rows are the lower dimension, however memory orders them; an axis that only pads the rank has no dimension
     visible.sort(key=lambda axis: axis.dims[:1])
-    row, column = [Axis(1), Axis(1), *visible][-2:]
+    row, column = [PhysicalAxis(1), PhysicalAxis(1), *visible][-2:]
     hidden = [axis for axis in axes if axis is not row and axis is not column]
     if any(axis.extent > 1 for axis in hidden):
         others = ", ".join(f"{_name(m, axis)} = 0" for axis in hidden if axis.dims)
@@ -122,7 +122,7 @@ def element_grid(
     across: Sequence[int],
     caption: str = "",
     look: Callable[[tuple[int, ...]], Cell] | None = None,
-) -> Grid:
+) -> CellGrid:
     """Some rows and columns of elements, by their positions in the padded array; a cell is coloured by its tile.
 
     look: what a cell shows of an index, where that is not its place and its tile's colour.
@@ -139,7 +139,7 @@ def element_grid(
         return Cell(text(plane.index(i, j)), colour)
 
     indices = [column.at(c) for c in across]
-    return Grid(
+    return CellGrid(
         cells=tuple([tuple([cell(r, row.at(r), c, j) for c, j in zip(across, indices, strict=True)]) for r in down]),
         axes=plane.names(),
         row_labels=tuple([_label(row, r) for r in down]),
@@ -154,7 +154,7 @@ def element_grid(
     )
 
 
-def chosen(axis: Axis, most: int, ends: bool) -> list[int]:
+def chosen(axis: PhysicalAxis, most: int, ends: bool) -> list[int]:
     """Which positions are shown."""
     count, run, few = axis.count(), axis.run(), most // 8
     if count <= most or not ends:
@@ -166,7 +166,7 @@ def chosen(axis: Axis, most: int, ends: bool) -> list[int]:
     return [*range(first), *range(count - few, count)]
 
 
-def _breaks(axis: Axis, shown: Sequence[int]) -> frozenset[int]:
+def _breaks(axis: PhysicalAxis, shown: Sequence[int]) -> frozenset[int]:
     run = axis.run()
     pairs = enumerate(pairwise(shown), 1)
     return frozenset([k for k, (before, at) in pairs if run > 1 and at % run == 0 and at == before + 1])
@@ -177,22 +177,22 @@ def gaps(shown: Sequence[int], count: int) -> frozenset[int]:
     return frozenset([k for k, (before, at) in enumerate(pairwise([*shown, count]), 1) if at != before + 1])
 
 
-def _label(axis: Axis, position: int) -> str:
+def _label(axis: PhysicalAxis, position: int) -> str:
     index = axis.at(position) if axis.dims else None
     return "" if index is None else str(index)
 
 
-def _tiled_axes(layout: XlaLayout) -> list[Axis] | None:
+def _tiled_axes(layout: XlaLayout) -> list[PhysicalAxis] | None:
     """The axes before tiling, most major first, split as the tiles split them; None where a tile joins split axes."""
-    physical = [Axis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]
+    physical = [PhysicalAxis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]
     whole = list(physical)
     for level, tile in enumerate(layout.tiles):
-        padding = [Axis(1) for _ in range(len(tile) - len(physical))]
+        padding = [PhysicalAxis(1) for _ in range(len(tile) - len(physical))]
         whole, physical = padding + whole, padding + physical
         kept, reached = physical[: len(physical) - len(tile)], physical[len(physical) - len(tile) :]
-        tiles: list[Axis] = []
-        within: list[Axis] = []
-        run: list[Axis] = []
+        tiles: list[PhysicalAxis] = []
+        within: list[PhysicalAxis] = []
+        run: list[PhysicalAxis] = []
         for axis, size in zip(reached, tile, strict=True):
             run.append(axis)
             if size == COMBINE:
@@ -200,9 +200,9 @@ def _tiled_axes(layout: XlaLayout) -> list[Axis] | None:
             if len(run) > 1:
                 if not all(any(part is root for root in whole) for part in run):
                     return None
-                axis = Axis(product(part.extent for part in run), tuple([d for part in run for d in part.dims]))
+                axis = PhysicalAxis(product(part.extent for part in run), tuple([d for part in run for d in part.dims]))
                 whole = [axis if part is run[-1] else part for part in whole if part not in run[:-1]]
-            numbers, positions = Axis(-(-axis.extent // int(size))), Axis(int(size))
+            numbers, positions = PhysicalAxis(-(-axis.extent // int(size))), PhysicalAxis(int(size))
             axis.split = (int(size), numbers, positions)
             axis.in_tiles = level == 0
             tiles.append(numbers)
@@ -212,7 +212,7 @@ def _tiled_axes(layout: XlaLayout) -> list[Axis] | None:
     return whole
 
 
-def _facts(layout: Any, m: IndexMap, axes: list[Axis] | None) -> tuple[str, ...]:
+def _facts(layout: Any, m: IndexMap, axes: list[PhysicalAxis] | None) -> tuple[str, ...]:
     shape = " x ".join(str(extent) for extent in m.domain.extents) or "one element"
     if m.memory is None:
         names = f"cells show ({', '.join(m.range.names)})" if m.range.names else "cells show the coordinates"
@@ -254,6 +254,6 @@ def place_text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
     return text
 
 
-def _name(m: IndexMap, axis: Axis) -> str:
+def _name(m: IndexMap, axis: PhysicalAxis) -> str:
     names = [m.domain.names[d] for d in axis.dims]
     return names[0] if len(names) == 1 else f"({','.join(names)})" if names else ""

@@ -16,7 +16,7 @@ from layoutproof.core.size import product
 from layoutproof.core.term import fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand
 from layoutproof.kernel.kernel_elements import element_map, window
-from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, Panel, Segment, grid
+from layoutproof.pictures.drawing import Bar, Cell, CellGrid, Drawing, Panel, Segment, grid
 from layoutproof.pictures.elements import gaps
 
 MOST_STEPS = 20_000
@@ -34,7 +34,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class GridWalk:
     """Which block of an operand each step sees.
 
     Attributes:
@@ -107,14 +107,14 @@ def example(kernel: Kernel) -> tuple[Kernel, str]:
     raise LayoutError(f"{', '.join(open_sizes)} has no value, and no small one draws the kernel; give it one")
 
 
-def walk(kernel: Kernel, operand: Operand, start: int = 0) -> Walk:
+def walk(kernel: Kernel, operand: Operand, start: int = 0) -> GridWalk:
     """Where each step is in an operand's array. LayoutError where tables or sizes without a value choose the blocks."""
     m = element_map(kernel, operand)
     if m.sizes():
         raise LayoutError(f"{operand.name}: {', '.join(m.sizes())} has no value")
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
     windows = tuple(window(kernel, operand, p) for p in programs(kernel, start))
-    return Walk(operand, dims, windows, start, len(windows) == product(fixed(kernel.grid)))
+    return GridWalk(operand, dims, windows, start, len(windows) == product(fixed(kernel.grid)))
 
 
 def kernel_drawing(
@@ -179,7 +179,7 @@ def kernel_drawing(
     return Drawing(name, tuple(facts), tuple(panels), meanings=meanings)
 
 
-def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | None = None) -> Grid:
+def walk_grid(found: GridWalk, hits: Collection[int] = (), block: tuple[int, ...] | None = None) -> CellGrid:
     """The array cut into blocks; a cell is a block and names the steps that see it, runs of steps as `0-3`.
 
     Of more than two dimensions the two with the most blocks are drawn, at the first block of the others.
@@ -218,7 +218,7 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         at += [block[k]] if k is not None and block is not None and k < len(block) else []
         near.append(at)
     down, across = (_ends(count, at) for count, at in zip(counts, near, strict=True))
-    return Grid(
+    return CellGrid(
         cells=tuple(tuple(cell(r, c) for c in across) for r in down),
         axes=("" if row is None else f"dim{row}", "" if column is None else f"dim{column}"),
         row_labels=tuple("" if row is None else _label(parts[row][r]) for r in down),
@@ -232,7 +232,7 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
 
 
 def _seen_cell(
-    found: Walk,
+    found: GridWalk,
     ranges: tuple[Range, ...],
     steps: Sequence[int],
     hits: Collection[int],
@@ -250,7 +250,7 @@ def _seen_cell(
     return Cell(runs(steps), colour, "ragged" if ragged else "", inside)
 
 
-def _caption(found: Walk, hidden: Sequence[int]) -> str:
+def _caption(found: GridWalk, hidden: Sequence[int]) -> str:
     """What the picture shows. hidden: the dimensions of which only the first block is drawn."""
     operand = found.operand
     verb = "writes" if operand.role == "out" else "reads"
@@ -264,7 +264,7 @@ def _caption(found: Walk, hidden: Sequence[int]) -> str:
     return caption + ("; first block of " + ", ".join(f"dimension {k}" for k in hidden) if hidden else "")
 
 
-def _ranges(found: Walk, k: int) -> list[Range]:
+def _ranges(found: GridWalk, k: int) -> list[Range]:
     """The blocks along a dimension, whether any program sees them or not; those that programs see beside them."""
     block, extent = found.operand.block[k], found.dims[k]
     ranges = {ranges[k] for ranges in found.windows}
@@ -290,7 +290,7 @@ def runs(steps: Sequence[int]) -> str:
     return ",".join(parts) + ("…" if len(found) > _RUNS else "")
 
 
-def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hits: Sequence[int] = ()) -> Grid:
+def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[GridWalk], hits: Sequence[int] = ()) -> CellGrid:
     """A row for each operand, a column for each step of the grid: which block it has, and when one is moved."""
     first_hit = min(hits) - walks[0].start if hits else 0
     first = 0 if first_hit < MOST_SHOWN else first_hit - MOST_SHOWN // 2
@@ -319,7 +319,7 @@ def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hits: Sequ
         caption,
     )
     left_out = frozenset(({0} if first else set()) | ({len(shown)} if shown.stop < len(steps) else set()))
-    return Grid(
+    return CellGrid(
         made.cells, made.axes, made.row_labels, made.column_labels, column_gaps=left_out, rows=made.rows,
         columns=len(steps), caption=caption,
     )  # fmt: skip

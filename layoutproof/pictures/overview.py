@@ -12,8 +12,8 @@ from typing import Any
 
 from layoutproof.core.size import product
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
-from layoutproof.pictures.drawing import PADDING, Bar, Cell, Drawing, Grid, Panel, Segment
-from layoutproof.pictures.elements import OFFSETS, Axis, Plane, element_grid, gaps, plane_of
+from layoutproof.pictures.drawing import PADDING, Bar, Cell, CellGrid, Drawing, Panel, Segment
+from layoutproof.pictures.elements import OFFSETS, PhysicalAxis, Plane, element_grid, gaps, plane_of
 from layoutproof.questions.evaluate import shown
 
 WHOLE = 1024
@@ -46,7 +46,7 @@ def at_scale(layout: object) -> Drawing | None:
 _RAGGED = "reaches past the array's edge: the hatched part is padding"
 
 
-def tile_grid(plane: Plane) -> Grid:
+def tile_grid(plane: Plane) -> CellGrid:
     """One cell for each tile of the first level: its number in memory; what of it is padding is hatched."""
     row, column = plane.row, plane.column
     down, across = (_ends(axis.count() // axis.run()) for axis in (row, column))
@@ -60,7 +60,7 @@ def tile_grid(plane: Plane) -> Grid:
         return Cell(str(number((r, c))), 2 * (r % 2) + c % 2, mark, inside)
 
     rows, columns = row.count() // row.run(), column.count() // column.run()
-    return Grid(
+    return CellGrid(
         cells=tuple(tuple(cell(r, c) for c in across) for r in down),
         axes=plane.names(),
         row_labels=tuple(_start(row, r) for r in down),
@@ -89,7 +89,7 @@ def memory_bar(plane: Plane, size: int) -> Bar:
     return Bar(tuple(parts), "bytes", caption=caption)
 
 
-def memory_grid(plane: Plane) -> Grid | None:
+def memory_grid(plane: Plane) -> CellGrid | None:
     """Memory in its order: one row for each tile of the first level, a cell for each place, the index that lies there.
 
     Lines stand where a tile of the second level begins. None for a layout without tiles and for too many places.
@@ -117,7 +117,7 @@ def memory_grid(plane: Plane) -> Grid | None:
         tuple(Cell(_index(held[at]), _colour(plane, held[at])) if at in held else PADDING for at in row) for row in rows
     )
     second = f"; lines are where another tile of {inner} places begins" if 0 < inner < wide else ""
-    return Grid(
+    return CellGrid(
         cells=cells,
         axes=("offset", "+"),
         row_labels=tuple(str(row[0]) for row in rows),
@@ -156,7 +156,7 @@ def _numbers(plane: Plane) -> Any:
     return number
 
 
-def _near(plane: Plane, tile: tuple[int, int], caption: str) -> Grid:
+def _near(plane: Plane, tile: tuple[int, int], caption: str) -> CellGrid:
     """The elements of one tile, the middle left out."""
     places = [
         [t * axis.run() + k for k in _ends(axis.run())] for t, axis in zip(tile, (plane.row, plane.column), strict=True)
@@ -164,7 +164,7 @@ def _near(plane: Plane, tile: tuple[int, int], caption: str) -> Grid:
     whole = element_grid(plane, places[0], places[1], caption)
     down, across = (frozenset(k for k in range(1, len(at)) if at[k] != at[k - 1] + 1) for at in places)
     # within its tile: what lies outside of the tile is not left out
-    return Grid(
+    return CellGrid(
         whole.cells, whole.axes, whole.row_labels, whole.column_labels, frozenset(), frozenset(), down, across,
         len(places[0]), len(places[1]), caption,
     )  # fmt: skip
@@ -176,7 +176,7 @@ def _ends(count: int) -> list[int]:
     return [*range(_FIRST), *range(count - _LAST, count)]
 
 
-def _filled(axis: Axis, tile: int) -> float:
+def _filled(axis: PhysicalAxis, tile: int) -> float:
     """Which part of a tile along one axis is there: its positions up to the last one that has an index."""
     run = axis.run()
     for k in range(run - 1, -1, -1):
@@ -185,6 +185,6 @@ def _filled(axis: Axis, tile: int) -> float:
     return 0.0
 
 
-def _start(axis: Axis, tile: int) -> str:
+def _start(axis: PhysicalAxis, tile: int) -> str:
     index = axis.at(tile * axis.run()) if axis.dims else None
     return "" if index is None else str(index)

@@ -15,7 +15,7 @@ from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import NamedSharding
 from layoutproof.layouts.sharding.tiles import listed
-from layoutproof.pictures.drawing import PADDING, Cell, Drawing, Grid, Panel, grid
+from layoutproof.pictures.drawing import PADDING, Cell, CellGrid, Drawing, Panel, grid
 from layoutproof.pictures.elements import gaps
 from layoutproof.pictures.palette import FILLS, distinct
 from layoutproof.properties.owners import claims
@@ -73,7 +73,7 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
     down, across = (_ends(count) for count in sizes)
     names = [m.domain.names[k] if k is not None else "" for k in (row, column)]
     cells = tuple(tuple(cell(r, c) for c in across) for r in down)
-    boxes = Grid(
+    boxes = CellGrid(
         cells=cells,
         axes=(names[0], names[1]),
         row_labels=tuple("" if row is None else _range(r, shard[row], dims[row]) for r in down),
@@ -111,7 +111,7 @@ def _mesh_axes(array: ShardedArray) -> dict[int, str]:
     return {k: " x ".join(named.mesh.show(axis) for axis in axes) for k, axes in enumerate(named.dims) if axes}
 
 
-def _mesh(array: ShardedArray, held: Mapping[int, str], colours: Mapping[str, int]) -> Grid | None:
+def _mesh(array: ShardedArray, held: Mapping[int, str], colours: Mapping[str, int]) -> CellGrid | None:
     """The devices at their points of the mesh, coloured by what they hold; None for a sharding without a mesh."""
     named = array.sharding
     if not isinstance(named, NamedSharding) or named.mesh.maximal or named.mesh.tiles.count() > MOST_DEVICES:
@@ -246,7 +246,7 @@ def joined(places: Sequence[tuple[int, ...]]) -> str:
     return " | ".join(",".join(map(str, place)) for place in found[:_JOINED]) + more
 
 
-def inverse_grid(m: IndexMap, thread: int, caption: str) -> Grid | None:
+def inverse_grid(m: IndexMap, thread: int, caption: str) -> CellGrid | None:
     """A thread-value layout from the side of the data: which indices are at each place, coloured by the thread.
 
     Places of one coordinate stand in rows. None where there are too many places, and for more than two coordinates.

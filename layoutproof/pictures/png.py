@@ -12,7 +12,7 @@ from layoutproof.compiler.workers import apart
 from layoutproof.core.errors import LayoutError
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, INK_ON_FILL, LIGHT, Theme, fill
-from layoutproof.pictures.scene import Box, Words, scene_of
+from layoutproof.pictures.scene import Box, Label, scene_of
 
 
 def png_image(drawing: Drawing, dark: bool = False) -> bytes:
@@ -59,7 +59,7 @@ def _figure_of(drawing: Drawing, dark: bool) -> Any:
             axes.add_patch(
                 Rectangle(at, shape.width, shape.height, zorder=1 + level + order / 1e6, **_look(shape, theme))
             )
-        elif isinstance(shape, Words):
+        elif isinstance(shape, Label):
             bold: dict[str, Any] = {"size": 16, "weight": "bold"} if shape.kind == "title" else {"size": 12}
             where = "center" if shape.middle else "left"
             mono: dict[str, Any] = {"family": "monospace", "parse_math": False, "zorder": 6, "ha": where}

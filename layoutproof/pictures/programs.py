@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-from layoutproof.pictures.drawing import Cell, Drawing, Grid
-from layoutproof.questions.programs import Programs
+from layoutproof.pictures.drawing import Cell, CellGrid, Drawing
+from layoutproof.questions.programs import ElementPrograms
 
 LONGEST = 200
 """Rows and columns of a picture at most."""
 
 
-def program_grid(found: Programs, most: int = LONGEST) -> Drawing:
+def program_grid(found: ElementPrograms, most: int = LONGEST) -> Drawing:
     """The last two dimensions of the operand, at index 0 of the others; a cell shows the program's index in digits.
 
     Where no program has been it shows what interpret mode holds there. Lines are where another block begins.
@@ -49,7 +49,7 @@ def program_grid(found: Programs, most: int = LONGEST) -> Drawing:
         return Cell(found.blank()) if e < 0 else Cell(str(e), 2 * (down[r] % 2) + across[c] % 2)
 
     cells = tuple(tuple(cell(r, c) for c in range(shown.shape[1])) for r in range(shown.shape[0]))
-    cells_grid = Grid(
+    cells_grid = CellGrid(
         cells,
         ("i", "j"),
         tuple(map(str, range(len(cells)))),

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, before_labels, captions
+from layoutproof.pictures.drawing import Bar, Cell, CellGrid, Drawing, before_labels, captions
 
 LETTER = 7.3
 """Width of a character at the size of cells."""
@@ -31,7 +31,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Label:
     """A text. x: its middle where `middle`, else its left end; y its baseline.  kind: title, faint, cell or plain.
 
     A text of kind `cell` stands on a fill of the palette, one of kind `plain` on none.
@@ -45,7 +45,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StraightLine:
     """A straight line. kind: edge (of a tile) or limit."""
 
     x1: float
@@ -55,7 +55,7 @@ class Line:
     kind: str = "edge"
 
 
-Shape = Box | Words | Line
+Shape = Box | Label | StraightLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Scene:
 
     def texts(self) -> list[str]:
         """Of all words, in order."""
-        return [shape.text for shape in self.shapes if isinstance(shape, Words)]
+        return [shape.text for shape in self.shapes if isinstance(shape, Label)]
 
 
 def scene_of(drawing: Drawing) -> Scene:
@@ -87,11 +87,11 @@ def scene_of(drawing: Drawing) -> Scene:
     y: float = _TITLE - _LINE
     for line in textwrap.wrap(drawing.title, max(_CAPTION, int(wide / LETTER)) * 3 // 4) or [""]:
         y += _LINE
-        shapes.append(Words(_MARGIN, y, line, "title", False))
+        shapes.append(Label(_MARGIN, y, line, "title", False))
     for fact in drawing.lines():
         for line in textwrap.wrap(fact, _CAPTION, subsequent_indent="  ") or [""]:
             y += _LINE
-            shapes.append(Words(_MARGIN, y, line, "faint", False))
+            shapes.append(Label(_MARGIN, y, line, "faint", False))
     top, left, bottom = y + 12, float(_MARGIN), y
     for found, width, height in panels:
         shapes += [_moved(shape, left, top) for shape in found]
@@ -108,7 +108,7 @@ def scene_of(drawing: Drawing) -> Scene:
             _moved(shape, _MARGIN, y + 4)
             for shape in _cell(Cell("", 6 if mark == "ragged" else None, mark, half), 0, 0, 24, 18)
         ]
-        shapes += [Words(_MARGIN + 32, y + 19 + _LINE * k, line, "faint", False) for k, line in enumerate(words)]
+        shapes += [Label(_MARGIN + 32, y + 19 + _LINE * k, line, "faint", False) for k, line in enumerate(words)]
         y += _LINE * len(words) + 4
     right = max([_right(shape) for shape in shapes], default=0)
     said = ". ".join((*drawing.lines(), *(c for p in drawing.panels if not alone for c in captions(p))))
@@ -119,22 +119,22 @@ def _moved(shape: Shape, x: float, y: float) -> Shape:
     match shape:
         case Box():
             return Box(shape.x + x, shape.y + y, shape.width, shape.height, shape.fill, shape.mark)
-        case Words():
-            return Words(shape.x + x, shape.y + y, shape.text, shape.kind, shape.middle)
-    return Line(shape.x1 + x, shape.y1 + y, shape.x2 + x, shape.y2 + y, shape.kind)
+        case Label():
+            return Label(shape.x + x, shape.y + y, shape.text, shape.kind, shape.middle)
+    return StraightLine(shape.x1 + x, shape.y1 + y, shape.x2 + x, shape.y2 + y, shape.kind)
 
 
 def _right(shape: Shape) -> float:
     match shape:
         case Box():
             return shape.x + shape.width
-        case Words():
+        case Label():
             wide = len(shape.text) * LETTER * (4 / 3 if shape.kind == "title" else 1)
             return shape.x + (wide / 2 if shape.middle else wide)
     return max(shape.x1, shape.x2)
 
 
-def _grid(grid: Grid, alone: bool) -> tuple[list[Shape], float, float]:
+def _grid(grid: CellGrid, alone: bool) -> tuple[list[Shape], float, float]:
     """The shapes of a grid from (0, 0) on, its width and its height."""
     longest = max([len(cell.text) + bool(cell.mark) for row in grid.cells for cell in row], default=0)
     names = [before_labels(name) for name in grid.axes]
@@ -147,7 +147,7 @@ def _grid(grid: Grid, alone: bool) -> tuple[list[Shape], float, float]:
     top = 8.0
     for caption in () if alone else captions(grid):
         for line in textwrap.wrap(caption, _CAPTION, subsequent_indent="  "):
-            shapes.append(Words(0, top + 4, line, "plain", False))
+            shapes.append(Label(0, top + 4, line, "plain", False))
             top += _LINE
     top += 20 if any(grid.column_labels) else 0
     x = _edges(left, cell, len(grid.column_labels), grid.column_gaps)
@@ -179,36 +179,36 @@ def _cell(one: Cell, x: float, y: float, width: float, height: float = _CELL_HEI
     if text:
         # beside the hatching where it fits there
         free = width * across if width * across >= LETTER * len(text) + 4 else width
-        yield Words(x + free / 2, y + height - 8 + height % 8, text, "plain" if one.colour is None else "cell")
+        yield Label(x + free / 2, y + height - 8 + height % 8, text, "plain" if one.colour is None else "cell")
 
 
 def _labels(
-    grid: Grid, x: list[float], y: list[float], cell: float, left: float, top: float, names: list[str]
+    grid: CellGrid, x: list[float], y: list[float], cell: float, left: float, top: float, names: list[str]
 ) -> Iterator[Shape]:
     """Each index label, with the names of the axes, and ellipses."""
     for column, label in enumerate(grid.column_labels):
         if label:
-            yield Words(x[column] + cell / 2, top - 8, (names[1] if column == 0 else "") + label)
+            yield Label(x[column] + cell / 2, top - 8, (names[1] if column == 0 else "") + label)
     for row, label in enumerate(grid.row_labels):
         if label:
             text = (names[0] if row == 0 else "") + label
-            yield Words(left - 8 - LETTER * len(text) / 2, y[row] + 16, text)
+            yield Label(left - 8 - LETTER * len(text) / 2, y[row] + 16, text)
     for gap in sorted(grid.column_gaps):
-        yield Words(x[gap] - _GAP / 2, y[len(grid.row_labels) // 2] + 16, "…")
+        yield Label(x[gap] - _GAP / 2, y[len(grid.row_labels) // 2] + 16, "…")
     for gap in sorted(grid.row_gaps):
-        yield Words(x[len(grid.column_labels) // 2] + cell / 2, y[gap] - _GAP / 2 + 4, "…")
+        yield Label(x[len(grid.column_labels) // 2] + cell / 2, y[gap] - _GAP / 2 + 4, "…")
 
 
-def _tile_edges(grid: Grid, x: list[float], y: list[float], cell: float) -> Iterator[Line]:
+def _tile_edges(grid: CellGrid, x: list[float], y: list[float], cell: float) -> Iterator[StraightLine]:
     """Lines around tiles or blocks, open where something is left out."""
     if not (grid.row_breaks or grid.column_breaks) or not grid.cells:
         return
     across = _stretches(x, cell, len(grid.column_labels), grid.column_gaps)
     down = _stretches(y, _CELL_HEIGHT, len(grid.row_labels), grid.row_gaps)
     for at in (x[0], *[x[c] for c in sorted(grid.column_breaks)], across[-1][1]):
-        yield from (Line(at, start, at, end) for start, end in down)
+        yield from (StraightLine(at, start, at, end) for start, end in down)
     for at in (y[0], *[y[r] for r in sorted(grid.row_breaks)], down[-1][1]):
-        yield from (Line(start, at, end, at) for start, end in across)
+        yield from (StraightLine(start, at, end, at) for start, end in across)
 
 
 def _edges(start: float, step: float, count: int, gaps: frozenset[int]) -> list[float]:
@@ -232,7 +232,7 @@ def _bar(bar: Bar) -> tuple[list[Shape], float, float]:
     shapes: list[Shape] = []
     y = 12.0
     for line in textwrap.wrap(bar.caption, _CAPTION, subsequent_indent="  "):
-        shapes.append(Words(0, y, line, "plain", False))
+        shapes.append(Label(0, y, line, "plain", False))
         y += _LINE
     scale, x = _BAR_WIDTH / bar.whole(), 0.0
     for number, segment in enumerate(bar.segments):
@@ -241,17 +241,17 @@ def _bar(bar: Bar) -> tuple[list[Shape], float, float]:
         sign = chr(ord("A") + number % 26)
         if width > LETTER + 4 and segment.mark != "padding":
             # at its begin: the line of the limit may cross its middle
-            shapes.append(Words(x + min(width / 2, 12), y + 18, sign, "plain" if segment.colour is None else "cell"))
+            shapes.append(Label(x + min(width / 2, 12), y + 18, sign, "plain" if segment.colour is None else "cell"))
         x += width
     if bar.limit is not None and bar.limit <= bar.whole():
         at = bar.limit * scale
-        shapes.append(Line(at, y - 4, at, y + _BAR_HEIGHT + 4, "limit"))
+        shapes.append(StraightLine(at, y - 4, at, y + _BAR_HEIGHT + 4, "limit"))
     y += _BAR_HEIGHT
     for number, segment in enumerate(bar.segments):
         y += _LINE
         sign = "." if segment.mark == "padding" else chr(ord("A") + number % 26)
-        shapes.append(Words(0, y, f"{sign}  {segment.text}: {segment.size} {bar.unit}", "faint", False))
+        shapes.append(Label(0, y, f"{sign}  {segment.text}: {segment.size} {bar.unit}", "faint", False))
     for line in textwrap.wrap(bar.verdict(), _CAPTION, subsequent_indent="  "):
         y += _LINE
-        shapes.append(Words(0, y, line, "plain", False))
+        shapes.append(Label(0, y, line, "plain", False))
     return shapes, _BAR_WIDTH, y + 8

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, FILLS, INK_ON_FILL, LIGHT, Theme
-from layoutproof.pictures.scene import Box, Line, Shape, Words, scene_of
+from layoutproof.pictures.scene import Box, Label, Shape, StraightLine, scene_of
 
 _FONT = "ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace"
 
@@ -70,7 +70,7 @@ def _depth(shape: Shape) -> tuple[int, str]:
     """Padding below fills below marks below lines below words; what looks alike together, so that it is one element."""
     if isinstance(shape, Box):
         return (0 if shape.mark == "padding" else 2 if shape.mark else 1), _key(shape)
-    return (4 if isinstance(shape, Words) else 3), _key(shape)
+    return (4 if isinstance(shape, Label) else 3), _key(shape)
 
 
 def _key(shape: Shape) -> str:
@@ -78,17 +78,17 @@ def _key(shape: Shape) -> str:
         case Box():
             look = shape.mark or ("none" if shape.fill is None else f"c{shape.fill % len(FILLS)}")
             return f"box {look}"
-        case Words():
+        case Label():
             return f"{shape.kind} {'cells' if shape.middle else ''}".strip()
     return shape.kind
 
 
 def _group(key: str, shapes: list[Shape]) -> list[str]:
-    if isinstance(shapes[0], Words):
+    if isinstance(shapes[0], Label):
         texts = [
             f'<text x="{shape.x:.4g}" y="{shape.y:.4g}">{escape(shape.text)}</text>'
             for shape in shapes
-            if isinstance(shape, Words)
+            if isinstance(shape, Label)
         ]
         return [f'<g class="{key}">', *texts, "</g>"]
     parts = []
@@ -96,6 +96,6 @@ def _group(key: str, shapes: list[Shape]) -> list[str]:
         if isinstance(shape, Box):
             x, y, w, h = (f"{n:.5g}" for n in (shape.x, shape.y, shape.width, shape.height))
             parts.append(f"M{x} {y}h{w}v{h}h-{w}z")
-        elif isinstance(shape, Line):
+        elif isinstance(shape, StraightLine):
             parts.append(f"M{shape.x1:.5g} {shape.y1:.5g}L{shape.x2:.5g} {shape.y2:.5g}")
     return [f'<path class="{key}" d="{"".join(parts)}"/>']

@@ -6,7 +6,7 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 
-from layoutproof.pictures.drawing import MARKS, Bar, Cell, Drawing, Grid, Panel, before_labels, captions
+from layoutproof.pictures.drawing import MARKS, Bar, Cell, CellGrid, Drawing, Panel, before_labels, captions
 from layoutproof.pictures.palette import TERMINAL
 
 _APART = 4
@@ -60,7 +60,7 @@ def _panel(panel: Panel, width: int, color: bool, alone: bool) -> list[str]:
     return above + _grid(panel, width, color)
 
 
-def _grid(grid: Grid, width: int, color: bool) -> list[str]:
+def _grid(grid: CellGrid, width: int, color: bool) -> list[str]:
     lead = len(grid.axes[0]) + 1 + max([len(label) for label in grid.row_labels], default=0)
     lead = max(lead, len(grid.axes[1]) + 1) + 2
     grid, cell_width = _fitting(grid, width - lead)
@@ -85,7 +85,7 @@ def _grid(grid: Grid, width: int, color: bool) -> list[str]:
     return lines + (["", *_wrapped(remark, width)] if remark else [])
 
 
-def _fitting(grid: Grid, room: int) -> tuple[Grid, int]:
+def _fitting(grid: CellGrid, room: int) -> tuple[CellGrid, int]:
     """As many columns as fit into `room` characters (at least one), and the width of a cell then."""
     for columns in range(len(grid.column_labels), 1, -1):
         part = grid.cut(columns)
@@ -97,7 +97,7 @@ def _fitting(grid: Grid, room: int) -> tuple[Grid, int]:
     return part, _cell_width(part)
 
 
-def _cell_width(grid: Grid) -> int:
+def _cell_width(grid: CellGrid) -> int:
     texts = [cell.shown for row in grid.cells for cell in row]
     return max(map(len, (*texts, *grid.column_labels, ".")))
 
@@ -113,11 +113,11 @@ def _cell(cell: Cell, width: int, color: bool) -> str:
     return f"\x1b[48;5;{TERMINAL[cell.colour % len(TERMINAL)]};38;5;16m{text}\x1b[0m"
 
 
-def _line(head: str, parts: list[str], grid: Grid, bar: str) -> str:
+def _line(head: str, parts: list[str], grid: CellGrid, bar: str) -> str:
     return f"{head}  " + _joined(parts, grid, bar, " ")
 
 
-def _joined(parts: list[str], grid: Grid, bar: str, fill: str) -> str:
+def _joined(parts: list[str], grid: CellGrid, bar: str, fill: str) -> str:
     between = dict.fromkeys(grid.column_breaks, f"{fill}{bar}") | {c: " …" for c in grid.column_gaps if c < len(parts)}
     return "".join([between.get(c, "") + part for c, part in enumerate(parts)])
 

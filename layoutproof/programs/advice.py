@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, TypedDict
 
-from layoutproof.compiler.child import Answer
+from layoutproof.compiler.child import Reply
 from layoutproof.compiler.rounds import ask_in_rounds
 from layoutproof.core.document import Doc
 from layoutproof.core.errors import LayoutError, shorten
@@ -20,9 +20,9 @@ from layoutproof.core.visible import visible
 from layoutproof.hlo.fixes import DEFAULT_TARGET
 from layoutproof.programs.candidates import (
     NOTHING,
-    Candidate,
     Figures,
     FiguresEntry,
+    ProgramChange,
     Try,
     TryEntry,
     candidates,
@@ -187,7 +187,7 @@ def _tried(
     progress: Callable[[str], None],
 ) -> Advice:
     child = replace(child_of(asked, seconds, memory), program=_PROGRAM)
-    asking: list[Candidate] = []
+    asking: list[ProgramChange] = []
 
     def requests() -> _Plan:
         """The plan, with a request for each candidate."""
@@ -210,11 +210,11 @@ def _tried(
     return ask_in_rounds(child, requests(), dict, tell)
 
 
-_Answers = list[Answer[dict[str, Any]]]
+_Answers = list[Reply[dict[str, Any]]]
 _Plan = Generator[Sequence[Any], _Answers, Advice]
 
 
-def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[Candidate], _Answers, Advice]:
+def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[ProgramChange], _Answers, Advice]:
     """Yields what is to be compiled, is sent the answers: the program as it is, each candidate, all that helped."""
     (answer,) = yield [NOTHING]
     made = made_of(asked, answer)
@@ -226,7 +226,7 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
     before = _named(made.record, names)
     chosen = candidates(before, donors, DEFAULT_TARGET if asked.target == CPU else asked.target)
 
-    def outcome(candidate: Candidate, answer: Answer[dict[str, Any]]) -> Try:
+    def outcome(candidate: ProgramChange, answer: Reply[dict[str, Any]]) -> Try:
         result = made_of(asked, answer)
         if result.record is None:
             why = result.problem.reason if result.problem is not None else "not compiled"

@@ -51,7 +51,7 @@ class ChangeEntry(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ProgramChange:
     """One change of what a user controls. Parameters and results go by their number in the record.
 
     what: in words.  write: what to write in JAX.  saves: bytes that it would save if the compiler changed nothing else;
@@ -86,7 +86,7 @@ def _numbered(orders: Orders) -> dict[str, list[int]]:
     return {str(key): list(value) for key, value in orders.items()}
 
 
-NOTHING = Candidate("together", "nothing is changed")
+NOTHING = ProgramChange("together", "nothing is changed")
 """The program as it is."""
 
 
@@ -136,7 +136,7 @@ class Try:
     them, those parameters and results by name that it lays out otherwise than before.
     """
 
-    candidate: Candidate
+    candidate: ProgramChange
     verdict: Verdict
     figures: Figures | None = None
     less: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def _counts(copy: Copy) -> bool:
     return copy.kind != "space"
 
 
-def judged(candidate: Candidate, before: Record, after: Record) -> Try:
+def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
     """Whether a candidate helped, by the records of one program without and with it, of one compiler.
 
     >>> from dataclasses import replace
@@ -209,7 +209,7 @@ def judged(candidate: Candidate, before: Record, after: Record) -> Try:
     return Try(candidate, verdict, now, tuple(less), tuple(more), _chosen(candidate, before, after))
 
 
-def _chosen(candidate: Candidate, before: Record, after: Record) -> dict[str, str]:
+def _chosen(candidate: ProgramChange, before: Record, after: Record) -> dict[str, str]:
     """The layouts that the compiler chose where a candidate left it the choice, of what it lays out otherwise."""
     found = {}
     for numbers, was, now, what in (
@@ -264,25 +264,25 @@ def name_of(value: Value, what: str) -> str:
     return value.name or f"{what} {value.number}"
 
 
-def candidates(record: Record, donors: bool = True, target: str = DEFAULT_TARGET) -> tuple[Candidate, ...]:
+def candidates(record: Record, donors: bool = True, target: str = DEFAULT_TARGET) -> tuple[ProgramChange, ...]:
     """What is worth trying for a program, the most promising first, `MOST` at most.
 
     donors: whether it is known which parameters are donated already.  target: whose tiles a reshaped array has.
     Orders of results, larger and reshaped parameters are tried on one device only: there a shape is the whole.
     """
-    found: list[Candidate] = []
+    found: list[ProgramChange] = []
     for each in _all(record, donors, target):
         if all(each.change != other.change for other in found):
             found.append(each)
     return tuple(found[:MOST])
 
 
-def _all(record: Record, donors: bool, target: str) -> Iterator[Candidate]:
+def _all(record: Record, donors: bool, target: str) -> Iterator[ProgramChange]:
     alone = record.devices == 1
     layouts = {value.number: _layout(value) for value in record.parameters}
     results = {value.number: _layout(value) for value in record.results} if alone else {}
     whole = [value.number for value in record.parameters]
-    yield Candidate(
+    yield ProgramChange(
         "auto",
         "the compiler chooses the layouts of all parameters and results",
         "in_shardings and out_shardings: Format(Layout.AUTO), then device_put to compiled.input_formats",
@@ -303,7 +303,7 @@ def _all(record: Record, donors: bool, target: str) -> Iterator[Candidate]:
 
 def _copied(
     record: Record, layouts: Mapping[int, XlaLayout | None], results: Mapping[int, XlaLayout | None]
-) -> Iterator[Candidate]:
+) -> Iterator[ProgramChange]:
     """A parameter in the layout into which the program copies it first; a result in the one from which."""
     for copy in record.copies:
         what, _, number = copy.boundary.partition(" ")
@@ -318,11 +318,11 @@ def _copied(
         yield _order(what, value, _major(wanted), copy.bytes or 0)
 
 
-def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> Candidate:
+def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> ProgramChange:
     minor = ",".join(map(str, reversed(order)))
     orders = {value.number: tuple(order)}
     where = "in_shardings" if what == "parameter" else "out_shardings"
-    return Candidate(
+    return ProgramChange(
         "order",
         f"{name_of(value, what)} laid out {{{minor}}} instead of {_shown(value)}",
         f"{where}: Format(Layout({tuple(order)}), sharding) for {name_of(value, what)}",
@@ -332,7 +332,7 @@ def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> Can
     )
 
 
-def _donations(record: Record) -> Iterator[Candidate]:
+def _donations(record: Record) -> Iterator[ProgramChange]:
     """A parameter whose buffer a result of the same shape could take; all such together."""
     free = [value for value in record.results if value.alias is None]
     given: list[Value] = []
@@ -347,7 +347,7 @@ def _donations(record: Record) -> Iterator[Candidate]:
         names = ", ".join(name_of(each, "parameter") for each in group[:4]) + (", .." if len(group) > 4 else "")
         numbers = tuple(sorted(each.number for each in group))
         saves = sum(each.bytes or 0 for each in group)
-        yield Candidate("donation", f"{names} donated", f"donate_argnums for {names}", saves, donated=numbers)
+        yield ProgramChange("donation", f"{names} donated", f"donate_argnums for {names}", saves, donated=numbers)
 
 
 def _same(one: Value, other: Value) -> bool:
@@ -356,7 +356,7 @@ def _same(one: Value, other: Value) -> bool:
     return a is not None and b is not None and (a.element_type, a.dims) == (b.element_type, b.dims)
 
 
-def _reshapes(record: Record, layouts: Mapping[int, XlaLayout | None], target: str) -> Iterator[Candidate]:
+def _reshapes(record: Record, layouts: Mapping[int, XlaLayout | None], target: str) -> Iterator[ProgramChange]:
     """A parameter whose tiles are mostly padding, held with neighbouring dimensions merged."""
     for value in record.parameters:
         layout = layouts[value.number]
@@ -370,7 +370,7 @@ def _reshapes(record: Record, layouts: Mapping[int, XlaLayout | None], target: s
             continue
         dims = tuple(map(int, merged.dims))
         name = name_of(value, "parameter")
-        yield Candidate(
+        yield ProgramChange(
             "reshape",
             f"{name} held as {_dims(layout, dims)}, reshaped to {_dims(layout, layout.dims)} by the program",
             f"{name}.reshape({', '.join(map(str, layout.dims))}) first in the function",
@@ -379,7 +379,7 @@ def _reshapes(record: Record, layouts: Mapping[int, XlaLayout | None], target: s
         )
 
 
-def _paddings(record: Record, layouts: Mapping[int, XlaLayout | None]) -> Iterator[Candidate]:
+def _paddings(record: Record, layouts: Mapping[int, XlaLayout | None]) -> Iterator[ProgramChange]:
     """One of the largest parameters held padded, up to its tile and up to whole lanes, and sliced by the program."""
     for value in _largest(record.parameters, layouts):
         layout = layouts[value.number]
@@ -394,7 +394,7 @@ def _paddings(record: Record, layouts: Mapping[int, XlaLayout | None]) -> Iterat
         for larger in (tuple(tiled), tuple(wide)):
             if larger != dims and product(larger) <= 2 * product(dims):
                 name = name_of(value, "parameter")
-                yield Candidate(
+                yield ProgramChange(
                     "padding",
                     f"{name} held as {_dims(layout, larger)}, its corner {_dims(layout, dims)} sliced by the program",
                     f"{name}[{', '.join(f':{n}' for n in dims)}] first in the function",
@@ -402,9 +402,9 @@ def _paddings(record: Record, layouts: Mapping[int, XlaLayout | None]) -> Iterat
                 )
 
 
-def together(tries: Iterable[Try]) -> Candidate | None:
+def together(tries: Iterable[Try]) -> ProgramChange | None:
     """All that helped at once, the most helpful of what excludes each other first; None for less than two."""
-    chosen: list[Candidate] = []
+    chosen: list[ProgramChange] = []
     taken: set[tuple[str, int]] = set()
     for each in tries:
         c = each.candidate
@@ -421,7 +421,7 @@ def together(tries: Iterable[Try]) -> Candidate | None:
     def merged(name: str) -> dict[int, tuple[int, ...]]:
         return {number: order for c in chosen for number, order in getattr(c, name).items()}
 
-    return Candidate(
+    return ProgramChange(
         "together",
         "; ".join(c.what for c in chosen),
         "; ".join(c.write for c in chosen),

@@ -26,7 +26,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Summand:
     """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown.  note: what is
     said after the amount."""
 
@@ -38,20 +38,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Total:
     """least, most: what it is for certain, and at the most; most is None where nobody knows.  why: then the reason.
     worst: the parts, the largest first."""
 
     least: int
     most: int | None
     why: str
-    worst: tuple[Part, ...]
+    worst: tuple[Summand, ...]
 
 
-def total(parts: Iterable[Part]) -> Sum:
+def total(parts: Iterable[Summand]) -> Total:
     """The sum of parts, by how often each runs.
 
-    >>> found = total([Part("a", 8, Often(3)), Part("b", 2, Often(1, sometimes=True))])
+    >>> found = total([Summand("a", 8, Often(3)), Summand("b", 2, Often(1, sometimes=True))])
     >>> found.least, found.most, found.why
     (24, 26, 'b stands in a branch')
     """
@@ -69,7 +69,7 @@ def total(parts: Iterable[Part]) -> Sum:
         else:
             least += part.value * part.often.times
     open_ = any(part.value != 0 and (part.value is None or part.often.times is None) for part in given)
-    return Sum(least, None if open_ else most, why, tuple(part for part in given if part.value != 0))
+    return Total(least, None if open_ else most, why, tuple(part for part in given if part.value != 0))
 
 
 def judge(kind: str, record: Record, options: Mapping[str, Any], text: str = "", subject: str = "") -> Finding:
@@ -113,7 +113,7 @@ class _Question:
             return self.proved(figures=said)
         return self.refuted(f"{what}: {value} bytes, {value - limit} more than {limit}{blame}", figures=said, fix=fix)
 
-    def bounded(self, found: Sum, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
+    def bounded(self, found: Total, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
         """Of a sum."""
         figures = {unit: found.least if found.most == found.least else {"least": found.least, "most": found.most}}
         figures |= more.pop("figures", {})
@@ -128,7 +128,7 @@ class _Question:
         return self.unknown(f"{what}: {found.why}", figures=figures, **more)
 
 
-def _part(part: Part, unit: str) -> str:
+def _part(part: Summand, unit: str) -> str:
     if part.value is None:
         return f"{part.what}, of unknown size"
     each = size(part.value) if unit == "bytes" else f"{part.value} {unit}"
@@ -211,7 +211,7 @@ def _copies(of: _Question) -> Finding:
     sides = {}
     for boundary in (False, True):
         sides[boundary] = total(
-            Part(
+            Summand(
                 f"{each.place} {each.opcode} {each.source} -> {each.target}"
                 + (f" of {each.boundary}" if each.boundary else ""),
                 None if each.kind == "unknown" or each.bytes is None else each.bytes * each.count,
@@ -266,10 +266,12 @@ def _collectives(of: _Question) -> Finding:
             unplaced.append(what)
         elif not axes or set(axes) & set(each.axes or ()):
             why, note = f"{what}: {each.often.why}" if each.often.why else "", _spared(spare, each.place.instruction)
-            parts.append(Part(what, each.bytes, each.often, why, note))
-    parts += [Part(what, None, why=f"{what}: not along whole axes of a known mesh") for what in unplaced]
+            parts.append(Summand(what, each.bytes, each.often, why, note))
+    parts += [Summand(what, None, why=f"{what}: not along whole axes of a known mesh") for what in unplaced]
     parts += [
-        Part(f"kernel {each.name}, {each.place}", None, each.often, f"{each.place}: the kernel talks to devices itself")
+        Summand(
+            f"kernel {each.name}, {each.place}", None, each.often, f"{each.place}: the kernel talks to devices itself"
+        )
         for each in of.record.kernels
         if each.communicates and not kinds
     ]
@@ -533,10 +535,10 @@ def _estimated_cycles(of: _Question) -> Finding:
         return of.unknown(f"{record.made.compiler or 'the text'} prices no operation")
     if record.cycles is not None and record.cycles <= limit and not any(e.often.sometimes for e in record.operations):
         return of.proved(figures={"cycles": record.cycles, "operations": record.priced}, scope=_PRICED)
-    found = total(Part(f"{e.place} {e.opcode}", e.cycles, e.often) for e in record.operations)
+    found = total(Summand(f"{e.place} {e.opcode}", e.cycles, e.often) for e in record.operations)
     if record.priced > len(record.operations) and found.least <= limit:
         most = record.cycles
-        found = Sum(found.least, most, found.why or "not every operation is in the record", found.worst)
+        found = Total(found.least, most, found.why or "not every operation is in the record", found.worst)
     return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
 
 
@@ -562,11 +564,11 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
 """What may be claimed of a program, by the key of its check; the docstring of each is its page (`explain NAME`)."""
 
 
-def _figure(found: Sum) -> Any:
+def _figure(found: Total) -> Any:
     return found.least if found.most == found.least else {"least": found.least, "most": found.most}
 
 
-def _words(found: Sum) -> str:
+def _words(found: Total) -> str:
     return "an unknown number of bytes" if found.most is None else f"{found.most} bytes"
 
 

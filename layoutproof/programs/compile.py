@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler import libtpu
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import repository_of
@@ -161,7 +161,7 @@ def made(
 
 def made_of(
     asked: Asked,
-    answer: Answer[dict[str, Any]],
+    answer: Reply[dict[str, Any]],
     progress: Callable[[Asked, str], None] = lambda asked, what: None,
 ) -> Made:
     """What came of one program, from what its process has answered."""

@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.programs.compile import CPU, Asked, checked, paths_in, request_of
 
@@ -175,7 +175,7 @@ def _child(devices: int, seconds: float) -> Child:
     return Child("the comparison", "layoutproof.programs.two_trees", environment, seconds)
 
 
-def _of(answer: Answer[dict[str, Any]]) -> Computed:
+def _of(answer: Reply[dict[str, Any]]) -> Computed:
     """What came of one pair, from what its process has answered."""
     if answer.value is None:
         error = answer.error if isinstance(answer.error, LayoutError) else None

@@ -17,8 +17,8 @@ from layoutproof.hlo.collectives import OPCODES, collective, given_by, groups_of
 from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.followed import Followed
 from layoutproof.hlo.replication import tiles_of
-from layoutproof.hlo.shapes import Array, Shape, Shapes, bytes_of
-from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
+from layoutproof.hlo.shapes import ArrayShape, Shape, Shapes, bytes_of
+from layoutproof.hlotext.events import ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of, logical
@@ -98,7 +98,7 @@ class _Moves:
 
 @dataclass(slots=True)
 class _Buffers:
-    array: Array
+    array: ArrayShape
     first: Instruction
     count: int = 0
 
@@ -162,7 +162,7 @@ class Reader:
         kind = type(event)
         if kind is Instruction:
             self._instruction(event)  # type: ignore[arg-type]
-        elif isinstance(event, Begin):
+        elif isinstance(event, ComputationBegin):
             self.now = self.computations[event.name] = _Found(event.entry)
             self.followed.begin(event.name)
             self.words = []
@@ -512,7 +512,7 @@ def axes_of(groups: Sequence[Sequence[int]], mesh: Mapping[str, int], pairs: boo
     return None
 
 
-def _sizes(arrays: Sequence[Array]) -> tuple[int | None, int | None]:
+def _sizes(arrays: Sequence[ArrayShape]) -> tuple[int | None, int | None]:
     """(bytes allotted, bytes of the elements alone)."""
     unknown = any(array.unknown for array in arrays)
     return (None, None) if unknown else (sum(a.padded for a in arrays), sum(a.unpadded for a in arrays))

@@ -21,7 +21,7 @@ from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
 from layoutproof.from_hlo.kernels import with_those_of
-from layoutproof.from_hlo.programs import Compiled, compiled, partitioned
+from layoutproof.from_hlo.programs import CompiledModule, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
 from layoutproof.questions.reduced import work_of
@@ -105,7 +105,7 @@ def _said(aval: Any) -> str:
     return f"{getattr(aval, 'dtype', 'no array')}{list(getattr(aval, 'shape', ()))}"
 
 
-def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compiled) -> dict[str, Any]:
+def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: CompiledModule) -> dict[str, Any]:
     alike = with_those_of(ours, source) if made.kernels or made.unread else None
     if made.unread and alike is not None:
         # what nobody reads is the same function on both sides

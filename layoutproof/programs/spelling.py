@@ -12,7 +12,7 @@ compilations of a second call (tests/programs/test_spelling.py does so again wit
 from __future__ import annotations
 
 from layoutproof.core.result import Verdict
-from layoutproof.layouts.sharding.jax_text import Spec, parts_of
+from layoutproof.layouts.sharding.jax_text import PartitionSpecText, parts_of
 from layoutproof.layouts.sharding.model import Mesh
 
 MEASURED = ("0.10.", "0.12.")
@@ -52,7 +52,7 @@ def taken(given: str, wanted: str, jax: str) -> tuple[Verdict, str]:
 Entries = tuple[tuple[str, ...], ...]
 
 
-def _entries(spec: Spec, short: bool = False) -> tuple[Entries, tuple[str, ...], tuple[str, ...], str]:
+def _entries(spec: PartitionSpecText, short: bool = False) -> tuple[Entries, tuple[str, ...], tuple[str, ...], str]:
     """What a specification says. short: without trailing entries of no axis."""
     found = [(each,) if isinstance(each, str) else each or () for each in spec.entries]
     while short and found and not found[-1]:
@@ -60,7 +60,7 @@ def _entries(spec: Spec, short: bool = False) -> tuple[Entries, tuple[str, ...],
     return tuple(found), tuple(sorted(spec.unreduced)), tuple(sorted(spec.reduced)), spec.reduction
 
 
-def _placed(spec: Spec, mesh: Mesh) -> tuple[object, ...]:
+def _placed(spec: PartitionSpecText, mesh: Mesh) -> tuple[object, ...]:
     """The same of the axes that have more than one device."""
     sizes = dict(zip(mesh.names, mesh.tiles.dims, strict=True))
     entries, unreduced, _, reduction = _entries(spec)

@@ -16,7 +16,7 @@ from layoutproof.from_hlo.kernels import in_numpy
 from layoutproof.from_hlo.shapes import dtype_of
 from layoutproof.ir.program import Array, Dimension, Equation, Grid, Program, Variable, Window, primitive
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.pallas.records import Recorded
+from layoutproof.pallas.records import KernelRecord
 from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import difference, misfit
 from layoutproof.questions.reduced import work_of
@@ -28,12 +28,12 @@ from layoutproof.values.work import MOST_STEPS
 NAMES = ("the new record", "the old record")
 
 
-def computed(old: Recorded, new: Recorded) -> Computed:
+def computed(old: KernelRecord, new: KernelRecord) -> Computed:
     """What came of comparing the values of two records of a call. It never raises: what is not compared is unknown."""
     return attempted(lambda: _computed(old, new))
 
 
-def _computed(old: Recorded, new: Recorded) -> Computed:
+def _computed(old: KernelRecord, new: KernelRecord) -> Computed:
     (ours, inputs), (before, _) = (_program(of, name) for of, name in zip((new, old), NAMES, strict=True))
     if odd := misfit(ours, before, range(len(before.invars)), NAMES):
         return Computed("unknown", odd)
@@ -58,7 +58,7 @@ def _computed(old: Recorded, new: Recorded) -> Computed:
     )  # fmt: skip
 
 
-def _kernel(record: Recorded, name: str) -> Kernel:
+def _kernel(record: KernelRecord, name: str) -> Kernel:
     """The kernel of a record. LayoutError where there is none, or one that says more than a walk knows."""
     of = record.call
     if not isinstance(of, Kernel):
@@ -78,7 +78,7 @@ def _kernel(record: Recorded, name: str) -> Kernel:
     return of
 
 
-def _program(record: Recorded, name: str) -> tuple[Program, list[Input]]:
+def _program(record: KernelRecord, name: str) -> tuple[Program, list[Input]]:
     """The call of a record as a program of its arrays, and what is drawn for these."""
     of = _kernel(record, name)
     assert record.program is not None

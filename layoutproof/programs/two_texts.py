@@ -16,7 +16,7 @@ from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.kernels import TARGET, apart
-from layoutproof.from_hlo.programs import Compiled, compiled, side_by_side, split_of
+from layoutproof.from_hlo.programs import CompiledModule, compiled, side_by_side, split_of
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
@@ -26,7 +26,7 @@ from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.values.compare import Comparison, Input, number
 from layoutproof.values.devices import Split
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.parting import Step, parted
+from layoutproof.values.parting import ComputedEquation, parted
 from layoutproof.values.readings import both_ways, told
 from layoutproof.values.walk import Prepared
 from layoutproof.values.work import MOST_STEPS
@@ -63,7 +63,7 @@ def _devices(many: int) -> str:
     return "one device" if many == 1 else f"{many:,} devices"
 
 
-def _on_devices(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled], devices: int) -> Computed:
+def _on_devices(modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule], devices: int) -> Computed:
     """Programs of several devices: what each of them gives.
 
     A text need not say which devices hold the same. What is the same whatever each holds is the same; what differs
@@ -97,7 +97,7 @@ def _on_devices(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled]
 
 
 def _shardings(
-    modules: tuple[Module, Module], sides: tuple[Compiled, Compiled], devices: int
+    modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule], devices: int
 ) -> dict[int, Split | None]:
     """Who holds which part of a parameter, of those of which both texts say it."""
     said = []
@@ -115,7 +115,7 @@ def _shardings(
     return found
 
 
-def _asked(modules: tuple[Module, Module], sides: tuple[Compiled, Compiled]) -> Computed:
+def _asked(modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule]) -> Computed:
     """What comes of comparing two programs of the same parameters and results."""
     ours, before = sides
     program, was = ours.program, before.program
@@ -156,7 +156,7 @@ def inputs_of(program: Program) -> list[Input]:
     return [Input(f"parameter {k}", tuple(v.aval.shape), v.aval.dtype) for k, v in enumerate(program.invars)]
 
 
-def _read(text: str, name: str) -> tuple[Module, Compiled]:
+def _read(text: str, name: str) -> tuple[Module, CompiledModule]:
     """A text and its program. LayoutError where it is none, or one whose values are not compared."""
     (module,) = read_hlo(text.splitlines(keepends=True))
     for computation in module.computations:
@@ -178,7 +178,7 @@ def _has_effects(each: Instruction) -> bool:
     return each.opcode == "custom-call" and "has_side_effect=true" in each.attributes
 
 
-def _other_integers(ours: Compiled, before: Compiled) -> str:
+def _other_integers(ours: CompiledModule, before: CompiledModule) -> str:
     """Why integers of both are not drawn alike; "" where they are."""
     for k, (a, b) in enumerate(zip(ours.program.invars, before.program.invars, strict=True)):
         if kind_of(a.aval.dtype) == "i" and a.aval.dtype != b.aval.dtype:
@@ -186,13 +186,13 @@ def _other_integers(ours: Compiled, before: Compiled) -> str:
     return ""
 
 
-def _narrower(ours: Compiled, before: Compiled) -> str:
+def _narrower(ours: CompiledModule, before: CompiledModule) -> str:
     """Where the new text rounds to fewer bits than the old one, in words; "" where it does not."""
     now, then = map(_rounding, (ours, before))
     return ", ".join(f"{what}: {many} more" for what, many in sorted((now - then).items()))
 
 
-def _rounding(side: Compiled) -> Counter[str]:
+def _rounding(side: CompiledModule) -> Counter[str]:
     """What rounds to fewer bits than float32 has, how often: conversions, and what is computed in such a type."""
     found = Counter({f"{a} to {b}": many for (a, b), many in side.converts.items() if _rounds(a, b)})
     for equation in equations_in(side.program):
@@ -209,7 +209,7 @@ def _rounds(source: str, target: str) -> bool:
 
 
 def _other(
-    said: Computed, found: Comparison, modules: tuple[Module, Module], sides: tuple[Compiled, Compiled],
+    said: Computed, found: Comparison, modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule],
     inputs: Sequence[Input], read: Mapping[float, Any],
 ) -> Computed:  # fmt: skip
     """The first output that differs, and the first instructions at which the two part."""
@@ -238,11 +238,11 @@ def _other(
     )  # fmt: skip
 
 
-def _line(step: Step | None) -> int:
+def _line(step: ComputedEquation | None) -> int:
     return int(step.place.rpartition(":")[2]) if step is not None else 0
 
 
-def _step(step: Step | None, module: Module) -> str:
+def _step(step: ComputedEquation | None, module: Module) -> str:
     """An instruction as people find it: its text, where the user's program asked for it, and its line."""
     line = _line(step)
     found = next(filter(None, (_at(c.instructions, line) for c in module.computations)), None)

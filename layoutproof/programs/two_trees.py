@@ -28,7 +28,7 @@ from layoutproof.programs.pairing import Pairing, paired
 from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
-from layoutproof.questions.same_plan import Pair, Plan
+from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.questions.same_plan import traced as traced_plan
 from layoutproof.values.compare import Input, elements_of, number
 from layoutproof.values.digests import evaluator, values_of
@@ -162,11 +162,11 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
     return {"jax": jax.__version__, "evaluator": evaluator(), "arrays": arrays, "outputs": outputs, **asdict(found)}
 
 
-def _too_large(pair: Pair) -> bool:
+def _too_large(pair: TracedPair) -> bool:
     return max(map(work_of, pair.programs)) > MOST_STEPS or elements_of(pair.programs, pair.arrays) > MOST_ELEMENTS
 
 
-def _too_much(pair: Pair) -> str:
+def _too_much(pair: TracedPair) -> str:
     """Why no values of a program are kept, before it is walked over; "" for no reason. pair: it, traced twice."""
     if any(equation.primitive.name == "pallas_call" for equation in equations_in(pair.programs[0])):
         return "it has Pallas kernels, whose values rest on what is asked of their places too"
@@ -244,7 +244,7 @@ def _plan(new: Side, old: Side, pairing: Pairing, target: str, points: int) -> P
     return Plan(("it", "it before"), (of_new, of_old), new.arrays, points=points, target=target)
 
 
-def _told(same: Same, plan: Plan, pair: Pair, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
+def _told(same: Same, plan: Plan, pair: TracedPair, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
     """The answer as plain data, with the names of outputs and places of both checkouts."""
     found, (finding,) = same.comparison, same.findings
     said: dict[str, Any] = {

@@ -21,7 +21,7 @@ from layoutproof.core.space import Space, distinct
 from layoutproof.core.term import Term, arithmetic, size_term
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.digits import DIGITS, placed
-from layoutproof.solvers.digits.number import Digit, Sum, ascending, decodes, leaves_of, magnitude
+from layoutproof.solvers.digits.number import Digit, DigitSum, ascending, decodes, leaves_of, magnitude
 
 
 class FormulaEntry(TypedDict):
@@ -128,7 +128,7 @@ def _digits(place: Sequence[Any], coordinates: Sequence[Term]) -> dict[Digit, Te
     waiting = [
         (entry.over_leaves(), entry.constant, coordinate)
         for entry, coordinate in zip(place, coordinates, strict=True)
-        if type(entry) is Sum
+        if type(entry) is DigitSum
     ]
     progress = True
     while progress and waiting:

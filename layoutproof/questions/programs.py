@@ -25,7 +25,7 @@ MOST_ELEMENTS = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Programs:
+class ElementPrograms:
     """Who writes (or reads) each element of one operand.
 
     Attributes:
@@ -88,7 +88,7 @@ def program_ids(layout: object, operand: str = "") -> NDArray[np.int64]:
     return programs_of(layout, operand).ids()
 
 
-def programs_of(layout: object, name: str = "") -> Programs:
+def programs_of(layout: object, name: str = "") -> ElementPrograms:
     """Who has each element of an operand; arguments and errors as of `program_ids`."""
     import numpy as np
 
@@ -113,7 +113,7 @@ def programs_of(layout: object, name: str = "") -> Programs:
         at = tuple(slice(max(0, first), max(0, end)) for first, end in window(kernel, operand, program))
         last[at] = number
         times[at] += 1
-    return Programs(kernel, operand, last, times, tuple(missing))
+    return ElementPrograms(kernel, operand, last, times, tuple(missing))
 
 
 class ProgramsEntry(TypedDict):
@@ -129,7 +129,7 @@ class ProgramsEntry(TypedDict):
     outside: Annotated[list[list[int]], Doc("programs whose block has no element in the array")]
 
 
-def as_data(found: Programs) -> ProgramsEntry:
+def as_data(found: ElementPrograms) -> ProgramsEntry:
     """The same as plain data, for pictures drawn elsewhere: null where no program has an element."""
     ids = found.ids()
     return {

@@ -15,7 +15,7 @@ from layoutproof.questions.reduced import equations_in, explained, halved, small
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_blocks import any_number
 from layoutproof.questions.same_kept import kept
-from layoutproof.questions.same_plan import Pair, Plan, again, planned, traced
+from layoutproof.questions.same_plan import Plan, TracedPair, again, planned, traced
 from layoutproof.questions.same_premises import Call, conditions, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
 from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
@@ -85,7 +85,7 @@ def same(
         return answered(plan, tick)
 
 
-def answered(plan: Plan, tick: Tick, pair: Pair | None = None) -> Same:
+def answered(plan: Plan, tick: Tick, pair: TracedPair | None = None) -> Same:
     """What comes of a plan; of a function that is another program when it is traced again, the worse of both.
 
     pair: the plan traced, where the caller did.
@@ -104,7 +104,7 @@ def _noted(said: Same, word: str) -> Same:
     return replace(said, comparison=replace(said.comparison, notes=(*said.comparison.notes, note)))
 
 
-def _answer_of(plan: Plan, pair: Pair, tick: Tick) -> Same:
+def _answer_of(plan: Plan, pair: TracedPair, tick: Tick) -> Same:
     """What comes of one pair: for all sizes, at smaller ones, or at the given ones."""
     found = kernels(plan, pair)
     whole = Same(*plan.names, Comparison(Verdict.UNKNOWN), sizes=plan.sizes, where=plan.where if plan.sizes else ())
@@ -127,7 +127,7 @@ def _answer_of(plan: Plan, pair: Pair, tick: Tick) -> Same:
     return replace(answer, blocks=any_number(plan, pair, tick))
 
 
-def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], tick: Tick) -> Same:
+def _for_all_sizes(whole: Same, plan: Plan, pair: TracedPair, found: Sequence[Call], tick: Tick) -> Same:
     """What relations say for all sizes; where they show a difference, the smallest ones that have one, walked over."""
     from layoutproof.core.expression import parse_condition
     from layoutproof.values.relations.decide import related
@@ -161,7 +161,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: Pair, found: Sequence[Call], t
     return replace(whole, comparison=proved, premises=rests)
 
 
-def _at_smaller_sizes(whole: Same, plan: Plan, given: Pair, found: Sequence[Call], tick: Tick) -> Same:
+def _at_smaller_sizes(whole: Same, plan: Plan, given: TracedPair, found: Sequence[Call], tick: Tick) -> Same:
     """What comes of the plan at the smallest sizes that keep every kind of program; the premises at the given ones."""
     tick("smaller sizes")
     fixed = {n for i in plan.arrays if i.value is not None for n in i.shape}
@@ -191,7 +191,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: Pair, found: Sequence[Call
     return kept(plan, [(given, found), (pair, there)], compared)
 
 
-def _at_given_sizes_too(plan: Plan, given: Pair, pair: Pair, found: Comparison, tick: Tick) -> Comparison:
+def _at_given_sizes_too(plan: Plan, given: TracedPair, pair: TracedPair, found: Comparison, tick: Tick) -> Comparison:
     """What is found at smaller sizes, of which a difference may come from a size that the code states as a number.
 
     Where the given sizes can be walked over, float64 has to show a difference there, too. Where they are too large, no
@@ -214,7 +214,7 @@ def _at_given_sizes_too(plan: Plan, given: Pair, pair: Pair, found: Comparison, 
     return replace(found, verdict=Verdict.UNKNOWN, reason=f"at smaller sizes {found.reason}; {why}", differs=None)
 
 
-def _compared(plan: Plan, pair: Pair, tick: Tick) -> Comparison:
+def _compared(plan: Plan, pair: TracedPair, tick: Tick) -> Comparison:
     """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
     compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):

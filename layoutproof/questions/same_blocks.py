@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.questions.same_kept import kept_of_any
-from layoutproof.questions.same_plan import Pair, Plan, traced
+from layoutproof.questions.same_plan import Plan, TracedPair, traced
 from layoutproof.values.carried import Along, axes, loops, state
 from layoutproof.values.compare import drawn, elements_of, not_same
 from layoutproof.values.floats import Floats
@@ -29,7 +29,7 @@ MOST = 2**19
 SIZE = "blocks"
 
 
-def any_number(plan: Plan, pair: Pair, tick: Callable[[str], None]) -> tuple[Blocks, ...]:
+def any_number(plan: Plan, pair: TracedPair, tick: Callable[[str], None]) -> tuple[Blocks, ...]:
     """Of each axis along which a kernel keeps a state: that two which are the same are so for any number of blocks."""
     if any(i.value is not None for i in pair.arrays) or elements_of(pair.programs, pair.arrays) > MOST:
         return ()
@@ -44,7 +44,7 @@ def any_number(plan: Plan, pair: Pair, tick: Callable[[str], None]) -> tuple[Blo
     return tuple({(b.axis, b.along): b for b in reversed(said)}.values())[::-1]
 
 
-def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
+def _along(plan: Plan, pair: TracedPair, along: Along) -> Blocks:
     """Raises Varies where it is not shown."""
     from jax import export
 
@@ -80,7 +80,9 @@ def _along(plan: Plan, pair: Pair, along: Along) -> Blocks:
     return kept_of_any(plan, (along.axis, along.blocks, along.loop, sizes), [pair, every], shown)
 
 
-def _shown(plan: Plan, every: Pair, along: Along, at: Callable[[Any], list[tuple[Any, ...]]], ragged: bool) -> Blocks:
+def _shown(
+    plan: Plan, every: TracedPair, along: Along, at: Callable[[Any], list[tuple[Any, ...]]], ragged: bool
+) -> Blocks:
     """The same, once both are traced for any number of blocks. at: the shapes at some number."""
     shown = uniform(every.programs, SIZE)
     if shown.axis != along.axis:
@@ -108,7 +110,7 @@ def _shown(plan: Plan, every: Pair, along: Along, at: Callable[[Any], list[tuple
     return Blocks(along.axis, shown.reduced, kinds, names, tuple(sorted((*many, along.blocks))), along.loop)
 
 
-def _traced(plan: Plan, shapes: list[tuple[Any, ...]]) -> Pair:
+def _traced(plan: Plan, shapes: list[tuple[Any, ...]]) -> TracedPair:
     try:
         return traced(plan.at(shapes))
     except LayoutError as problem:

@@ -16,18 +16,18 @@ from layoutproof.compiler.kept import as_json, classes, from_json
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.questions.same_answer import Same
-from layoutproof.questions.same_plan import Pair, Plan
+from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.questions.same_premises import Call
 from layoutproof.values.compare import Comparison, Witness
 from layoutproof.values.prefixes import Begin
-from layoutproof.values.stability import Exponent, Sum
+from layoutproof.values.stability import Exponent, KeptSum
 from layoutproof.values.uniform import Blocks
 
 T = TypeVar("T")
-_HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, Sum, Finding)
+_HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, KeptSum, Finding)
 
 
-def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callable[[], Same]) -> Same:
+def kept(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], make: Callable[[], Same]) -> Same:
     """What was answered before, or what `make` answers now.
 
     asked: of the given sizes, and of smaller ones where these are compared: both programs, and the kernels.
@@ -39,7 +39,7 @@ def kept(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], make: Callabl
     return _kept(_key(plan, asked), Same, make, lasts)
 
 
-def kept_of_any(plan: Plan, said: object, pairs: Sequence[Pair], make: Callable[[], Blocks]) -> Blocks:
+def kept_of_any(plan: Plan, said: object, pairs: Sequence[TracedPair], make: Callable[[], Blocks]) -> Blocks:
     """The same of what is so for any number of blocks: at the given sizes two functions may be one that differ beyond.
 
     said: what is asked.  pairs: at the given sizes, and at a size that is a name.
@@ -58,7 +58,7 @@ def _kept(key: list[Any] | None, kind: type[T], make: Callable[[], T], lasts: Ca
     return answer
 
 
-def _key(plan: Plan, asked: Sequence[tuple[Pair, Sequence[Call]]], said: object = ()) -> list[Any] | None:
+def _key(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], said: object = ()) -> list[Any] | None:
     """Everything that an answer rests on; None where a program holds what nobody reads whole."""
     from layoutproof.pallas.from_jax.digests import digest
 

@@ -70,7 +70,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TracedPair:
     """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
 
     programs: these, as they are read.  outputs: positions of those that are compared, None for all.  retrace: the
@@ -158,7 +158,7 @@ def planned(
         yield plan
 
 
-def traced(plan: Plan) -> Pair:
+def traced(plan: Plan) -> TracedPair:
     """The two functions of a plan as programs. LayoutError where they cannot be traced, or their outputs do not fit."""
     jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
     _alike(jaxprs, plan.names, plan.outputs)
@@ -168,7 +168,7 @@ def traced(plan: Plan) -> Pair:
     return _pair(plan, arrays, calls, _jaxprs(plan, calls, arrays), None)
 
 
-def again(plan: Plan, pair: Pair) -> Pair | None:
+def again(plan: Plan, pair: TracedPair) -> TracedPair | None:
     """The function traced anew: None where it is the same program, as of a function that looks at its arguments alone.
 
     What counts its calls, or reads a file, may be another one.
@@ -181,7 +181,7 @@ def again(plan: Plan, pair: Pair) -> Pair | None:
     return None if alike else _with(pair, jaxpr)
 
 
-def _with(pair: Pair, jaxpr: Any) -> Pair:
+def _with(pair: TracedPair, jaxpr: Any) -> TracedPair:
     from layoutproof.pallas.from_jax.programs import program_of
 
     return replace(pair, jaxprs=(jaxpr, pair.jaxprs[1]), programs=(program_of(jaxpr), pair.programs[1]))
@@ -190,7 +190,7 @@ def _with(pair: Pair, jaxpr: Any) -> Pair:
 def _pair(
     plan: Plan, arrays: tuple[Input, ...], calls: Sequence[Call], jaxprs: tuple[Any, Any],
     outputs: tuple[int, ...] | None,
-) -> Pair:  # fmt: skip
+) -> TracedPair:  # fmt: skip
     from layoutproof.pallas.from_jax.programs import program_of
 
     def retrace(shapes: list[tuple[int, ...]]) -> Program | None:
@@ -200,7 +200,7 @@ def _pair(
         except LayoutError:
             return None
 
-    return Pair(arrays, calls[0], jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs, retrace)
+    return TracedPair(arrays, calls[0], jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs, retrace)
 
 
 def _structs(arrays: Sequence[Input], sharded: bool = True) -> list[Any]:

@@ -14,7 +14,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
-from layoutproof.questions.same_plan import Pair, Plan
+from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.values import meshes
 from layoutproof.values.compare import Comparison, Input
 from layoutproof.values.relations.reading import LARGEST
@@ -34,7 +34,7 @@ copies are in flight when a place is touched."""
 Call = Kernel | Unmodelled
 
 
-def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
+def kernels(plan: Plan, pair: TracedPair) -> tuple[Call, ...]:
     """The kernels of the function that is asked about; of its arrays, those that are given are constants."""
     from layoutproof.pallas.from_jax.user import CPU, calls_in
 
@@ -45,7 +45,7 @@ def kernels(plan: Plan, pair: Pair) -> tuple[Call, ...]:
     return tuple(map(_bounded, found, given)) if len(given) == len(found) else found
 
 
-def _given_whole(pair: Pair) -> list[dict[str, Input]]:
+def _given_whole(pair: TracedPair) -> list[dict[str, Input]]:
     """Of each kernel that the function itself calls, the names of its operands that are arguments, as they are."""
     program = pair.programs[0]
     arguments = dict(zip(program.invars, pair.arrays, strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _separable(m: IndexMap, replica: Index) -> list[Digit] | None:
     """
     roots = [Digit(dimension, extent, 1) for dimension, extent in enumerate(extents_of(m))]
     try:
-        m.place(tuple([Sum(((1, root),)) for root in roots]), replica, DigitNumbers())
+        m.place(tuple([DigitSum(((1, root),)) for root in roots]), replica, DigitNumbers())
     except Undecided:
         return None
     return roots

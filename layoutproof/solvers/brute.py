@@ -18,10 +18,10 @@ from layoutproof.core.claim import (
     Claim,
     Differ,
     Formula,
-    Kept,
     LexLess,
     NotAmong,
     NotExists,
+    NotViolated,
     Or,
     Outside,
     PlacePredicate,
@@ -298,7 +298,7 @@ class _Trial:
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case PlacePredicate(places, condition):
                 return bool(_on_ints(condition, tuple(self.at(place, points) for place in places), self.on))
-            case Kept(claim):
+            case NotViolated(claim):
                 return not self.breaks(claim)
             case NotExists(more, inner):
                 return not self.exists(more, inner, points)

@@ -9,7 +9,18 @@ from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from layoutproof.core.budget import spent
-from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, outline
+from layoutproof.core.claim import (
+    And,
+    At,
+    Claim,
+    Formula,
+    NotExists,
+    NotViolated,
+    PlacePredicate,
+    Same,
+    Uncovered,
+    outline,
+)
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported, not_installed
 from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.result import Point
@@ -301,12 +312,12 @@ def _nobody_else(claim: Claim, point: Point, engine: str, effort: float) -> bool
     So is that another claim is kept at these sizes. Raises Undecided where that does not know.
     """
     parts = claim.violation.parts if isinstance(claim.violation, And) else (claim.violation,)
-    rest = tuple(part for part in parts if not isinstance(part, NotExists | Kept))
+    rest = tuple(part for part in parts if not isinstance(part, NotExists | NotViolated))
     if not _solver("brute").violates(replace(claim, violation=And(rest)), point):
         return False
     sizes = pinned(claim, point)
     for part in parts:
-        if isinstance(part, Kept):
+        if isinstance(part, NotViolated):
             there = replace(part.claim, where=sizes, symbols=claim.symbols)
             kept = decide(there, tuple(name for name in ENGINES if name != engine), False, effort)
             if kept.reason:

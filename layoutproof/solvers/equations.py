@@ -28,7 +28,7 @@ Order = Sequence[tuple[int, int]]
 """Pairs (k, sign): what is made as small as possible, one after the other, is max(0, sign * z_k)."""
 
 
-class TooMany(BudgetExceeded):
+class TooManySteps(BudgetExceeded):
     """A search that takes more than its steps."""
 
 
@@ -134,7 +134,7 @@ def solutions(strides: Sequence[int], ranges: Sequence[Range], target: int, step
             lefts.append(left)
             open_.append(choices(at + 1, left))
             before.append(found)
-    raise TooMany(f"{steps} choices of digits were looked at")
+    raise TooManySteps(f"{steps} choices of digits were looked at")
 
 
 def collides(moving: Sequence[Progression], free: Sequence[Progression] = ()) -> bool:
@@ -155,7 +155,7 @@ def collides(moving: Sequence[Progression], free: Sequence[Progression] = ()) ->
     strides = _differences(moving, free)
     try:
         return any(solution(strides, _ranges(moving, free, first)) for first in range(len(moving)))
-    except TooMany:
+    except TooManySteps:
         return count([*moving, *free]) != prod([e for e, _ in moving]) * count(free)
 
 
@@ -175,7 +175,7 @@ def smallest_pair(moving: Sequence[Progression], free: Sequence[Progression] = (
     order += [(k, sign) for sign in (1, -1) for k in range(len(moving), len(strides))]
     try:
         return _pair_by_search(strides, moving, free, order)
-    except TooMany:
+    except TooManySteps:
         return _pair_by_bits(strides, moving, free, order)
 
 

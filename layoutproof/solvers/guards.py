@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from math import lcm
 
-from layoutproof.core.claim import And, Claim, Kept, allows, maps_of
+from layoutproof.core.claim import And, Claim, NotViolated, allows, maps_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
@@ -101,7 +101,7 @@ def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
 
 
 def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
-    kept = And(tuple([Kept(claim) for claim in claims]))
+    kept = And(tuple([NotViolated(claim) for claim in claims]))
     elsewhere = Claim({}, kept, where=_both(where, Term("not", condition)), symbols=tuple(names))
     found, _, reason, *_ = decide(elsewhere, ("isl",))
     if found is None and not reason:

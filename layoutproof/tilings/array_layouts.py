@@ -93,7 +93,7 @@ class Tiled:
 
 
 @dataclass(frozen=True, slots=True)
-class TilingsAnswer:
+class ArrayTilings:
     """best: all choices, fewest bytes first, of equal ones the larger tile.  default: the compiler's own layout."""
 
     best: tuple[Tiled, ...]
@@ -101,7 +101,7 @@ class TilingsAnswer:
     unpadded: int
 
 
-def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target: str) -> TilingsAnswer:
+def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target: str) -> ArrayTilings:
     """All choices of an array's tiles by the bytes they take. Raises LayoutError as `tpu_default` does.
 
     choices: the values of variables, and the layout with them. Whether the compiler takes a tile that it never gives
@@ -116,7 +116,7 @@ def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target:
     default = replace(tpu_default(replace(shape, tiles=()), target), memory_space=shape.memory_space)
     found = [Tiled(values, Sized(layout, padded_bytes(layout))) for values, layout in choices]
     found.sort(key=lambda one: (one.sized.bytes, [-prod(tile) for tile in one.sized.layout.tiles]))
-    return TilingsAnswer(tuple(found), Sized(default, padded_bytes(default)), unpadded_bytes(shape))
+    return ArrayTilings(tuple(found), Sized(default, padded_bytes(default)), unpadded_bytes(shape))
 
 
 def unpadded_bytes(shape: XlaLayout) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NotRequired, TypedDict
 
 from layoutproof.core.document import Doc
-from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized, TilingsAnswer
+from layoutproof.tilings.array_layouts import ArrayAnswer, ArrayTilings, SharedAnswer, Sized
 from layoutproof.tilings.document import CertificateEntry
 from layoutproof.tilings.padded_shapes import PaddingAnswer
 from layoutproof.tilings.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
@@ -118,7 +118,7 @@ def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> tuple[LayoutsEntr
     return data, lines
 
 
-def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> tuple[LayoutsEntry, list[str]]:
+def tilings_rows(name: str, answer: ArrayTilings, best: int) -> tuple[LayoutsEntry, list[str]]:
     """The best tiles of one array."""
     lines = []
     for rank, one in enumerate(answer.best[:best]):

@@ -23,7 +23,7 @@ from layoutproof.solvers.decide import decide
 from layoutproof.tilings.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.tilings.cover import partition, uncertified
 from layoutproof.tilings.problem import Problem, broken
-from layoutproof.tilings.walk import Floats
+from layoutproof.tilings.walk import FloatArrays
 
 MOST = 1 << 21
 """Candidates that are enumerated; of more, boxes are bounded."""
@@ -99,7 +99,7 @@ def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapp
         values = dict(zip(names, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(values[names[0]]), *map(len, domains[1:]))
         with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and refused then
-            near, fits = _near(problem, values, cost, Floats(np))
+            near, fits = _near(problem, values, cost, FloatArrays(np))
         near, fits = np.broadcast_to(near, shape), np.broadcast_to(fits, shape)
         cheaper["VMEM"] += int(np.count_nonzero(near & ~fits))
         for where in zip(*np.nonzero(near & fits), strict=True):

@@ -16,14 +16,14 @@ from layoutproof.compiler.tracing import Tracing, permit, running
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.kernel.kernel import CompilerAnswer, Unmodelled
 from layoutproof.kernel.kernel_print import array_text, mapping_of
-from layoutproof.mosaic.ask import Asked
+from layoutproof.mosaic.ask import CompilerQuestion
 from layoutproof.mosaic.ask import asked as question
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.compiled_text import BODY_RAISED
-from layoutproof.tilings.compiler_stage import Place, Report, accepted, order, reports, skipped, words
+from layoutproof.tilings.compiler_stage import CompilerRank, Report, accepted, order, reports, skipped, words
 from layoutproof.tilings.neighbours import Neighbours
-from layoutproof.tilings.problem import Problem, Shape
+from layoutproof.tilings.problem import Problem, WeightedSizes
 from layoutproof.tilings.ready import FOLDERS
 
 CALL = "layoutproof.tilings.declared_call:call"
@@ -33,7 +33,7 @@ _OWN_FAULT = re.compile(r"(Name|UnboundLocal|Type|Attribute|Import|ModuleNotFoun
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CompilerReply:
     """What the compiler says of one candidate. report: one for each shape, () = it was not asked: `unasked` says why.
 
     stand_in: what was compiled has a body that writes zeros, because the file names none: its windows and scratch.
@@ -44,7 +44,7 @@ class Told:
     report: Report = ()
     unasked: str = ""
     stand_in: bool = False
-    place: Place | None = None
+    place: CompilerRank | None = None
 
     @property
     def accepted(self) -> bool | None:
@@ -75,12 +75,12 @@ class Told:
 def asked(
     problem: Problem,
     found: Sequence[Candidate],
-    known: Sequence[Told] = (),
+    known: Sequence[CompilerReply] = (),
     *,
     estimate: bool = True,
     progress: Callable[[str, str], None] = lambda title, what: None,
     learned: Neighbours | None = None,
-) -> tuple[Told, ...]:
+) -> tuple[CompilerReply, ...]:
     """What the compiler says of each, for all shapes of the problem; those in `known` are not asked again.
 
     estimate: whether cycles are asked for too; never of a stand-in.  progress, learned: as of `compiler_stage.reports`.
@@ -93,9 +93,9 @@ def asked(
         questions = [partial(_questions, problem, values, estimate, rule) for values in new]
         told = reports(questions, len(new), progress, learned)
     except Undecided as undecided:
-        return tuple(Told(one.values, unasked=str(undecided)) for one in found)
+        return tuple(CompilerReply(one.values, unasked=str(undecided)) for one in found)
     for values, report in zip(new, told, strict=True):
-        said[tuple(values.values())] = Told(values, report, stand_in=not problem.body)
+        said[tuple(values.values())] = CompilerReply(values, report, stand_in=not problem.body)
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
@@ -106,11 +106,11 @@ def _rule(body: str, near: Path) -> Tracing:
 
 def _questions(
     problem: Problem, values: Mapping[str, int], estimate: bool, rule: Tracing | None
-) -> list[Asked | Compiled]:
+) -> list[CompilerQuestion | Compiled]:
     """What to ask about one candidate; where its body refuses these block sizes, that answer."""
     from layoutproof.pallas.from_jax.user import calls_of
 
-    found: list[Asked | Compiled] = []
+    found: list[CompilerQuestion | Compiled] = []
     for shape in problem.shapes:
         kernel = problem.bind(shape, values)
         args, kwargs = _arguments(problem, shape, values, rule)
@@ -131,7 +131,7 @@ def _questions(
 
 
 def _arguments(
-    problem: Problem, shape: Shape, values: Mapping[str, int], rule: Tracing | None
+    problem: Problem, shape: WeightedSizes, values: Mapping[str, int], rule: Tracing | None
 ) -> tuple[list[str], dict[str, Any]]:
     """What CALL takes for one candidate of one shape."""
 
@@ -142,7 +142,7 @@ def _arguments(
     return args, {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
 
 
-def answers_of(told: Told) -> tuple[CompilerAnswer, ...]:
+def answers_of(told: CompilerReply) -> tuple[CompilerAnswer, ...]:
     """What the compiler said of the user's kernel, for each shape; () where it was not asked, or of another body."""
     return () if told.accepted is None else tuple(one.answer() for one in told.report)
 
@@ -160,7 +160,7 @@ def weighed(problem: Problem) -> Callable[[Report], int | None]:
     return cycles_of
 
 
-def placed(problem: Problem, told: Sequence[Told]) -> tuple[Told, ...]:
+def placed(problem: Problem, told: Sequence[CompilerReply]) -> tuple[CompilerReply, ...]:
     """The same candidates with their places, as `compiler_stage.order` has them."""
     places = {one.at: one for one in order([one.report for one in told], weighed(problem))}
     return tuple(replace(one, place=places.get(k)) for k, one in enumerate(told))

@@ -17,7 +17,7 @@ from layoutproof.compiler import libtpu
 from layoutproof.compiler.crew import Crew, crew
 from layoutproof.compiler.rounds import cores
 from layoutproof.core.errors import Unsupported
-from layoutproof.mosaic.ask import Asked, compiled
+from layoutproof.mosaic.ask import CompilerQuestion, compiled
 from layoutproof.mosaic.bounds import flops_a_cycle
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.tilings.neighbours import NOT_ASKED, Neighbours
@@ -89,7 +89,7 @@ def no_estimate(report: Report) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CompilerRank:
     """One candidate in the compiler's order. at: its number among those that were given, from 0.
 
     rank: from 1; ties share it.  tied: whether another one has the same.
@@ -101,7 +101,7 @@ class Place:
     cycles: int
 
 
-def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] = cycles) -> tuple[Place, ...]:
+def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] = cycles) -> tuple[CompilerRank, ...]:
     """The candidates with an estimate, the fewest cycles first; a tie is with the first of its rank.
 
     cycles_of: what is compared of a candidate, None = it has no estimate.
@@ -119,7 +119,7 @@ def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] =
             first, rank = many, number
         ranks.append((at, rank, many))
     shared = [rank for _, rank, _ in ranks]
-    return tuple(Place(at, rank, shared.count(rank) > 1, many) for at, rank, many in ranks)
+    return tuple(CompilerRank(at, rank, shared.count(rank) > 1, many) for at, rank, many in ranks)
 
 
 def compared_by(target: str) -> str:
@@ -130,7 +130,7 @@ def compared_by(target: str) -> str:
 
 
 def reports(
-    candidates: Sequence[Callable[[], Sequence[Asked | Compiled]]],
+    candidates: Sequence[Callable[[], Sequence[CompilerQuestion | Compiled]]],
     enough: int,
     progress: Callable[[str, str], None] = lambda title, what: None,
     learned: Neighbours | None = None,
@@ -158,7 +158,7 @@ def reports(
             for number in list(found)
         )
 
-    def next_of(numbers: Iterator[int], enough: int) -> tuple[int, Sequence[Asked | Compiled]] | None:
+    def next_of(numbers: Iterator[int], enough: int) -> tuple[int, Sequence[CompilerQuestion | Compiled]] | None:
         """The next candidate and its questions. One thread after the other traces the user's function."""
         with lock:
             number = next(numbers, None) if taken() < enough else None
@@ -166,7 +166,7 @@ def reports(
                 return None
             questions = candidates[number]()
             known.taken |= taken() > 0
-            over = [why for one in questions if isinstance(one, Asked) and (why := known.too_large(one))]
+            over = [why for one in questions if isinstance(one, CompilerQuestion) and (why := known.too_large(one))]
             if over:
                 questions = [Compiled("", "", problem=over[0])]
             found[number], lengths[number] = [], len(questions)
@@ -174,9 +174,9 @@ def reports(
 
     def ask_all(numbers: Iterator[int], enough: int) -> None:
         def work(threads: Crew) -> None:
-            own: list[tuple[int, Asked]] = []
+            own: list[tuple[int, CompilerQuestion]] = []
 
-            def asked() -> Iterator[Asked]:
+            def asked() -> Iterator[CompilerQuestion]:
                 while not threads.stop() and (following := next_of(numbers, enough)) is not None:
                     number, questions = following
                     for question in questions:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from layoutproof.tilings.tilings_json import TilingsDocument
 
 
-class Answer(Protocol):
+class SearchAnswer(Protocol):
     """What every kind of search gives. verdict: PROVED, the best is; REFUTED, there is none; UNKNOWN otherwise."""
 
     @property
@@ -92,7 +92,7 @@ def problem_of(root: Node, file: str) -> Any:
     return arrays_file.read(root, file)
 
 
-def rows(answer: Answer) -> list[tuple[Mapping[str, int], int]]:
+def rows(answer: SearchAnswer) -> list[tuple[Mapping[str, int], int]]:
     """(values, cost) of each tiling that was found, cheapest first. LayoutError where it is not about tilings."""
     from layoutproof.tilings.traced_text import TracedAnswer
 
@@ -103,7 +103,7 @@ def rows(answer: Answer) -> list[tuple[Mapping[str, int], int]]:
     raise LayoutError("candidates are tilings of kernels; here are none")
 
 
-def near(answer: Answer, factor: float) -> Answer:
+def near(answer: SearchAnswer, factor: float) -> SearchAnswer:
     """The same answer, which shows no tiling that costs more than so many times the best."""
     from layoutproof.tilings.traced_text import TracedAnswer
 
@@ -129,7 +129,7 @@ def factor(value: str | float | None) -> float | None:
     return found
 
 
-def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: float | None = None) -> Answer:
+def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: float | None = None) -> SearchAnswer:
     """Which candidates of a JSON list are legal for the problem of a document. LayoutError as `answer`.
 
     keep: no more of them than so many, the cheapest.  within: none that costs more than so many times the best.
@@ -153,7 +153,7 @@ def answer(
     pareto: bool = False,
     compiling: bool = False,
     progress: Callable[[str, str], None] | None = None,
-) -> Answer:
+) -> SearchAnswer:
     """The answer to the problem of a document. LayoutError with the place for everything that is wrong with it.
 
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.

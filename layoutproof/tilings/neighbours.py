@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import Undecided
 from layoutproof.hardware.tpu_memory import memory
-from layoutproof.mosaic.ask import Asked
+from layoutproof.mosaic.ask import CompilerQuestion
 from layoutproof.pallas.compiled import Compiled
 
 NOT_ASKED = "not asked: "
@@ -38,7 +38,7 @@ class Neighbours:
     fell: int = 0
     _known: list[tuple[Held, int, int]] = field(default_factory=list)
 
-    def learn(self, question: Asked, report: Compiled) -> None:
+    def learn(self, question: CompilerQuestion, report: Compiled) -> None:
         """Keeps what a kernel takes, where the compiler says it to the byte."""
         held = None if report.vmem is None else _held(question)
         if held is None or report.vmem is None:
@@ -50,7 +50,7 @@ class Neighbours:
                 self.fell += total < taken if _within(other, held) else taken < total
         self._known.append((held, total, report.vmem.limit))
 
-    def too_large(self, question: Asked) -> str:
+    def too_large(self, question: CompilerQuestion) -> str:
         """Why a kernel would not fit, with NOT_ASKED before it, "" = it has to be asked."""
         held = None if self.fell or not self.taken else _held(question)
         if held is None:
@@ -61,7 +61,7 @@ class Neighbours:
         return f"{NOT_ASKED}a candidate that holds no more of anything takes {over:,} bytes of VMEM, more than there is"
 
 
-def _held(question: Asked) -> Held | None:
+def _held(question: CompilerQuestion) -> Held | None:
     """What a kernel holds by its windows and scratch, None where that is not known."""
     kernel = question.kernel
     try:

@@ -19,7 +19,7 @@ from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
 from layoutproof.tilings.solve import Tilings
-from layoutproof.tilings.walk import Floats
+from layoutproof.tilings.walk import FloatArrays
 
 MOST = 1 << 21
 """Candidates that are gone through; of more only those that the search looked at are counted."""
@@ -119,7 +119,7 @@ def _gone_through(problem: Problem) -> tuple[Counter[str], list[Candidate], int,
         name: values.reshape([-1 if k == d else 1 for d in range(len(sides))])
         for k, (name, values) in enumerate(domains.items())
     }
-    on = Floats(np)
+    on = FloatArrays(np)
     left = np.ones(sides, dtype=bool)
     reasons = Counter[str]()
 
@@ -153,7 +153,7 @@ def _limit(problem: Problem) -> str:
     return f"VMEM (more than {problem.limit or problem.vmem} bytes)"
 
 
-def _cheapest(problem: Problem, domains: Mapping[str, Any], aside: Any, on: Floats) -> list[Candidate]:
+def _cheapest(problem: Problem, domains: Mapping[str, Any], aside: Any, on: FloatArrays) -> list[Candidate]:
     """The cheapest of the candidates of a mask."""
     import numpy as np
 

@@ -17,7 +17,7 @@ from layoutproof.solvers.interval import ends
 from layoutproof.tilings.branch import BUDGET, KIND, UNBOUNDED, Box, Candidate, bounded, candidate, cost_of, cut
 from layoutproof.tilings.certificate import CHUNK, EXACTLY, MOST, SLACK
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
-from layoutproof.tilings.walk import Floats
+from layoutproof.tilings.walk import FloatArrays
 
 Point = tuple[int, int, int]
 Legal = Callable[[Mapping[str, int]], str]
@@ -99,7 +99,7 @@ def missing(problem: Problem, points: Sequence[Point], legal: Legal) -> Mapping[
     for start in range(0, len(domains[0]), rows_at_once):
         values = dict(zip(problem.variables, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(axes[0][start : start + rows_at_once]), *map(len, domains[1:]))
-        on = Floats(np)
+        on = FloatArrays(np)
         with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and left out then
             rows = [problem.figures(shape, values, on) for shape in problem.shapes]
         # what is beaten by clearly more than floats may be off is beaten; the rest is computed exactly

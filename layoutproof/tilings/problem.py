@@ -34,7 +34,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WeightedSizes:
     """One set of sizes, and how much its cost counts."""
 
     sizes: Mapping[str, int]
@@ -57,7 +57,7 @@ class Problem:
     name: str
     kernel: Kernel
     variables: Mapping[str, Sequence[int]]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[WeightedSizes, ...]
     machine: Machine
     target: str
     vmem: int
@@ -86,12 +86,12 @@ class Problem:
         """How many candidates there are, legal or not."""
         return prod(len(values) for values in self.variables.values())
 
-    def bind(self, shape: Shape, values: Mapping[str, int]) -> Kernel:
+    def bind(self, shape: WeightedSizes, values: Mapping[str, int]) -> Kernel:
         """The kernel of one candidate. LayoutError where the kernel language refuses it."""
         return self.kernel.bind({**shape.sizes, **values})
 
     def figures(
-        self, shape: Shape, values: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True
+        self, shape: WeightedSizes, values: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True
     ) -> Any:
         """FIGURES of one candidate, or bounds of many; `CostModel.figures` says of what."""
         return self.model.figures({**shape.sizes, **values}, on, most, moves)

@@ -11,7 +11,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition, parse_expression
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term, reads
-from layoutproof.tilings.problem import Constraint, Shape
+from layoutproof.tilings.problem import Constraint, WeightedSizes
 
 LARGEST_DOMAIN = 1 << 20
 """Values that one tile variable may take."""
@@ -23,7 +23,7 @@ class NoNumber(LayoutError):
     """A range in which no number is."""
 
 
-def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shape]) -> tuple[int, ...]:
+def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> tuple[int, ...]:
     """The values of one variable, rising, from what `search_model` lets stand in a file.
 
     Raises LayoutError for no range, and of these NoNumber where nothing is in it.
@@ -34,19 +34,19 @@ def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shap
     return tuple(sorted(set(values)))
 
 
-def resolved(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> dict[str, Any]:
+def resolved(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> dict[str, Any]:
     """A range with its ends and step as numbers. Of several sets of sizes the range reaches over all that any has.
 
     Raises LayoutError for an expression of anything but sizes, and for numbers below 1.
 
-    >>> resolved({"from": 8, "to": "M // 2"}, [Shape({"M": 64}), Shape({"M": 32})])
+    >>> resolved({"from": 8, "to": "M // 2"}, [WeightedSizes({"M": 64}), WeightedSizes({"M": 32})])
     {'from': 8, 'to': 32}
     """
     found = dict(entry)
     for key, choose in (("from", min), ("to", max), ("multiple_of", gcd)):
         if isinstance(entry.get(key), str):
             try:
-                numbers = [number_of(entry[key], shape) for shape in shapes or (Shape({}),)]
+                numbers = [number_of(entry[key], shape) for shape in shapes or (WeightedSizes({}),)]
             except ZeroDivisionError:
                 raise LayoutError(f"{shorten(entry[key], 60)} divides by 0") from None
             found[key] = choose(*numbers) if len(numbers) > 1 else numbers[0]
@@ -55,14 +55,14 @@ def resolved(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> dict[str, Any
     return found
 
 
-def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
+def _range(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> list[int]:
     entry = resolved(entry, shapes)
     step = entry.get("multiple_of", 1)
     largest = max((size for shape in shapes for size in shape.sizes.values()), default=1)
     low, high, whole = entry.get("from", step), entry.get("to", largest), 0
     if "divides" in entry:
         try:
-            whole = gcd(*(number_of(entry["divides"], shape) for shape in shapes or (Shape({}),)))
+            whole = gcd(*(number_of(entry["divides"], shape) for shape in shapes or (WeightedSizes({}),)))
         except ZeroDivisionError:
             raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
         # nothing above a number divides it; all divide 0
@@ -80,7 +80,7 @@ def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
     return [v for v in values if low <= v <= high and v % step == 0 and whole % v == 0]
 
 
-def number_of(text: Any, shape: Shape) -> int:
+def number_of(text: Any, shape: WeightedSizes) -> int:
     """An expression of sizes as a number. LayoutError for anything else, ZeroDivisionError where it divides by 0."""
     term = expression(text, set(shape.sizes))
     return int(term.evaluate(shape.sizes, INTS))

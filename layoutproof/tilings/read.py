@@ -15,7 +15,7 @@ from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.document import at, at_key, beside
 from layoutproof.tilings.machines import headroom, machine, vmem_limit
-from layoutproof.tilings.problem import Problem, Shape
+from layoutproof.tilings.problem import Problem, WeightedSizes
 from layoutproof.tilings.search_model import KernelSearch
 from layoutproof.tilings.traffic import traffic
 
@@ -113,7 +113,7 @@ def _refused(mapping: Mapping[str, Any], known: Collection[str]) -> LayoutError 
     return None
 
 
-def _check_some_candidate(kernel: Kernel, tune: Mapping[str, tuple[int, ...]], shape: Shape) -> None:
+def _check_some_candidate(kernel: Kernel, tune: Mapping[str, tuple[int, ...]], shape: WeightedSizes) -> None:
     """LayoutError where the kernel language takes neither the smallest nor the largest candidate."""
     try:
         kernel.bind({**shape.sizes, **{name: values[0] for name, values in tune.items()}})

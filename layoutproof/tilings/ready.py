@@ -10,7 +10,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.files import MIB, read
-from layoutproof.tilings.problem import Shape
+from layoutproof.tilings.problem import WeightedSizes
 from layoutproof.tilings.ranges import NoNumber, domain, number_of
 
 FOLDERS = (Path(__file__).parent / "ready", Path(__file__).resolve().parents[2] / "specs" / "search")
@@ -102,7 +102,7 @@ def kernel(
 
 def _some(values: Any, sizes: Mapping[str, int]) -> Any:
     """The same values, or, of a range in which no number is, the dimension that they cut."""
-    shape = Shape(sizes)
+    shape = WeightedSizes(sizes)
     whole = values.get("divides", values.get("to")) if isinstance(values, dict) else None
     try:
         domain(values, [shape])

@@ -40,9 +40,9 @@ from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.specs.validation import Model
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.machines import BODIES, Headroom, headroom, picoseconds
-from layoutproof.tilings.problem import Constraint, Shape
+from layoutproof.tilings.problem import Constraint, WeightedSizes
 from layoutproof.tilings.ranges import condition_of, domain, expression
-from layoutproof.tilings.shardings import REQUIRED, RESTRICTIONS, Product, read_product
+from layoutproof.tilings.shardings import REQUIRED, RESTRICTIONS, Contraction, read_product
 
 LARGEST = 2**63 - 1
 """XLA holds sizes in 64 bits: int64 of xla/shape.h."""
@@ -50,7 +50,7 @@ MOST_DEVICES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
+class ValueReader:
     """How a value is read. read: raises LayoutError; takes what was read before it too.  schema: for editors."""
 
     read: Callable[[Any, ValidationInfo], object]
@@ -63,9 +63,9 @@ class Read:
         return dict(self.schema)
 
 
-def one_of(known: Sequence[str], what: str) -> Read:
+def one_of(known: Sequence[str], what: str) -> ValueReader:
     """One of some words. what: they are about, for errors."""
-    return Read(lambda value, _: word_of(value, known, what), {"enum": list(known)})
+    return ValueReader(lambda value, _: word_of(value, known, what), {"enum": list(known)})
 
 
 def _identifier(name: str) -> str:
@@ -111,17 +111,17 @@ def _shape_or_shapes(value: object) -> str:
     return "several" if isinstance(value, list) else "one"
 
 
-def _shapes(value: Any) -> tuple[Shape, ...]:
+def _shapes(value: Any) -> tuple[WeightedSizes, ...]:
     entries = value if isinstance(value, list) else [value]
     weightless = [{name: size for name, size in entry.items() if name != "weight"} for entry in entries]
     if not all(weightless):
         raise LayoutError("sizes is empty")
     if any(set(sizes) != set(weightless[0]) for sizes in weightless):
         raise LayoutError("every entry of sizes names the same sizes")
-    return tuple(Shape(sizes, entry.get("weight", 1)) for sizes, entry in zip(weightless, entries, strict=True))
+    return tuple(WeightedSizes(sizes, entry.get("weight", 1)) for sizes, entry in zip(weightless, entries, strict=True))
 
 
-def _one_set(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+def _one_set(shapes: tuple[WeightedSizes, ...]) -> tuple[WeightedSizes, ...]:
     if len(shapes) > 1:
         raise LayoutError("a traced function is searched for one set of sizes")
     return shapes
@@ -186,7 +186,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
 
 
 if TYPE_CHECKING:
-    Sizes = tuple[Shape, ...]
+    Sizes = tuple[WeightedSizes, ...]
     Values = tuple[int, ...]
 else:
     _One = Annotated[dict[Name, Count], Field(min_length=1, json_schema_extra=_NAMES)]
@@ -205,21 +205,21 @@ else:
 
 _EXPRESSION = {"type": ["string", "integer"]}
 Amount = Annotated[
-    int, Read(lambda value, _: amount(value), {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]})
+    int, ValueReader(lambda value, _: amount(value), {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]})
 ]
 Tpu = Annotated[str, AfterValidator(_tpu)]
-Cost = Annotated[Term, Read(_cost, _EXPRESSION)]
-Flops = Annotated[Term, Read(_flops, _EXPRESSION)]
-Condition = Annotated[Constraint, Read(_condition, {"type": "string"})]
+Cost = Annotated[Term, ValueReader(_cost, _EXPRESSION)]
+Flops = Annotated[Term, ValueReader(_flops, _EXPRESSION)]
+Condition = Annotated[Constraint, ValueReader(_condition, {"type": "string"})]
 Conditions = Annotated[
     tuple[Condition, ...],
     BeforeValidator(_listed),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-Time = Annotated[int, Read(lambda value, _: picoseconds(value), {"anyOf": [{"const": 0}, {"type": "string"}]})]
+Time = Annotated[int, ValueReader(lambda value, _: picoseconds(value), {"anyOf": [{"const": 0}, {"type": "string"}]})]
 Kept = Annotated[
     Headroom | None,
-    Read(lambda value, _: None if value is None else headroom(value), {"type": ["string", "integer", "null"]}),
+    ValueReader(lambda value, _: None if value is None else headroom(value), {"type": ["string", "integer", "null"]}),
 ]
 
 
@@ -394,7 +394,7 @@ class TraceSearch(_Tilings):
         return self.sizes[0].sizes if self.sizes else {}
 
 
-class Array(NamedTuple):
+class SearchArray(NamedTuple):
     """An array of a search file. dims: the name of each dimension or "".  written: whether it has its own layout.
 
     tilings: where variables stand in its tiles, their values and the layout of each choice; `shape` is the first's.
@@ -411,7 +411,7 @@ _TILES = re.compile(r":T\([^{}]*")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
-def _array(text: Any, info: ValidationInfo) -> Array:
+def _array(text: Any, info: ValidationInfo) -> SearchArray:
     """A shape; with variables in its tiles, all the layouts that it stands for."""
     found = _TILES.search(text) if isinstance(text, str) else None
     tune = info.data.get("tune") or {}
@@ -428,7 +428,7 @@ def _array(text: Any, info: ValidationInfo) -> Array:
     return made[0][1]._replace(tilings=tuple((chosen, array.shape) for chosen, array in made))
 
 
-def _one_array(text: Any, info: ValidationInfo) -> Array:
+def _one_array(text: Any, info: ValidationInfo) -> SearchArray:
     if not isinstance(text, str):
         raise LayoutError(f"a shape is a text such as bf16[16,1280,40], not {shorten(repr(text), 60)}")
     shape = xla.read(text)
@@ -443,15 +443,15 @@ def _one_array(text: Any, info: ValidationInfo) -> Array:
     names = tuple("" if isinstance(extent, int) else str(extent) for extent in shape.dims)
     sizes = info.data.get("sizes")
     if sizes is None:
-        return Array(shape, names, "{" in text)  # what is wrong with the sizes is said already
+        return SearchArray(shape, names, "{" in text)  # what is wrong with the sizes is said already
     for name in names:
         if name and name not in sizes:
             raise LayoutError(f"{name} is not in sizes; known: {', '.join(sizes) or 'none'}")
     dims = tuple(sizes[name] if name else extent for name, extent in zip(names, shape.dims, strict=True))
-    return Array(replace(shape, dims=dims), names, "{" in text)
+    return SearchArray(replace(shape, dims=dims), names, "{" in text)
 
 
-def _ordered(array: Array, info: ValidationInfo) -> Array:
+def _ordered(array: SearchArray, info: ValidationInfo) -> SearchArray:
     if info.data.get("order") == "shared" and "" in array.dims:
         raise LayoutError("one order for all arrays needs a name for every dimension")
     if info.data.get("order") == "shared" and array.tilings:
@@ -459,7 +459,7 @@ def _ordered(array: Array, info: ValidationInfo) -> Array:
     return array
 
 
-def _meshed(arrays: dict[str, Array], info: ValidationInfo) -> dict[str, Array]:
+def _meshed(arrays: dict[str, SearchArray], info: ValidationInfo) -> dict[str, SearchArray]:
     if arrays and not info.data.get("mesh", True):
         raise LayoutError("shardings need a mesh, e.g. mesh: {data: 4, model: 2}")
     return arrays
@@ -473,7 +473,7 @@ def _devices(mesh: dict[str, int]) -> dict[str, int]:
 
 
 _RESTRICTION = {"enum": list(RESTRICTIONS)}
-Written = Annotated[Array, Read(_array, {"type": "string", "minLength": 1})]
+Written = Annotated[SearchArray, ValueReader(_array, {"type": "string", "minLength": 1})]
 Arrays = Annotated[dict[str, Written], Field(min_length=1)]
 
 
@@ -520,7 +520,7 @@ class ArraysSearch(_Search):
         examples=[{"w": "bf16[h,f]"}],
     )
     products: Annotated[
-        tuple[Annotated[Product, Read(lambda value, _: read_product(str(value)), {"type": "string"})], ...],
+        tuple[Annotated[Contraction, ValueReader(lambda value, _: read_product(str(value)), {"type": "string"})], ...],
         BeforeValidator(_listed),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
     ] = Field(

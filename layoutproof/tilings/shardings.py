@@ -61,7 +61,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Contraction:
     """One contraction of a step: arrays by name."""
 
     inputs: tuple[str, ...]
@@ -72,10 +72,10 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class AllReduce:
     """An all-reduce that a product needs. axes: of the mesh.  bytes: that each device receives."""
 
-    product: Product
+    product: Contraction
     axes: tuple[str, ...]
     bytes: int
 
@@ -87,7 +87,7 @@ class Assignment:
     cost: int
     bytes: int
     shards: Mapping[str, Shard]
-    sums: tuple[Sum, ...] = ()
+    sums: tuple[AllReduce, ...] = ()
 
     @property
     def sent(self) -> int:
@@ -134,7 +134,7 @@ def best_shardings(
     best: int = 3,
     most: int = MOST,
     require: Sequence[str] = REQUIRED,
-    products: Sequence[Product] = (),
+    products: Sequence[Contraction] = (),
     price: int = 1,
 ) -> ShardingAnswer:
     """The `best` assignments within `memory` bytes a device, of all those that keep the restrictions in `require`.
@@ -177,7 +177,7 @@ def best_shardings(
     return ShardingAnswer((), covered, memory, required, least, least_of_all, said, enough, price=counted)
 
 
-def read_product(text: str) -> Product:
+def read_product(text: str) -> Contraction:
     """A product as it is written, `x, up -> h`. LayoutError for anything else.
 
     >>> str(read_product("x,up->h"))
@@ -187,10 +187,10 @@ def read_product(text: str) -> Product:
     inputs = tuple(name.strip() for name in left.split(","))
     if not arrow or not all(name.isidentifier() for name in (*inputs, output.strip())):
         raise LayoutError(f"a product is written x, up -> h with names of shardings, not {shorten(repr(text), 60)}")
-    return Product(inputs, output.strip())
+    return Contraction(inputs, output.strip())
 
 
-def _check(products: Sequence[Product], arrays: Arrays) -> None:
+def _check(products: Sequence[Contraction], arrays: Arrays) -> None:
     for product in products:
         for name in (*product.inputs, product.output):
             if name not in arrays:
@@ -207,7 +207,7 @@ def _but(words: Sequence[str], one: str) -> tuple[str, ...]:
     return tuple(word for word in words if word != one)
 
 
-def _groups(arrays: Arrays, products: Sequence[Product]) -> list[dict[str, tuple[XlaLayout, tuple[str, ...]]]]:
+def _groups(arrays: Arrays, products: Sequence[Contraction]) -> list[dict[str, tuple[XlaLayout, tuple[str, ...]]]]:
     """Arrays that share names or products, directly or by others, together; dimensions without a name get their own."""
     groups: list[dict[str, tuple[XlaLayout, tuple[str, ...]]]] = []
     for array, (shape, own) in arrays.items():
@@ -227,7 +227,7 @@ def _groups(arrays: Arrays, products: Sequence[Product]) -> list[dict[str, tuple
     return groups
 
 
-def _choices(group: Arrays, products: Sequence[Product], most: int) -> list[frozenset[str]]:
+def _choices(group: Arrays, products: Sequence[Contraction], most: int) -> list[frozenset[str]]:
     """The sets of names that one mesh axis may cut: at most one of each array, and of each product."""
     together = [set(own) for _, own in group.values()]
     together += [{n for array in (*p.inputs, p.output) for n in group[array][1]} for p in products]
@@ -242,7 +242,7 @@ def _choices(group: Arrays, products: Sequence[Product], most: int) -> list[froz
 
 def _every(
     group: Arrays,
-    products: Sequence[Product],
+    products: Sequence[Contraction],
     price: int,
     choices: Sequence[frozenset[str]],
     mesh: Mapping[str, int],
@@ -265,18 +265,18 @@ def _every(
 
 
 def _sums(
-    product: Product,
+    product: Contraction,
     group: Arrays,
     picked: Sequence[frozenset[str]],
     mesh: Mapping[str, int],
     shards: Mapping[str, Shard],
-) -> list[Sum]:
+) -> list[AllReduce]:
     """The all-reduce of a product whose summed dimensions are cut, if it needs one."""
     summed = {n for array in product.inputs for n in group[array][1]} - set(group[product.output][1])
     axes = tuple(axis for axis, names in zip(mesh, picked, strict=True) if names & summed)
     held, devices = shards[product.output].bytes, prod(mesh[axis] for axis in axes)
     sent = moved("all-reduce", devices, held, held)
-    return [Sum(product, axes, sent)] if sent else []
+    return [AllReduce(product, axes, sent)] if sent else []
 
 
 def _shard(shape: XlaLayout, spec: Spec, mesh: Mapping[str, int], target: str) -> Shard:

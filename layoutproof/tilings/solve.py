@@ -20,7 +20,7 @@ from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
 if TYPE_CHECKING:
-    from layoutproof.tilings.compiled import Told
+    from layoutproof.tilings.compiled import CompilerReply
     from layoutproof.tilings.compiler_stage import Report
 
 EVERYTHING = 1 << 200
@@ -53,7 +53,7 @@ class Tilings:
     infeasible: InfeasibleSubset | None = None
     findings: tuple[tuple[tuple[Finding, ...], ...], ...] = ()
     front: Front | None = None
-    compiled: tuple[Told, ...] | None = None
+    compiled: tuple[CompilerReply, ...] | None = None
     refusals: tuple[tuple[Candidate, str], ...] = field(default=())
     unanswered: tuple[tuple[Candidate, str], ...] = ()
     told: tuple[Report, ...] = ()
@@ -221,7 +221,7 @@ def _compiled(
         return refused.get(tuple(values.values())) or legal(values)
 
     many = best if problem.body is None else max(best, ASKED)
-    told: dict[tuple[int, ...], Told] = {}
+    told: dict[tuple[int, ...], CompilerReply] = {}
     refusals: list[tuple[Candidate, str]] = []
     unanswered: list[tuple[Candidate, str]] = []
     learned = Neighbours()

@@ -19,7 +19,7 @@ from layoutproof.tilings.problem import UNDECIDED, Problem
 from layoutproof.tilings.solve import Tilings
 
 if TYPE_CHECKING:
-    from layoutproof.tilings.compiled import Told
+    from layoutproof.tilings.compiled import CompilerReply
 
 REASONS = 6
 """Reasons of one kind that are shown."""
@@ -72,7 +72,7 @@ def text(answer: Tilings, why: bool = True) -> str:
 def table(
     problem: Problem,
     found: Sequence[Candidate],
-    compiled: Sequence[Told] | None = None,
+    compiled: Sequence[CompilerReply] | None = None,
     masks: Sequence[Sequence[Partial]] = (),
 ) -> list[str]:
     """The candidates in columns, one row per shape, with all of the model's figures.
@@ -111,7 +111,7 @@ def _chosen(problem: Problem) -> tuple[list[str], Callable[[int, Candidate, int]
     return head, cells
 
 
-def _compiler_columns(compiled: Sequence[Told], shapes: int) -> list[tuple[str, Callable[[int, int], str]]]:
+def _compiler_columns(compiled: Sequence[CompilerReply], shapes: int) -> list[tuple[str, Callable[[int, int], str]]]:
     """The columns of what the compiler says: (name, (number of a candidate, number of a shape) -> a cell)."""
     exact = [_exact(told, shapes) for told in compiled]
 
@@ -133,7 +133,7 @@ def _compiler_columns(compiled: Sequence[Told], shapes: int) -> list[tuple[str, 
     return columns
 
 
-def _exact(told: Told, shapes: int) -> list[str]:
+def _exact(told: CompilerReply, shapes: int) -> list[str]:
     """The VMEM that the compiler says of each shape of a candidate."""
     exact = [mebibytes(of.vmem.total) if of.vmem and not told.stand_in else "" for of in told.report]
     return exact or [""] * shapes

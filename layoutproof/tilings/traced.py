@@ -92,7 +92,7 @@ class TracedProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedCandidate:
     """One candidate. figures: sums over its kernels, but vmem of the largest.
 
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
@@ -130,17 +130,17 @@ class TracedFound:
 
     count: int = 0
     looked_at: int = 0
-    found: list[Traced] = field(default_factory=list)
+    found: list[TracedCandidate] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     undecided: Counter[str] = field(default_factory=Counter)
     cheaper: int = 0
-    ranked: list[Traced] = field(default_factory=list)
+    ranked: list[TracedCandidate] = field(default_factory=list)
     alike: str = ""
     unasked: str = ""
     traced: int = 0
     ways: int = 0
     told: list[Report] = field(default_factory=list)
-    aside: list[Traced] = field(default_factory=list)
+    aside: list[TracedCandidate] = field(default_factory=list)
     because: dict[str, Finding] = field(default_factory=dict)
     unjudged: int = 0
     compute: str = ""
@@ -209,7 +209,7 @@ def _searched(
         raise Contradicted
     result.cheaper = result.undecided.total()
     result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
-    waiting: list[Traced] = []
+    waiting: list[TracedCandidate] = []
     for k, one in enumerate(result.ranked):
         one, why, sure = _judged(problem, one, target, candidates, result, counted)
         if not why:
@@ -244,12 +244,12 @@ PRODUCT = "set aside: windows, scratch and a product that the body works on are 
 
 def _judged(
     problem: TracedProblem,
-    one: Traced,
+    one: TracedCandidate,
     target: KernelTarget,
     candidates: Candidates,
     result: TracedFound,
     counted: bool,
-) -> tuple[Traced, str, bool]:
+) -> tuple[TracedCandidate, str, bool]:
     """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
     known = _known(one)
     if not problem.confirmed and set_aside(problem, one, target, known) and not _fits_nowhere(one, target, known):
@@ -303,7 +303,7 @@ def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
     return of_body(None if kernel.work is None else kernel.work.kind)
 
 
-def _known(one: Traced) -> Sequence[Kernel | None]:
+def _known(one: TracedCandidate) -> Sequence[Kernel | None]:
     """The kernels of a candidate with its numbers in them; None in the place of one that does not take them."""
     from layoutproof.pallas.from_jax.recorded_calls import bound
 
@@ -318,7 +318,7 @@ def _known(one: Traced) -> Sequence[Kernel | None]:
     return found
 
 
-def _fits_nowhere(one: Traced, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
+def _fits_nowhere(one: TracedCandidate, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
     """The memory in which a candidate cannot fit, "" = none; of one that was not traced no scratch is counted."""
     for kernel in known:
         if kernel is None:
@@ -332,7 +332,9 @@ def _fits_nowhere(one: Traced, target: KernelTarget, known: Sequence[Kernel | No
     return ""
 
 
-def set_aside(problem: TracedProblem, one: Traced, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
+def set_aside(
+    problem: TracedProblem, one: TracedCandidate, target: KernelTarget, known: Sequence[Kernel | None]
+) -> str:
     """Why nobody says of a candidate that it fits, "" = by the model it does, with room for what its body holds."""
     for kernel, numbered in zip(one.kernels, known, strict=True):
         if numbered is None:
@@ -364,13 +366,13 @@ def _uncounted(work: Sequence[Work], counted: bool) -> str:
 
 def _of_terms(
     problem: TracedProblem,
-    one: Traced,
+    one: TracedCandidate,
     known: Sequence[Kernel | None],
     target: KernelTarget,
     candidates: Candidates,
     because: dict[str, Finding],
     counted: bool,
-) -> tuple[Traced, str, bool]:
+) -> tuple[TracedCandidate, str, bool]:
     """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
 
     known: its kernels with numbers. Contradicted where tracing gives something else.
@@ -411,7 +413,7 @@ def _put_away(result: TracedFound, why: str, sure: bool) -> None:
         result.cheaper += not result.found
 
 
-def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: TracedFound, best: int) -> None:
+def _confirmed(problem: TracedProblem, waiting: Sequence[TracedCandidate], result: TracedFound, best: int) -> None:
     """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
     reports: Sequence[Report] | None = None
     if problem.confirmed and problem.confirm is not None and waiting:
@@ -436,7 +438,7 @@ def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: Traced
 class Prices:
     """What some calls cost, whose amounts may be terms over the variables. models: one for each kernel.
 
-    uncounted, read: as of `Traced`.
+    uncounted, read: as of `TracedCandidate`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -472,13 +474,13 @@ def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Pri
     return Prices(tuple(kernels), tuple(models), tuple(dict.fromkeys(by_hand)), read)
 
 
-def priced(problem: TracedProblem, values: Mapping[str, int], given: Prices) -> Traced:
+def priced(problem: TracedProblem, values: Mapping[str, int], given: Prices) -> TracedCandidate:
     """One candidate with the figures of its calls. Undecided where its cost is unknown."""
     names = {**problem.sizes, **values}
     rows = [model.figures(names, INTS) for model in given.models]
     row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
     cost = row["time"] if problem.cost is None else int(problem.cost.evaluate({**names, **row}, INTS))
-    return Traced(dict(values), given.kernels, cost, row, given.uncounted, given.read)
+    return TracedCandidate(dict(values), given.kernels, cost, row, given.uncounted, given.read)
 
 
 def _check_known(kernel: Kernel) -> None:
@@ -492,7 +494,7 @@ def _check_known(kernel: Kernel) -> None:
 
 
 def illegal(
-    problem: TracedProblem, one: Traced, target: KernelTarget, because: dict[str, Finding] | None = None
+    problem: TracedProblem, one: TracedCandidate, target: KernelTarget, because: dict[str, Finding] | None = None
 ) -> tuple[str, bool]:
     """(why a candidate is illegal, whether that is proved); ("", True) = it is proved legal.
 
@@ -533,7 +535,7 @@ def _named(found: Finding, because: dict[str, Finding] | None) -> str:
 
 
 def of_bodies(
-    one: Traced, target: KernelTarget, because: dict[str, Finding] | None = None
+    one: TracedCandidate, target: KernelTarget, because: dict[str, Finding] | None = None
 ) -> tuple[str, tuple[str, ...]]:
     """What a candidate's bodies do wrong, "" = nothing is refuted; and what stays unknown of them, a line each."""
     unknown = []

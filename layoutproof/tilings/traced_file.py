@@ -17,7 +17,7 @@ from typing import Any
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.recorded import Recorded, plain
-from layoutproof.mosaic.ask import Asked, asked
+from layoutproof.mosaic.ask import CompilerQuestion, asked
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.alike import Kernels
@@ -25,7 +25,7 @@ from layoutproof.tilings.compiler_stage import ASKED, Report, reports
 from layoutproof.tilings.document import at, at_key, beside
 from layoutproof.tilings.neighbours import Neighbours
 from layoutproof.tilings.search_model import TraceSearch
-from layoutproof.tilings.traced import FUNCTION, Confirm, Traced, TracedProblem, search_traced
+from layoutproof.tilings.traced import FUNCTION, Confirm, TracedCandidate, TracedProblem, search_traced
 from layoutproof.tilings.traced_text import TracedAnswer
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -125,10 +125,10 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         ]
         return calls_of(place, args, filled, target=said.target, assume=told, rule=rule)
 
-    def compiles(candidates: Sequence[Traced], enough: int, **asking: Any) -> Sequence[Report]:
+    def compiles(candidates: Sequence[TracedCandidate], enough: int, **asking: Any) -> Sequence[Report]:
         return reports([partial(questions, one) for one in candidates], enough, **asking)
 
-    def questions(one: Traced) -> list[Asked]:
+    def questions(one: TracedCandidate) -> list[CompilerQuestion]:
         filled = {name: passed(value) for name, value in named(one.values).items()}
         calls = [(k, kernel) for k, kernel in enumerate(one.kernels) if kernel.pipeline == "pallas_call"]
         return [asked(place, args, filled, kernel, k, said.target) for k, kernel in calls]

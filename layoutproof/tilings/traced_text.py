@@ -27,7 +27,7 @@ from layoutproof.tilings.tilings_json import (
     partial_json,
 )
 from layoutproof.tilings.tilings_text import FOOTER, counted_words, partial_notes
-from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem, kept_free
+from layoutproof.tilings.traced import TracedCandidate, TracedFound, TracedProblem, kept_free
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted"
 COMPUTE = "the time counts what the matrix products of the body compute, and nothing else that it does"
@@ -150,14 +150,14 @@ class TracedAnswer:
         return " or ".join(map(str, sorted({100 - kept_free(self.problem, kernel).percent for kernel in kernels})))
 
     @property
-    def rows(self) -> list[Traced]:
+    def rows(self) -> list[TracedCandidate]:
         """What is shown: by the compiler's estimates where it has one of each that was found, else by the cost."""
         found = self.result.found
         places = order([one.compiled for one in found])
         ordered = [found[place.at] for place in places] if len(places) == len(found) else found
         return [one for one in ordered if self.within is None or one.cost <= self.within * found[0].cost][: self.best]
 
-    def _line(self, one: Traced) -> str:
+    def _line(self, one: TracedCandidate) -> str:
         chosen = ", ".join(f"{name}={one.values[name]}" for name in self.problem.variables)
         row = one.figures
         cost = f"{row['time'] / 1e6:.2f} us by the model" if self.problem.cost is None else f"cost {one.cost}"

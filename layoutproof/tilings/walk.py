@@ -17,7 +17,7 @@ MOST = 1 << 22
 """Steps of a grid that are walked."""
 
 
-class Floats(ArrayNumbers):
+class FloatArrays(ArrayNumbers):
     """Arrays of float64 and nothing else: products of the model pass 64 bits, where integers would wrap."""
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:

@@ -26,7 +26,7 @@ from layoutproof.ir.program import (
     programs_in,
     scan_parts,
 )
-from layoutproof.values.references import Memory
+from layoutproof.values.references import HeldMemory
 from layoutproof.values.relations.calls import CALLS, starts_of
 from layoutproof.values.relations.reading import Reading
 from layoutproof.values.walk import Prepared, Walk
@@ -243,7 +243,7 @@ class _Seen:
 
     def program(self, on: Any, jaxpr: Any, arguments: Sequence[Any]) -> None:
         """A program begins: what the one before it left."""
-        self._own, self._stored = [m for m in arguments[self._inputs :] if isinstance(m, Memory)], []
+        self._own, self._stored = [m for m in arguments[self._inputs :] if isinstance(m, HeldMemory)], []
         values = [m.value for m in self._own]
         self.held.append((on.programs.ids, [np.asarray(v.array) for v in values]))
 
@@ -280,7 +280,7 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class State:
+class CarriedState:
     """What a kernel keeps between two steps along an axis.
 
     kept: whether it is read.  counts: whether some of it changes though no data decide it.
@@ -290,7 +290,7 @@ class State:
     counts: bool
 
 
-def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: int) -> State:
+def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: int) -> CarriedState:
     """What a kernel keeps along an axis of its grid, or with -1 what loops hand on.
 
     draws: two, of numbers of float64, each with the inputs.
@@ -307,7 +307,7 @@ def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: in
             step > 1 and len(now) == len(earlier) and _counts(now, again, earlier)
             for (step, now), (_, again), (_, earlier) in zip(one.steps[1:], other.steps[1:], one.steps, strict=False)
         )
-        return State(bool(one.steps), counts)
+        return CarriedState(bool(one.steps), counts)
     kept = any(one.held[k][0][axis] > 0 and not any(one.held[k][0][axis + 1 :]) for k in one.reads)
     for k in range(1, len(one.held)):
         (ids, now), (_, again), (before, earlier) = one.held[k], other.held[k], one.held[k - 1]
@@ -315,8 +315,8 @@ def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: in
         if ids[axis] != before[axis] + 1 or before[axis] < 1:
             continue
         if _counts(now, again, earlier):
-            return State(kept, True)
-    return State(kept, False)
+            return CarriedState(kept, True)
+    return CarriedState(kept, False)
 
 
 def _counts(now: Sequence[Array], again: Sequence[Array], earlier: Sequence[Array]) -> bool:

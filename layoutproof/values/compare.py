@@ -28,9 +28,9 @@ from layoutproof.values.points import EQUAL, Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.readings import folded
 from layoutproof.values.readings import told as read
-from layoutproof.values.refusals import OFFER, TOO_DEEP, Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
-from layoutproof.values.stability import Audit, Exponent, Sum, sums_in
+from layoutproof.values.stability import Exponent, KeptSum, StabilityAudit, sums_in
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
@@ -162,7 +162,7 @@ class Comparison:
     drawn: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     exponents: tuple[Exponent, ...] = ()
-    sums: tuple[Sum, ...] = ()
+    sums: tuple[KeptSum, ...] = ()
     hint: str = ""
     inside: bool = False
     ordered: bool = False
@@ -204,7 +204,7 @@ class _Field:
     points: int = 0
     axioms: set[str] = field(default_factory=set)
     bits: int = 0
-    audit: Audit = field(default_factory=Audit)
+    audit: StabilityAudit = field(default_factory=StabilityAudit)
     inside: bool = True
     ordered: bool = True
     race: str = ""
@@ -571,7 +571,7 @@ def _at_points(
             if any(numbers.lost(v) for v in (*ours, *theirs)):
                 whose = ""
                 raise NotModelled("a mask value or an infinity is computed with in a way that the model does not say")
-        except Levels:
+        except ChainTooShort:
             seed -= 1
             # where one was left, perhaps a maximum is wanted at a level at which it was not taken
             lean, deeper = not numbers.left, depth if numbers.left else depth.deeper()
@@ -744,7 +744,7 @@ def _where_one_reads(
         ours, theirs = (_run(numbers, side, values, prepared, outputs)[output] for side in sides)
         return not numbers.differs(ours, theirs)[0][index]
 
-    with suppress(NotModelled, OutOfBounds, Levels, Collision):
+    with suppress(NotModelled, OutOfBounds, ChainTooShort, Collision):
         values = drawn(numbers, inputs)
         for k, given in enumerate(inputs):
             if isinstance(values[k], Known) or values[k].span is not None or not prod(given.shape):

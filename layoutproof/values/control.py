@@ -9,7 +9,7 @@ import numpy as np
 
 from layoutproof.ir.program import Equation, Program, programs_in, scan_parts
 from layoutproof.values.devices import each
-from layoutproof.values.known import Held, Known, combined, moved
+from layoutproof.values.known import DeviceParts, Known, combined, moved
 
 MOST_STEPS = 10_000
 """Of a loop whose end rests on data."""
@@ -32,7 +32,7 @@ def decided(on: Any, value: Any, what: str) -> int:
 
 def _alike(on: Any, value: Any, what: str) -> Any:
     """A value of which devices decide alike as one of them has it; else None."""
-    if not isinstance(value, Held):
+    if not isinstance(value, DeviceParts):
         return value
     return value.parts[0] if len({decided(on, part, what) for part in value.parts}) == 1 else None
 

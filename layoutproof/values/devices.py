@@ -1,6 +1,7 @@
 """What runs on the devices of a mesh: `shard_map` walked for all devices in lockstep, with what each of them holds.
 
-A value that every device holds alike is one value, and computed once; else it is `Held`, with a part for each device.
+A value that every device holds alike is one value, and computed once; else it is `DeviceParts`, with a part for each
+device.
 An equation without communication is computed for each device; a collective takes what the devices of a group hold
 (jax/_src/lax/parallel.py and jax/_src/shard_map.py, jax 0.10.2 and 0.12.0.1).
 """
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from layoutproof.values.elementwise import within
-from layoutproof.values.known import Held, Known, combined, first_place, moved
+from layoutproof.values.known import DeviceParts, Known, combined, first_place, moved
 from layoutproof.values.lockstep import Lockstep
 from layoutproof.values.refusals import Apart
 
@@ -32,7 +33,7 @@ MOST_DEVICES = 4096
 
 def parts_of(on: Any, value: Any) -> tuple[Any, ...]:
     """What each device holds, in row-major order of the mesh."""
-    return value.parts if isinstance(value, Held) else (value,) * count(on.mesh)
+    return value.parts if isinstance(value, DeviceParts) else (value,) * count(on.mesh)
 
 
 def count(axes: Axes) -> int:
@@ -42,7 +43,7 @@ def count(axes: Axes) -> int:
 
 def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
     """What a computation without communication gives on each device. compute: its operands on one -> its results."""
-    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, Held)):
+    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
     held = [parts_of(on, o) for o in operands]
     rows = []
@@ -52,12 +53,12 @@ def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[
             rows.append(compute([parts[device] for parts in held]))
     finally:
         on.device = None
-    return [Held(tuple(column)) for column in zip(*rows, strict=True)]
+    return [DeviceParts(tuple(column)) for column in zip(*rows, strict=True)]
 
 
 def together(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
     """What a kernel gives on each device that reaches others. compute: its operands on one -> its results."""
-    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, Held)):
+    if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
     if on.watch is not None:
         raise on.refuse("a kernel that reaches other devices, program by program")
@@ -68,7 +69,7 @@ def together(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Seque
         rows = on.lockstep.run(on, compute, [[parts[device] for parts in held] for device in range(many)])
     finally:
         on.lockstep = None
-    return [Held(tuple(column)) for column in zip(*rows, strict=True)]
+    return [DeviceParts(tuple(column)) for column in zip(*rows, strict=True)]
 
 
 def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
@@ -88,7 +89,9 @@ def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
     return [[int(row[k]) for k in group] for row in rows for group in given]
 
 
-def _together(on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Callable[[list[Any]], list[Any]]) -> Held:
+def _together(
+    on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Callable[[list[Any]], list[Any]]
+) -> DeviceParts:
     """compute: what the members of a group hold -> what each of them gets."""
     if on.device is not None:
         raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
@@ -99,7 +102,7 @@ def _together(on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Cal
             found[device] = part
     if any(f is None for f in found):
         raise on.refuse("a collective whose groups leave a device out")
-    return Held(tuple(found))
+    return DeviceParts(tuple(found))
 
 
 def _reduced(on: Any, equation: Any, parts: list[Any], kind: str) -> Any:
@@ -114,7 +117,7 @@ def _reduced(on: Any, equation: Any, parts: list[Any], kind: str) -> Any:
     return n.largest(rows) if kind == "max" else n.neg(n.largest(n.neg(rows)))
 
 
-def _same_everywhere(held: Held) -> Any:
+def _same_everywhere(held: DeviceParts) -> Any:
     """One value where each device has the same object."""
     return held.parts[0] if all(p is held.parts[0] for p in held.parts) else held
 
@@ -212,7 +215,7 @@ def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     places = {d: k for group in _groups(on, equation.params["axis_name"]) for k, d in enumerate(group)}
     if on.device is not None:
         return [Known(np.asarray(places[on.device], np.int32))]
-    return [Held(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
+    return [DeviceParts(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
 
 
 class Split(NamedTuple):
@@ -319,10 +322,10 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     places = list(product(*(range(n) for _, n in added)))
 
     def entered(value: Any, spec: Any) -> Any:
-        if not any(_names(spec, dim) for dim in range(len(spec))) and not isinstance(value, Held):
+        if not any(_names(spec, dim) for dim in range(len(spec))) and not isinstance(value, DeviceParts):
             return value
         split = _split(spec, len(value.shape), added)
-        return Held(tuple(_shard(on, part, split.counts, at) for part in parts_of(on, value) for at in split.at))
+        return DeviceParts(tuple(_shard(on, part, split.counts, at) for part in parts_of(on, value) for at in split.at))
 
     given = [entered(value, spec) for value, spec in zip(operands, p["in_specs"], strict=True)]
     on.mesh = (*outer, *added)
@@ -337,7 +340,7 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 _whole(on, rows[d * per : (d + 1) * per], split, what, lambda k: _said(added, places[k]))
                 for d in range(count(outer))
             ]
-            results.append(Held(tuple(whole)) if outer else whole[0])
+            results.append(DeviceParts(tuple(whole)) if outer else whole[0])
     finally:
         on.mesh = outer
     return results
@@ -354,7 +357,7 @@ def _partitioned(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise on.refuse(f"a program of {many:,} devices, more than {MOST_DEVICES:,}")
 
     def entered(value: Any, split: Split | None) -> Any:
-        return value if split is None else Held(tuple(_shard(on, value, split.counts, at) for at in split.at))
+        return value if split is None else DeviceParts(tuple(_shard(on, value, split.counts, at) for at in split.at))
 
     given = [entered(value, split) for value, split in zip(operands, p["ins"], strict=True)]
     on.mesh = ((DEVICES, many),)

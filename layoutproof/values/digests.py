@@ -24,7 +24,7 @@ from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import Depth
 from layoutproof.values.floats import Floats
 from layoutproof.values.points import EQUAL, KIND, LOST, NUMBER, ROOT, Field, Points
-from layoutproof.values.refusals import TOO_DEEP, Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
@@ -116,7 +116,7 @@ def _at_points(program: Program, inputs: Sequence[Input], points: int, found: An
         numbers = Points(seed, depth.levels, False, False, depth.oracles)
         try:
             outputs = _run(program, numbers, inputs, prepared)
-        except Levels:
+        except ChainTooShort:
             # as a comparison does: the fewest levels, since a root has to exist at each
             deeper = depth.deeper()
             if deeper is None:

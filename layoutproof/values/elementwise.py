@@ -10,7 +10,7 @@ import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
 from layoutproof.values import words
-from layoutproof.values.known import Complex, Known, Words, combined, moved
+from layoutproof.values.known import BitWords, Complex, Known, combined, moved
 from layoutproof.values.literals import computed
 
 Array = np.ndarray[Any, Any]
@@ -166,7 +166,7 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
 
 def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-        if name in words.RULES and any(isinstance(o, Words) for o in operands):
+        if name in words.RULES and any(isinstance(o, BitWords) for o in operands):
             return [words.RULES[name](on, equation, operands)]
         if all(isinstance(o, Known) for o in operands):
             if name in _KNOWN:
@@ -333,7 +333,7 @@ def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
                 )
                 return Known(clipped.astype(info.dtype), x.sampled)
             return Known(x.array.astype(dtype if dtype.kind in "iub" else np.int8), x.sampled)
-    if isinstance(x, Words):
+    if isinstance(x, BitWords):
         return words.converted(on, x, source, dtype)
     n = on.numbers
     if kind == "b":

@@ -18,7 +18,7 @@ import numpy as np
 
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Memory, View, fresh, missing_of, touched, unwritten
+from layoutproof.values.references import ElementView, HeldMemory, fresh, missing_of, touched, unwritten
 from layoutproof.values.refusals import OFFER
 
 MOST_PROGRAMS = 100_000
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class Programs:
+class GridPosition:
     """Where a kernel's walk is. grid: its extents.  ids: of the program.  counted: the axes that the body counts."""
 
     grid: tuple[int, ...]
@@ -43,14 +43,14 @@ class _Window:
     at: of the block that is there, where it starts in the array; None of none.
     """
 
-    whole: Memory
+    whole: HeldMemory
     block: Any
     output: bool
     windowed: bool
     extents: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
     at: tuple[tuple[int, int], ...] | None = None
-    memory: Memory | None = None
+    memory: HeldMemory | None = None
 
 
 def _starts(
@@ -79,7 +79,7 @@ def _starts(
     return starts
 
 
-def _contents(tables: Sequence[Memory]) -> tuple[bytes, ...] | None:
+def _contents(tables: Sequence[HeldMemory]) -> tuple[bytes, ...] | None:
     """What is in tables, None where that is data."""
     if not all(isinstance(t.value, Known) for t in tables):
         return None
@@ -134,7 +134,7 @@ def _shown(block: Any) -> tuple[int, ...]:
     return tuple(extent for kind, extent, _ in block.block if kind != "squeezed")
 
 
-def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> Memory:
+def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> HeldMemory:
     """A window that holds the block."""
     whole, shape = window.whole, window.whole.shape
     extents, shown = window.extents, window.shown
@@ -142,12 +142,12 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
     if all(s.stop - s.start == n for s, n in zip(array, extents, strict=True)):
         missing = None if whole.missing is None else whole.missing[array].reshape(shown)
         value = moved(on.numbers, whole.value, lambda r: r[array].reshape(shown))
-        return Memory(value, whole.dtype, whole.name, missing)
+        return HeldMemory(value, whole.dtype, whole.name, missing)
     missing = missing_of(on, extents, whole.dtype)
     if missing is not None:
         missing[inside] = False if whole.missing is None else whole.missing[array]
         missing = missing.reshape(shown)
-    empty = Memory(unwritten(on, extents, whole.dtype), whole.dtype, whole.name)
+    empty = HeldMemory(unwritten(on, extents, whole.dtype), whole.dtype, whole.name)
     if isinstance(whole.value, Known) != isinstance(empty.value, Known):
         empty.value = on.data(empty.value) if isinstance(empty.value, Known) else on.numbers.undefined(extents)
     part = moved(on.numbers, whole.value, lambda r: r[array])
@@ -159,7 +159,7 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> M
         out[inside] = parts[1]
         return out.reshape(shown)
 
-    return Memory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name, missing)
+    return HeldMemory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name, missing)
 
 
 def _written(on: Any, window: _Window) -> None:
@@ -197,8 +197,10 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     given = operands[bounds:]
     dtypes = [v.aval.dtype for v in equation.invars[bounds:]]
     count = mapping.tables
-    tables = [Memory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(zip(given[:count], dtypes, strict=False))]
-    inputs = [Memory(v, d, f"args[{k}]") for k, (v, d) in enumerate(zip(given[count:], dtypes[count:], strict=True))]
+    tables = [HeldMemory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(zip(given[:count], dtypes, strict=False))]
+    inputs = [
+        HeldMemory(v, d, f"args[{k}]") for k, (v, d) in enumerate(zip(given[count:], dtypes[count:], strict=True))
+    ]
     aliases = {int(b): int(a) - count for a, b in params.get("input_output_aliases") or ()}
     windows = []
     for k, block in enumerate(mapping.windows):
@@ -210,7 +212,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         else:
             shape, dtype = block.aval.shape, block.aval.dtype
             name = f"outputs[{k - mapping.inputs}]"
-            whole = Memory(unwritten(on, shape, dtype), dtype, name, missing_of(on, shape, dtype))
+            whole = HeldMemory(unwritten(on, shape, dtype), dtype, name, missing_of(on, shape, dtype))
         windowed = block.memory not in ("any", "hbm")
         windows.append(_Window(whole, block, output, windowed, _extents(block), _shown(block)))
     scratch = [fresh(on, aval, f"scratch[{k}]") for k, aval in enumerate(mapping.scratch)]
@@ -218,7 +220,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         return list(found)
     before, held, known = on.programs, [t.value for t in tables], _contents(tables)
     for ids in product(*(range(n) for n in grid)):
-        on.programs = Programs(grid, ids, mapping.counted)
+        on.programs = GridPosition(grid, ids, mapping.counted)
         on.prepared.tick(grid, ids)
         refs: list[Any] = []
         if any(t.value is not h for t, h in zip(tables, held, strict=True)):
@@ -232,12 +234,12 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             if starts != window.at:
                 for memory, written in ((window.whole, window.output), (window.memory, True)):
                     if memory is not None:
-                        touched(on, View(memory, None, memory.shape), written)
+                        touched(on, ElementView(memory, None, memory.shape), written)
                 if window.output:
                     _written(on, window)
                     shown, dtype = window.shown, window.whole.dtype
                     missing = missing_of(on, shown, dtype)
-                    window.memory = Memory(unwritten(on, shown, dtype), dtype, window.whole.name, missing)
+                    window.memory = HeldMemory(unwritten(on, shown, dtype), dtype, window.whole.name, missing)
                 else:
                     window.memory = _fetched(on, window, starts)
                 window.at = starts

@@ -55,7 +55,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Held:
+class DeviceParts:
     """What the devices of a mesh hold, where that is not the same. parts: of each, in row-major order of the mesh."""
 
     parts: tuple[Any, ...]
@@ -67,7 +67,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Words:
+class BitWords:
     """Integers that are bits of data. dtype: of the elements whose bits they are.
 
     parts: of each word the elements in it, the one of the lowest bits first; None where all bits are 0.
@@ -128,7 +128,7 @@ def first_place(mask: Array) -> tuple[int, ...] | None:
 
 def data_of(numbers: Any, value: Any) -> Any:
     """A value as data of a kind of number."""
-    if isinstance(value, Words):
+    if isinstance(value, BitWords):
         raise NotModelled("arithmetic on the bits of data")
     if isinstance(value, Complex):
         raise NotModelled("complex numbers")
@@ -137,12 +137,12 @@ def data_of(numbers: Any, value: Any) -> Any:
 
 def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
     """A value whose elements are moved and nothing is computed."""
-    if isinstance(value, Held):
-        return Held(tuple(moved(numbers, part, move) for part in value.parts))
+    if isinstance(value, DeviceParts):
+        return DeviceParts(tuple(moved(numbers, part, move) for part in value.parts))
     if isinstance(value, Known):
         return Known(move(value.array), value.sampled)
-    if isinstance(value, Words):
-        return Words(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
+    if isinstance(value, BitWords):
+        return BitWords(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
     if isinstance(value, Complex):
         return Complex(moved(numbers, value.real, move), moved(numbers, value.imaginary, move))
     return numbers.map(value, move)
@@ -150,11 +150,11 @@ def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
 
 def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array]], Array]) -> Any:
     """One value made of several, nothing being computed."""
-    many = next((len(v.parts) for v in values if isinstance(v, Held)), 0)
+    many = next((len(v.parts) for v in values if isinstance(v, DeviceParts)), 0)
     if many:
-        rows = zip(*(v.parts if isinstance(v, Held) else (v,) * many for v in values), strict=True)
-        return Held(tuple(combined(numbers, row, move) for row in rows))
-    words = [v for v in values if isinstance(v, Words)]
+        rows = zip(*(v.parts if isinstance(v, DeviceParts) else (v,) * many for v in values), strict=True)
+        return DeviceParts(tuple(combined(numbers, row, move) for row in rows))
+    words = [v for v in values if isinstance(v, BitWords)]
     if words:
         return _combined_words(numbers, values, words, move)
     if any(isinstance(v, Complex) for v in values):
@@ -165,18 +165,20 @@ def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array
     return numbers.combine([data_of(numbers, v) for v in values], move)
 
 
-def _combined_words(numbers: Any, values: Sequence[Any], words: Sequence[Words], move: Callable[..., Array]) -> Words:
+def _combined_words(
+    numbers: Any, values: Sequence[Any], words: Sequence[BitWords], move: Callable[..., Array]
+) -> BitWords:
     """Likewise of words; beside them may stand integers that are 0."""
     dtype, many = words[0].dtype, len(words[0].parts)
-    zeros = [v for v in values if not isinstance(v, Words)]
+    zeros = [v for v in values if not isinstance(v, BitWords)]
     if any(w.dtype != dtype or len(w.parts) != many for w in words) or not all(
         isinstance(z, Known) and not z.array.any() for z in zeros
     ):
         raise NotModelled("bits of data beside other integers")
 
     def part(value: Any, k: int) -> Any:
-        held = value.parts[k] if isinstance(value, Words) else None
+        held = value.parts[k] if isinstance(value, BitWords) else None
         # no bit of a 0 is set, whatever its type is
         return Known(np.zeros(value.shape)) if held is None else held
 
-    return Words(tuple(combined(numbers, [part(v, k) for v in values], move) for k in range(many)), dtype)
+    return BitWords(tuple(combined(numbers, [part(v, k) for v in values], move) for k in range(many)), dtype)

@@ -39,7 +39,7 @@ _LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
-class Numbers:
+class LiteralNumbers:
     """numerator / denominator 2^twos 10^tens sqrt(root) ln(2)^logs, of each literal; root is squarefree or 1."""
 
     numerator: Array
@@ -88,7 +88,7 @@ def _simple(x: Array, most: int = MOST, close: float = CLOSE) -> tuple[Array, Ar
     return np.where(x < 0, -numerator, numerator), denominator, found
 
 
-def literals(x: Array) -> Numbers:
+def literals(x: Array) -> LiteralNumbers:
     """The numbers that finite literals stand for. x: [n], of float64.
 
     >>> read = literals(np.array([0.0, 0.1, 128**-0.5, 1.4426950408889634, 1e-6, 3.0e7, -2.5]))
@@ -141,7 +141,7 @@ def literals(x: Array) -> Numbers:
     if left.any():
         mantissa, exponent = np.frexp(x)
         take(left, (n, np.round(mantissa * 2.0**24).astype(np.int64)), (twos, exponent.astype(np.int64) - 24))
-    return Numbers(n, d, twos, tens, root, logs)
+    return LiteralNumbers(n, d, twos, tens, root, logs)
 
 
 def _root(x: Array, among: Array, most: int) -> tuple[Array, Array, Array, Array]:

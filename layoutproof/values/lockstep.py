@@ -20,7 +20,7 @@ PARTS = ("program", "programs", "equation", "flying", "around", "device")
 """What a walk knows of where it is, which each device has for itself."""
 
 
-class Stopped(Exception):
+class OtherDeviceFailed(Exception):
     """Another device has failed, and this one ends, too."""
 
 
@@ -57,7 +57,7 @@ class Lockstep:
         try:
             self._turns(on)
         finally:
-            self._failed = self._failed or Stopped()
+            self._failed = self._failed or OtherDeviceFailed()
             for going in self._going:
                 going.set()
             for thread in threads:
@@ -112,7 +112,7 @@ class Lockstep:
         self._back.set()
         self._pause(device)
         if self._failed is not None:
-            raise Stopped
+            raise OtherDeviceFailed
         self._until[device] = None
         for part, value in kept.items():
             setattr(on, part, value)

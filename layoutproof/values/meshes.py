@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.values.lockstep import Lockstep
-from layoutproof.values.references import Memory, Semaphore, View, fresh, missing_of, unwritten
+from layoutproof.values.references import ElementView, HeldMemory, Semaphore, fresh, missing_of, unwritten
 
 CORES = ("TensorCoreMesh", "VectorSubcoreMesh", "ScalarSubcoreMesh")
 """The meshes of a TPU's cores."""
@@ -34,15 +34,15 @@ def _mesh_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise on.refuse("a kernel over a mesh of cores, program by program")
     if on.lockstep is not None:
         raise on.refuse("a kernel over a mesh of cores in one that reaches other devices")
-    if any(isinstance(v, View) for v in operands):
+    if any(isinstance(v, ElementView) for v in operands):
         raise on.refuse("a kernel over a mesh of cores that is given a part of memory")
     around = [
-        v if isinstance(v, Memory | Semaphore) else Memory(v, atom.aval.dtype, f"args[{k}]")
+        v if isinstance(v, HeldMemory | Semaphore) else HeldMemory(v, atom.aval.dtype, f"args[{k}]")
         for k, (v, atom) in enumerate(zip(operands, equation.invars, strict=True))
     ]
     aliases = {b: a for a, b in params.get("input_output_aliases") or ()}
     results = [
-        around[aliases[k]] if k in aliases else Memory(
+        around[aliases[k]] if k in aliases else HeldMemory(
             unwritten(on, v.aval.shape, v.aval.dtype), v.aval.dtype, f"outputs[{k}]",
             missing_of(on, v.aval.shape, v.aval.dtype),
         )

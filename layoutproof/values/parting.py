@@ -18,10 +18,10 @@ import numpy as np
 from layoutproof.ir.program import Program, programs_in
 from layoutproof.values.compare import Input, drawn, with_integers
 from layoutproof.values.fields import Depth
-from layoutproof.values.known import Held, Known
+from layoutproof.values.known import DeviceParts, Known
 from layoutproof.values.literals import Reading
 from layoutproof.values.points import KIND, Field, Points
-from layoutproof.values.refusals import Collision, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
 
 TRIED = 8
@@ -29,7 +29,7 @@ TRIED = 8
 
 
 @dataclass(frozen=True)
-class Step:
+class ComputedEquation:
     """One equation that was computed. within: the equations that it is in, the outermost first."""
 
     equation: Any
@@ -50,7 +50,7 @@ class _Noted(Walk):
 
     def __init__(self, numbers: Any, prepared: Prepared, digest: Callable[[Any], str]) -> None:
         super().__init__(numbers, prepared)
-        self.made: dict[str, Step] = {}
+        self.made: dict[str, ComputedEquation] = {}
         self.digest = digest
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
@@ -59,7 +59,7 @@ class _Noted(Walk):
         # what runs a program gives what its steps made, or rests on all of it, as the rows that a loop stacks
         inside = list(self.made)[before:] if [*programs_in(equation)] else []
         within = tuple(each for each in self.around if each is not None)
-        step = Step(equation, within, (*inside, *filter(None, map(self.digest, operands))))
+        step = ComputedEquation(equation, within, (*inside, *filter(None, map(self.digest, operands))))
         for value in found:
             if name := self.digest(value):
                 self.made.setdefault(name, step)
@@ -69,7 +69,7 @@ class _Noted(Walk):
 def _digest(value: Any) -> str:
     """A name of a value, the same of equal ones; "" of numbers of the code, and of what is no array."""
     found = hashlib.sha256()
-    for part in value.parts if isinstance(value, Held) else (value,):
+    for part in value.parts if isinstance(value, DeviceParts) else (value,):
         if not isinstance(part, Field):
             return ""
         level, residue = [(k, r) for k, r in enumerate(part.residues) if r is not None][-1]
@@ -103,7 +103,7 @@ def parted(
     output: int,
     readings: Mapping[float, Reading] = MappingProxyType({}),
     numbers_too: bool = False,
-) -> tuple[Step | None, Step | None]:
+) -> tuple[ComputedEquation | None, ComputedEquation | None]:
     """(The step of the first program, that of the second), None of each where it is not known.
 
     readings: as of `points.Points`.  numbers_too: whether numbers of the code are compared like data.
@@ -117,8 +117,8 @@ def parted(
 def _parting(
     sides: tuple[Program, Program], inputs: Sequence[Input], output: int, prepared: Prepared,
     digest: Callable[[Any], str],
-) -> tuple[Step | None, Step | None]:  # fmt: skip
-    def of(numbers: Points) -> tuple[Step | None, Step | None]:
+) -> tuple[ComputedEquation | None, ComputedEquation | None]:  # fmt: skip
+    def of(numbers: Points) -> tuple[ComputedEquation | None, ComputedEquation | None]:
         walks = [_Noted(numbers, prepared, digest) for _ in sides]
         values = drawn(numbers, inputs)
         given = set(map(digest, values))
@@ -146,7 +146,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
         try:
             with np.errstate(all="ignore"):
                 return of(Points(seed, depth.levels, False, oracles=depth.oracles, readings=prepared.readings))
-        except Levels:
+        except ChainTooShort:
             deeper = depth.deeper()
             if deeper is None:
                 return None
@@ -159,7 +159,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
     return None
 
 
-def _first(walk: _Noted, known: set[str], result: Any) -> Step | None:
+def _first(walk: _Noted, known: set[str], result: Any) -> ComputedEquation | None:
     """The first step that a result rests on and whose value nobody else has, all its operands known."""
     reached, left = set(), [walk.digest(result)]
     while left:

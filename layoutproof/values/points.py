@@ -20,7 +20,7 @@ import numpy as np
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
 from layoutproof.values.known import Span, any_integers, hull, product_span
 from layoutproof.values.literals import FEW, Reading, literals, meant, value_of
-from layoutproof.values.refusals import Levels, NotModelled
+from layoutproof.values.refusals import ChainTooShort, NotModelled
 from layoutproof.values.sets import Sets
 
 Array = np.ndarray[Any, Any]
@@ -251,7 +251,7 @@ class Points:
         every = [[part.residues[k] for part in parts] for k in range(self.levels)]
         residues = tuple(None if any(r is None for r in level) else move(level) for level in every)  # type: ignore[arg-type]
         if all(r is None for r in residues):
-            raise Levels
+            raise ChainTooShort
         plain = all(part.flags is None for part in parts)
         span = hull([part.span for part in parts])
         turned, by = None, {part.by for part in parts if part.turned is not None}
@@ -272,7 +272,7 @@ class Points:
             level = [part.residues[k] for part in parts]
             found.append(None if any(r is None for r in level) else compute(field, *level))
         if all(r is None for r in found):
-            raise Levels
+            raise ChainTooShort
         return tuple(found)
 
     def _kept(self, residues: tuple[Array | None, ...], flags: Array | None, span: Span | None = None) -> Field:
@@ -476,7 +476,7 @@ class Points:
                 grown = np.where(a.turned & (1 << (k - 1)), self.fields[k].p - grown, grown)
             found.append(grown)
         if all(r is None for r in found):
-            raise Levels
+            raise ChainTooShort
         (marks,) = _few(a.marks)
         kinds = marks & KIND
         low = (kinds == NEGATIVE) | (kinds == MASK)
@@ -509,7 +509,7 @@ class Points:
             turned |= np.where(square, 0, LOGARITHM | 1 << k).astype(np.uint8)
         found.append(None)
         if all(r is None for r in found):
-            raise Levels
+            raise ChainTooShort
         zero = (self._residue(a, self._top(a)) == 0) & ((marks & KIND) == NUMBER)
         kinds = _OF_LOG[marks & KIND]
         turned = np.where(zero | ((marks & (KIND | ROOT)) != 0), 0, turned).astype(np.uint8)
@@ -581,7 +581,7 @@ class Points:
         """The level that decides: the highest at which all are known."""
         known = [k for k in range(self.levels) if all(p.residues[k] is not None for p in parts)]
         if not known:
-            raise Levels
+            raise ChainTooShort
         return known[-1]
 
     def _residue(self, part: Field, level: int) -> Array:

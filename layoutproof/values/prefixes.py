@@ -23,7 +23,7 @@ from layoutproof.values.floats import Real
 from layoutproof.values.kernels import overlap
 from layoutproof.values.refusals import Ended, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
-from layoutproof.values.watch import Early, Freeze, Looped, Program, Read, Store, Watch
+from layoutproof.values.watch import Early, Freeze, Looped, ObservedStore, ProgramStores, Read, Watch
 
 Array = np.ndarray[Any, Any]
 Axis = tuple[int, int]
@@ -61,7 +61,7 @@ class Begin:
 
 
 @dataclass(frozen=True)
-class Run:
+class ProgramRun:
     """Programs in a row that store one block of each of the kernel's results. numbers: which programs.
 
     reaches: of each result, which elements of the output rest on its block.
@@ -123,7 +123,7 @@ class _Compared:
             self.output(self.sides[0], self.values if values is None else values, watch)
         return watch
 
-    def with_blocks(self, blocks: Sequence[Array | None], program: Program) -> Array:
+    def with_blocks(self, blocks: Sequence[Array | None], program: ProgramStores) -> Array:
         """The output where a program's blocks of the kernel's results are others; None leaves one as it is."""
         changed = []
         windows = [w for w in self.seen.windows if w.output]
@@ -143,7 +143,7 @@ class _Compared:
         freeze = Freeze(number, loop.equation, loop.instance, step, stores)
         return self.output(self.sides[0], self.values, Watch(which=self.which, freeze=freeze, keeps=loop.keeps))
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ProgramRun]:
         """The programs of each block, in order."""
         found, drawn = [], np.random.default_rng(29)
         programs = self.seen.programs
@@ -157,12 +157,12 @@ class _Compared:
                 blocks[k] = drawn.standard_normal(window.extents)
                 moved = self.with_blocks(blocks, first)
                 reached.append(~((moved == self.ours) | (np.isnan(moved) & np.isnan(self.ours))))
-            found.append(Run(group, tuple(reached)))
+            found.append(ProgramRun(group, tuple(reached)))
         return found
 
     # prefixes
 
-    def cuts(self, run: Run) -> list[dict[Axis, Array]]:
+    def cuts(self, run: ProgramRun) -> list[dict[Axis, Array]]:
         """After each program of a run the part of the inputs that was read, along the axes that they go along."""
         places = self._places()
         inputs = [w for w in self.seen.windows if not w.output]
@@ -184,7 +184,7 @@ class _Compared:
             kept.append(_along(masks, shapes))
         return _joined(kept, [0] * len(kept))
 
-    def cuts_of(self, program: Program, loop: Looped) -> list[dict[Axis, Array]]:
+    def cuts_of(self, program: ProgramStores, loop: Looped) -> list[dict[Axis, Array]]:
         """After each step of a loop the part of the inputs that was read since its state began, likewise."""
         shapes = [tuple(v.shape) for v in self.values]
         inside = {argument for step in loop.reads for argument, _ in step}
@@ -277,7 +277,7 @@ class _Compared:
         except (NotModelled, OutOfBounds):
             return np.full(self.theirs.shape, np.nan)
 
-    def agrees(self, early: Early, program: Program, cuts: Sequence[Cut], where: Array) -> Array:
+    def agrees(self, early: Early, program: ProgramStores, cuts: Sequence[Cut], where: Array) -> Array:
         """Which elements of an output, stored after some store, are a prefix's."""
         return self.are_prefixes(self.with_blocks(early.blocks, program), cuts, where)
 
@@ -425,7 +425,7 @@ def _in_copies(on: _Compared) -> Begin | None:
     return next((b for b in begins if b is not None), Begin())
 
 
-def _in_run(on: _Compared, run: Run, right: Sequence[Run], sole: bool) -> Begin:
+def _in_run(on: _Compared, run: ProgramRun, right: Sequence[ProgramRun], sole: bool) -> Begin:
     programs = [on.seen.programs[k] for k in run.numbers]
     results = {k for k, reached in enumerate(run.reaches) if (reached & on.wrong).any()}
     ends = {s.output: (k, s) for k, p in enumerate(programs) for s in p.stores if s.output in results}
@@ -481,12 +481,12 @@ def _in_run(on: _Compared, run: Run, right: Sequence[Run], sole: bool) -> Begin:
     return _in_step(on, run, last, cuts, step + 1, elements, store.place) or only
 
 
-def _effects(program: Program, last: Mapping[int, int]) -> list[Store]:
+def _effects(program: ProgramStores, last: Mapping[int, int]) -> list[ObservedStore]:
     """The stores of a program but for those at the end of its block."""
     return [s for s in program.stores if not any(key in last for key, _ in s.around)]
 
 
-def _told(stores: Sequence[Store], program: Program, stored: str) -> Begin | None:
+def _told(stores: Sequence[ObservedStore], program: ProgramStores, stored: str) -> Begin | None:
     places = list(dict.fromkeys(s.place for s in stores))
     if not places:
         return None
@@ -494,7 +494,7 @@ def _told(stores: Sequence[Store], program: Program, stored: str) -> Begin | Non
 
 
 def _from_the_first(
-    on: _Compared, run: Run, right: Sequence[Run], last: Mapping[int, int], tried: Watch, stored: str
+    on: _Compared, run: ProgramRun, right: Sequence[ProgramRun], last: Mapping[int, int], tried: Watch, stored: str
 ) -> Begin | None:
     """Of a block that never has a prefix's values, where another block has them after its first step."""
     program = on.seen.programs[run.numbers[0]]
@@ -526,7 +526,7 @@ def _from_the_first(
 
 def _in_step(
     on: _Compared,
-    run: Run,
+    run: ProgramRun,
     last: Mapping[int, int],
     cuts: Sequence[Cut],
     step: int,
@@ -556,7 +556,7 @@ def _in_step(
 
 
 def _asymmetric(
-    on: _Compared, run: Run, last: Mapping[int, int], cuts: Sequence[Cut], step: int, stored: str
+    on: _Compared, run: ProgramRun, last: Mapping[int, int], cuts: Sequence[Cut], step: int, stored: str
 ) -> Begin | None:
     """The first store that keeps a state which depends on the order of two elements, where the reference does not.
 

@@ -13,14 +13,14 @@ import numpy as np
 from layoutproof.bodies.memory import named
 from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import Bitcast, Indexed, Reshaped, Span, Transformed, Transposed, planted
-from layoutproof.values.known import Known, Words, combined, data_of, moved
+from layoutproof.values.known import BitWords, Known, combined, data_of, moved
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.words import bits_of
 
 Array = np.ndarray[Any, Any]
 
 
-class Memory:
+class HeldMemory:
     """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
 
     changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
@@ -43,7 +43,7 @@ class Memory:
     def value(self, value: Any) -> None:
         self._value, self._own = value, False
 
-    def taken(self, numbers: Any, view: View) -> Any:
+    def taken(self, numbers: Any, view: ElementView) -> Any:
         """A copy of the elements of a view."""
         if (box := view.box) is not None:
             return moved(numbers, self._value, lambda r: np.array(r[box]))
@@ -76,12 +76,12 @@ class Semaphore:
     """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""
 
     shape: tuple[int, ...]
-    waiting: dict[int, list[Copy]] = field(default_factory=dict)
+    waiting: dict[int, list[CopyUnderWay]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class View:
+class ElementView:
     """Elements of memory. at: flat places, in the shape of the view; None for all of it, or where `box` says it.
 
     box: slices and single indices of the memory, of which the elements are; None of none.  words: where it is of words
@@ -92,7 +92,7 @@ class View:
     memory: Any
     at: Array | None
     shape: tuple[int, ...]
-    words: tuple[View, ...] = ()
+    words: tuple[ElementView, ...] = ()
     dtype: Any = None
     box: tuple[Any, ...] | None = None
 
@@ -103,14 +103,14 @@ class View:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyUnderWay:
     """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start.
 
     done: whether what it moves is there; one to another device lands at once, and is waited for all the same.
     """
 
-    source: View
-    target: View
+    source: ElementView
+    target: ElementView
     slot: tuple[Semaphore, int]
     add: bool = False
     at: str = ""
@@ -122,7 +122,7 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
         return Semaphore(shape)
-    return Memory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing_of(on, shape, aval.dtype))
+    return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing_of(on, shape, aval.dtype))
 
 
 def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
@@ -140,18 +140,18 @@ def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
     return on.numbers.undefined(shape)
 
 
-def view_of(on: Any, value: Any) -> View:
+def view_of(on: Any, value: Any) -> ElementView:
     """A reference, or one that carries its own transforms."""
-    if isinstance(value, View):
+    if isinstance(value, ElementView):
         return value
-    if isinstance(value, Memory | Semaphore):
-        return View(value, None, value.shape)
+    if isinstance(value, HeldMemory | Semaphore):
+        return ElementView(value, None, value.shape)
     if isinstance(value, Transformed):
         return through(on, view_of(on, value.ref), value.transforms)
     raise on.refuse(f"an address that is no reference but {type(value).__name__}")
 
 
-def places_of(view: View) -> Array:
+def places_of(view: ElementView) -> Array:
     """The flat places of a view's elements, in its shape."""
     if view.places is not None:
         return view.places
@@ -169,7 +169,7 @@ def _box(shape: Sequence[int], pieces: Sequence[Any]) -> Array:
 
 def index_of(on: Any, entry: Any) -> Any:
     """A known number or array of an index, which may stand in memory."""
-    if isinstance(entry, Memory | View | Transformed):
+    if isinstance(entry, HeldMemory | ElementView | Transformed):
         entry = load(on, view_of(on, entry))
     if isinstance(entry, Known):
         on.inside = on.inside and not entry.sampled
@@ -183,7 +183,7 @@ def index_of(on: Any, entry: Any) -> Any:
     raise on.refuse("a place in memory that rests on data")
 
 
-def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
+def through(on: Any, view: ElementView, transforms: Any, clip: bool = False) -> ElementView:
     """A view through more transforms. clip: places outside become -1, for masked accesses."""
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is None:
@@ -194,10 +194,10 @@ def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
             view = _indexed(on, view, transform.indices, clip)
         elif isinstance(transform, Reshaped):
             shape = tuple(int(n) for n in transform.shape)
-            view = View(view.memory, places_of(view).reshape(shape), shape)
+            view = ElementView(view.memory, places_of(view).reshape(shape), shape)
         elif isinstance(transform, Transposed):
             turned = np.transpose(places_of(view), tuple(transform.permutation))
-            view = View(view.memory, turned, turned.shape)
+            view = ElementView(view.memory, turned, turned.shape)
         elif isinstance(transform, Bitcast):
             view = _as_words(on, view, transform.dtype)
         else:
@@ -205,7 +205,7 @@ def through(on: Any, view: View, transforms: Any, clip: bool = False) -> View:
     return view
 
 
-def _as_words(on: Any, view: View, dtype: Any) -> View:
+def _as_words(on: Any, view: ElementView, dtype: Any) -> ElementView:
     """Elements as words: those that share one are rows that follow one another, the first in the lowest bits."""
     old = view.memory.dtype if view.dtype is None else view.dtype
     if element_type(dtype) == element_type(old):
@@ -216,15 +216,15 @@ def _as_words(on: Any, view: View, dtype: Any) -> View:
     at = places_of(view)
     # places that are left out, of masked accesses, are no elements of a word
     return _of_words(
-        [View(view.memory, at[..., k::many, :], at[..., k::many, :].shape) for k in range(many)], dtype
+        [ElementView(view.memory, at[..., k::many, :], at[..., k::many, :].shape) for k in range(many)], dtype
     )  # fmt: skip
 
 
-def _of_words(words: Sequence[View], dtype: Any) -> View:
-    return View(words[0].memory, np.stack([places_of(w) for w in words]), words[0].shape, tuple(words), dtype)
+def _of_words(words: Sequence[ElementView], dtype: Any) -> ElementView:
+    return ElementView(words[0].memory, np.stack([places_of(w) for w in words]), words[0].shape, tuple(words), dtype)
 
 
-def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
+def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> ElementView:
     pieces: list[Any] = []
     whole = True
     arrays = False
@@ -261,7 +261,7 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
         )
     ):
         shown = tuple(len(range(n)[p]) for p, n in zip(pieces, view.shape, strict=True) if isinstance(p, slice))
-        return View(view.memory, None, shown, box=tuple(pieces))
+        return ElementView(view.memory, None, shown, box=tuple(pieces))
     base = places_of(view)
     if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
         clip
@@ -282,19 +282,19 @@ def _indexed(on: Any, view: View, indices: Sequence[Any], clip: bool) -> View:
         for r, n, m in zip(rows, view.shape, mesh, strict=True):
             inside_all = inside_all & ((r >= 0) & (r < n)).reshape(m.shape)
         found = np.where(inside_all, base[mesh], -1).reshape(shape)
-        return View(view.memory, found, found.shape)
+        return ElementView(view.memory, found, found.shape)
     found = base[tuple(pieces)]
-    return View(view.memory, np.asarray(found), np.asarray(found).shape)
+    return ElementView(view.memory, np.asarray(found), np.asarray(found).shape)
 
 
-def load(on: Any, view: View) -> Any:
+def load(on: Any, view: ElementView) -> Any:
     """What is there."""
     memory = view.memory
     if view.words:
-        return Words(tuple(load(on, word) for word in view.words), memory.dtype)
+        return BitWords(tuple(load(on, word) for word in view.words), memory.dtype)
     if on.watch is not None:
         on.watch.loads(on, memory)
-    if isinstance(memory, Memory) and memory.missing is not None:
+    if isinstance(memory, HeldMemory) and memory.missing is not None:
         on.defined = on.defined and not bool(_part(memory.missing, view).any())
     whole = view.at is None and view.box is None
     if isinstance(memory, Semaphore) and not whole:
@@ -305,15 +305,15 @@ def load(on: Any, view: View) -> Any:
     return found
 
 
-def _part(missing: Array, view: View) -> Array:
+def _part(missing: Array, view: ElementView) -> Array:
     return missing[view.box] if view.box is not None else missing if view.at is None else missing.reshape(-1)[view.at]
 
 
-def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: bool = False) -> None:
+def store(on: Any, view: ElementView, value: Any, mask: Array | None = None, missing: bool = False) -> None:
     """Puts a value there; with a mask where it holds. missing: whether they are integers that nobody wrote."""
     memory = view.memory
     if view.words:
-        if not isinstance(value, Words) or value.dtype != memory.dtype or len(value.parts) != len(view.words):
+        if not isinstance(value, BitWords) or value.dtype != memory.dtype or len(value.parts) != len(view.words):
             raise on.refuse("what is stored to a view of words is not their elements")
         for word, part in zip(view.words, value.parts, strict=True):
             store(on, word, Known(np.zeros(word.shape)) if part is None else part, mask)
@@ -350,7 +350,7 @@ def store(on: Any, view: View, value: Any, mask: Array | None = None, missing: b
         left.reshape(-1)[flat] = missing
 
 
-def _left(on: Any, memory: Memory, missing: bool) -> Array | None:
+def _left(on: Any, memory: HeldMemory, missing: bool) -> Array | None:
     """Where it is kept which integers of memory nobody wrote. missing: whether there are some from now on."""
     if missing and memory.missing is None:
         memory.missing = np.zeros(memory.shape, bool)
@@ -358,7 +358,7 @@ def _left(on: Any, memory: Memory, missing: bool) -> Array | None:
     return memory.missing
 
 
-def touched(on: Any, view: View, written: bool) -> None:
+def touched(on: Any, view: ElementView, written: bool) -> None:
     """Tells the walk that memory is read or written: what a copy in flight writes, or, where it is written, reads."""
     for copy in on.flying:
         into = _meet(view, copy.target)
@@ -373,7 +373,7 @@ def touched(on: Any, view: View, written: bool) -> None:
             return
 
 
-def _meet(a: View, b: View) -> bool:
+def _meet(a: ElementView, b: ElementView) -> bool:
     if a.memory is not b.memory:
         return False
     if a.box is not None and b.box is not None:
@@ -427,7 +427,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [load(on, view) if held is None else masked_load(on, view, held, other)]
 
 
-def masked_load(on: Any, view: View, held: Array, other: Any) -> Any:
+def masked_load(on: Any, view: ElementView, held: Array, other: Any) -> Any:
     """What is there where a mask holds; elsewhere `other`, None = nobody says what."""
     if view.words:
         raise on.refuse("a masked load of words")
@@ -436,7 +436,7 @@ def masked_load(on: Any, view: View, held: Array, other: Any) -> Any:
     at = places_of(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
-    found = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
+    found = view.memory.taken(on.numbers, ElementView(view.memory, np.maximum(at, 0), at.shape))
     if on.watch is not None:
         on.watch.read(on, found)
     if other is None:
@@ -459,7 +459,7 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if on.is_used(equation.outvars[0]):
         if view.words or view.memory.missing is not None:
             raise on.refuse("what a masked store gives of what was there")
-        before = view.memory.taken(on.numbers, View(view.memory, np.maximum(at, 0), at.shape))
+        before = view.memory.taken(on.numbers, ElementView(view.memory, np.maximum(at, 0), at.shape))
     store(on, view, value, held)
     return [before]
 
@@ -470,7 +470,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if device is not None:
         return _sent(on, equation, parts)
     slot = _slot(on, semaphore)
-    copy = Copy(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")), on.place())
+    copy = CopyUnderWay(view_of(on, source), view_of(on, target), slot, bool(equation.params.get("add")), on.place())
     touched(on, copy.source, False)
     touched(on, copy.target, True)
     on.flying.append(copy)
@@ -487,7 +487,7 @@ def _slot(on: Any, semaphore: Any) -> tuple[Semaphore, int]:
     return _first_of(view_of(on, semaphore))
 
 
-def _first_of(view: View) -> tuple[Semaphore, int]:
+def _first_of(view: ElementView) -> tuple[Semaphore, int]:
     return view.memory, int(places_of(view).reshape(-1)[0])
 
 
@@ -500,9 +500,11 @@ def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
     lockstep = _lockstep(on)
     to = lockstep.number(on, equation, device)
     there = view_of(on, target)
-    there = View(lockstep.peer(on, to, there.memory), there.places, there.shape)
+    there = ElementView(lockstep.peer(on, to, there.memory), there.places, there.shape)
     come, place = _slot(on, semaphore)
-    copy = Copy(view_of(on, source), there, (lockstep.peer(on, to, come), place), bool(equation.params.get("add")))
+    copy = CopyUnderWay(
+        view_of(on, source), there, (lockstep.peer(on, to, come), place), bool(equation.params.get("add"))
+    )
     touched(on, copy.source, False)
     land(on, copy)
     for slot in (copy.slot, _slot(on, sent)):
@@ -543,7 +545,7 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def land(on: Any, copy: Copy) -> None:
+def land(on: Any, copy: CopyUnderWay) -> None:
     """The copy is done."""
     if copy.done:
         return
@@ -558,7 +560,7 @@ def land(on: Any, copy: Copy) -> None:
         store(on, copy.target, value)
 
 
-def add_to(on: Any, view: View, value: Any) -> None:
+def add_to(on: Any, view: ElementView, value: Any) -> None:
     """Adds elements to those of a view; where one is named twice it gets both. Places of -1 are left out."""
     if view.at is None or view.words:
         store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
@@ -568,7 +570,7 @@ def add_to(on: Any, view: View, value: Any) -> None:
     while left.size:
         _, first = np.unique(at[left], return_index=True)
         turn, left = left[first], np.delete(left, first)
-        part = View(view.memory, at[turn], turn.shape)
+        part = ElementView(view.memory, at[turn], turn.shape)
         store(on, part, on.numbers.add(on.data(load(on, part)), on.data(elements_at(on, value, turn))))
 
 
@@ -629,7 +631,7 @@ def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _new(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     """A reference that JAX makes of a value."""
-    return [Memory(operands[0], equation.invars[0].aval.dtype)]
+    return [HeldMemory(operands[0], equation.invars[0].aval.dtype)]
 
 
 PRIMITIVES = {

@@ -33,12 +33,12 @@ class Apart(OutOfBounds):
         return self.what
 
 
-class Levels(Exception):
+class ChainTooShort(Exception):
     """The chain of fields is too short for what is nested."""
 
 
 TOO_DEEP = "exponentials and logarithms nested in a way that no level holds"
-"""What is not modelled where `Levels` is raised however long the chain is."""
+"""What is not modelled where `ChainTooShort` is raised however long the chain is."""
 
 
 class Collision(Exception):

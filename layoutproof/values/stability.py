@@ -33,7 +33,7 @@ class Exponent:
 
 
 @dataclass(frozen=True)
-class Sum:
+class KeptSum:
     """One sum. place: `file:line`.  dtype: that it is kept in.  roundoff: the unit roundoff of the type.
 
     terms: how many are added at once; 0 where it is carried in memory from step to step.
@@ -51,7 +51,7 @@ class Sum:
 
 
 @dataclass
-class Audit:
+class StabilityAudit:
     """What one walk is told. sums: terms of each, by place, type, and whether memory carries it.
 
     exponents: of each equation with its place: all bounded, some beside, some not. Two may stand on one line, and only
@@ -77,7 +77,7 @@ class Audit:
             key = place, dtype, terms == 0
             self.sums[key] = max(self.sums.get(key, 0), terms)
 
-    def found(self) -> tuple[tuple[Exponent, ...], tuple[Sum, ...]]:
+    def found(self) -> tuple[tuple[Exponent, ...], tuple[KeptSum, ...]]:
         """Both, by place."""
         exponents = [
             Exponent(
@@ -88,15 +88,15 @@ class Audit:
             for of_place in [[found for (at, _), found in self.exponents.items() if at == place]]
         ]  # fmt: skip
         sums = [
-            Sum(place, str(dtype), terms, _roundoff(dtype))
+            KeptSum(place, str(dtype), terms, _roundoff(dtype))
             for (place, dtype, _), terms in sorted(self.sums.items(), key=lambda kept: (*map(str, kept[0]), kept[1]))
         ]
         return tuple(exponents), tuple(sums)
 
 
-def sums_in(program: Program) -> tuple[Sum, ...]:
+def sums_in(program: Program) -> tuple[KeptSum, ...]:
     """The sums of a program and of those inside it, without a walk: those of a number of terms that is known."""
-    audit, todo = Audit(), [program]
+    audit, todo = StabilityAudit(), [program]
     while todo:
         inner = todo.pop()
         audit.body(inner)

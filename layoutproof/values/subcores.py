@@ -16,7 +16,7 @@ from layoutproof.values.known import Known
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import (
     Array,
-    View,
+    ElementView,
     add_to,
     elements_at,
     index_of,
@@ -32,7 +32,7 @@ from layoutproof.values.references import (
 from layoutproof.values.refusals import OutOfBounds
 
 
-def _listed(on: Any, view: View, indices: Sequence[Any], held: Array | None) -> View:
+def _listed(on: Any, view: ElementView, indices: Sequence[Any], held: Array | None) -> ElementView:
     """The elements of a view at lists of places, one list for each dimension; -1 where a mask leaves one out."""
     at = np.broadcast_arrays(*(np.asarray(index_of(on, index)) for index in indices))
     inside = np.ones(at[0].shape, bool)
@@ -43,7 +43,7 @@ def _listed(on: Any, view: View, indices: Sequence[Any], held: Array | None) -> 
         raise OutOfBounds(f"an element of a list of places, of {list(view.shape)}")
     flat = places_of(view)[tuple(np.where(inside, places, 0) for places in at)]
     found = np.where(inside if held is None else inside & held, flat, -1)
-    return View(view.memory, found, found.shape)
+    return ElementView(view.memory, found, found.shape)
 
 
 def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -72,7 +72,7 @@ def _scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _put(on: Any, view: View, value: Any, add: bool) -> None:
+def _put(on: Any, view: ElementView, value: Any, add: bool) -> None:
     """Stores elements, or adds them; places of -1 are left out."""
     if add:
         add_to(on, view, value)
@@ -81,10 +81,10 @@ def _put(on: Any, view: View, value: Any, add: bool) -> None:
     lanes = np.flatnonzero(at >= 0)
     if np.unique(at[lanes]).size < lanes.size:
         raise on.refuse("two lanes that store to one place: nobody says which is last")
-    store(on, View(view.memory, at[lanes], lanes.shape), elements_at(on, value, lanes))
+    store(on, ElementView(view.memory, at[lanes], lanes.shape), elements_at(on, value, lanes))
 
 
-def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tuple[View, Array | None]:
+def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tuple[ElementView, Array | None]:
     """The view, and the mask. before: operands before those that the view is made of."""
     masked = bool(equation.params["has_mask"])
     rest = operands[before : len(operands) - masked]
@@ -98,7 +98,7 @@ def _load_expanded(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if mask is not None:
         packed = np.full(view.shape, -1)
         packed[mask] = places_of(view).reshape(-1)[: mask.sum()]
-        view = View(view.memory, packed, packed.shape)
+        view = ElementView(view.memory, packed, packed.shape)
     touched(on, view, False)
     return [load(on, view) if mask is None else masked_load(on, view, mask, None)]
 
@@ -113,7 +113,7 @@ def _store_compressed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         packed = np.full(view.shape, -1)
         packed[mask] = at.reshape(-1)[: mask.sum()]
         at = packed
-    view = View(view.memory, at, at.shape)
+    view = ElementView(view.memory, at, at.shape)
     touched(on, view, True)
     _put(on, view, operands[1], bool(equation.params["add"]))
     return [operands[1]]

@@ -31,7 +31,7 @@ from layoutproof.core.folding import all_of, any_of, constant, fold, linear, neg
 from layoutproof.core.term import ONE, ZERO, Term, every, size_term
 from layoutproof.ir.program import Program, planted, scan_parts
 from layoutproof.values import elementwise
-from layoutproof.values.relations.arrays import Array, refused
+from layoutproof.values.relations.arrays import FloatArray, refused
 from layoutproof.values.relations.calls import CALLS, starts_of
 from layoutproof.values.relations.decide import STEPS
 from layoutproof.values.relations.loops import LOOPS, looped, trips
@@ -72,7 +72,7 @@ class Varies(Exception):
         super().__init__(f"{what} at {place}" if place else what)
 
 
-class _Sized(Array):
+class _Sized(FloatArray):
     """A float that the number of blocks and the step alone make, such as how many elements a mean is over.
 
     degree: of the rational function that it is of these.  term: where it is an integer that a term says.
@@ -192,7 +192,7 @@ class _Steps(Reading):
             if name not in ("jit", "pjit") and any(isinstance(r, _Sized) for r in results):
                 raise Varies("a number of blocks that control hands on", self.source())
             return results
-        if name == "dynamic_slice" and self.step and isinstance(operands[0], Array):
+        if name == "dynamic_slice" and self.step and isinstance(operands[0], FloatArray):
             variable, dims = equation.outvars[0], operands[0].dims
             sizes = _dims(variable.aval)
             starts = [self._element(start) for start in operands[1:]]
@@ -217,15 +217,15 @@ class _Steps(Reading):
         if name in ACCESSES and touches:
             self._accessed(equation, operands)
         elif floats or touches or equation.effects:
-            integers = [o for o in operands if isinstance(o, Value) and not isinstance(o, Array)]
+            integers = [o for o in operands if isinstance(o, Value) and not isinstance(o, FloatArray)]
             if name == "convert_element_type" and integers and self._counts(integers[0]):
                 return [_sized(equation.outvars[0], 1, self._element(integers[0]))]
             for value in integers:
                 self._ask(value)
         results = super()._results(equation, operands)
-        if name in COMPARES | MOVES and all(isinstance(o, Array | _OfData) for o in operands):
+        if name in COMPARES | MOVES and all(isinstance(o, FloatArray | _OfData) for o in operands):
             return [
-                _OfData(r.dims, r.dtype, "data") if not isinstance(r, Array) else r for r in results
+                _OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in results
             ]  # fmt: skip
         return results
 
@@ -240,7 +240,7 @@ class _Steps(Reading):
             if step.slices:
                 self._sliced(step.slices, step.dims)
         for value in rest:
-            if isinstance(value, Value) and not isinstance(value, Array):
+            if isinstance(value, Value) and not isinstance(value, FloatArray):
                 self._ask(value)
 
     def _sliced(self, slices: Sequence[Slice], dims: Sequence[Any]) -> None:
@@ -374,7 +374,7 @@ def _is_number(value: Any) -> bool:
 
 def _number(value: Any) -> Fraction | None:
     """The number of the code that a value is."""
-    if not isinstance(value, Array) or value.dims:
+    if not isinstance(value, FloatArray) or value.dims:
         return None
     try:
         found = value.sum(())

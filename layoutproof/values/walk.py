@@ -28,9 +28,9 @@ from layoutproof.values import (
     subcores,
     systems,
 )
-from layoutproof.values.known import Complex, Held, Known, data_of, known_of
+from layoutproof.values.known import Complex, DeviceParts, Known, data_of, known_of
 from layoutproof.values.literals import FEW, value_of
-from layoutproof.values.refusals import OFFER, Collision, Ended, Levels, NotModelled, OutOfBounds
+from layoutproof.values.refusals import OFFER, ChainTooShort, Collision, Ended, NotModelled, OutOfBounds
 from layoutproof.values.work import EACH, MOST_STEPS, steps_of
 
 MOST_EQUATIONS = 20_000_000
@@ -181,13 +181,13 @@ class Walk:
         self.numbers, self.watch = numbers, watch
         self.prepared = prepared
         self.audit = audit
-        self.programs: kernels.Programs | None = None
+        self.programs: kernels.GridPosition | None = None
         self.program: Program | None = None
         self.equation: Equation | None = None
         self.seen = 0
         self.steps = 0
         self.inside = True
-        self.flying: list[references.Copy] = []
+        self.flying: list[references.CopyUnderWay] = []
         self.ordered = True
         self.race = ""
         self.defined = self.complete = True
@@ -261,7 +261,7 @@ class Walk:
         """Whether an equation runs on every device of a mesh, each with what it holds."""
         if not self.mesh or self.device is not None:
             return False
-        return name in KERNELS or (name not in TOGETHER and any(isinstance(o, Held) for o in operands))
+        return name in KERNELS or (name not in TOGETHER and any(isinstance(o, DeviceParts) for o in operands))
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         self.seen += 1
@@ -285,7 +285,7 @@ class Walk:
         except (NotModelled, OutOfBounds) as refusal:
             refusal.place = refusal.place or self.place()
             raise
-        except (Levels, Collision, Ended, MemoryError, RecursionError):
+        except (ChainTooShort, Collision, Ended, MemoryError, RecursionError):
             raise
         except Exception as error:
             # a form of an operation that nobody has read: it is unknown, with our own words for it

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.values.known import Known
-from layoutproof.values.references import Memory, Semaphore
+from layoutproof.values.references import HeldMemory, Semaphore
 from layoutproof.values.refusals import Ended
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ Read = tuple[int, Array]
 
 
 @dataclass(frozen=True)
-class Store:
+class ObservedStore:
     """One store. place: `file:line`.  memory: the position among what the body is given, -1 of its own memory.
 
     output: of which output's block, -1 of none.  computed: whether data are stored that nothing else in memory holds.
@@ -82,7 +82,7 @@ class Freeze:
 
 
 @dataclass
-class Program:
+class ProgramStores:
     """What one program did. blocks: of each output, where its block starts.  read: likewise of each input.
 
     loops: those that it ran.
@@ -94,7 +94,7 @@ class Program:
     ids: tuple[int, ...]
     blocks: tuple[Starts | None, ...]
     read: tuple[Starts | None, ...]
-    stores: list[Store] = field(default_factory=list)
+    stores: list[ObservedStore] = field(default_factory=list)
     carried: set[int] = field(default_factory=set)
     read_in: set[tuple[int, int]] = field(default_factory=set)
     loops: list[Looped] = field(default_factory=list)
@@ -134,7 +134,7 @@ class Watch:
         self.given, self.last, self.early = given, last or {}, early or {}
         self.calls = 0
         self.windows: list[Any] = []
-        self.programs: list[Program] = []
+        self.programs: list[ProgramStores] = []
         self.ended: dict[tuple[int, int | None], Early] = {}
         self.fed: set[int] = set()
         self._taken: dict[int, int] = {}
@@ -188,13 +188,13 @@ class Watch:
         outputs = self._results
         self._memories = list(arguments)
         self.programs.append(
-            Program(
+            ProgramStores(
                 on.programs.ids, tuple(w.at for w in outputs),
                 tuple(w.at if w.windowed else None for w in self.windows if not w.output),
             )
         )  # fmt: skip
         for after in self.early.get(number, ()):
-            held = [(m, m.value, m.changed) for m in arguments if isinstance(m, Memory)]
+            held = [(m, m.value, m.changed) for m in arguments if isinstance(m, HeldMemory)]
             waiting = [(s, {k: list(v) for k, v in s.waiting.items()}) for s in arguments if isinstance(s, Semaphore)]
             flying, ordered = list(on.flying), on.ordered
             self._left, self._trial = after, []
@@ -286,7 +286,7 @@ class Watch:
             return True
         output = next((k for k, w in enumerate(self._results) if w.memory is memory), -1)
         computed = not isinstance(value, Known) and not self._held(memory, value)
-        self.programs[-1].stores.append(Store(on.place(), self._position(memory), output, computed, around))
+        self.programs[-1].stores.append(ObservedStore(on.place(), self._position(memory), output, computed, around))
         self._stored.add(self._position(memory))
         return True
 
@@ -351,7 +351,8 @@ class Watch:
     def _held(self, target: Any, value: Any) -> bool:
         """Whether a value is what some other memory holds to which the kernel stored."""
         return any(
-            isinstance(m, Memory) and m is not target and m.changed and _alike(m.value, value) for m in self._memories
+            isinstance(m, HeldMemory) and m is not target and m.changed and _alike(m.value, value)
+            for m in self._memories
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.values.known import Known, Words, combined, moved
+from layoutproof.values.known import BitWords, Known, combined, moved
 
 Array = np.ndarray[Any, Any]
 
@@ -33,13 +33,13 @@ def _made(parts: Sequence[Any], dtype: Any, shape: Sequence[int], whole: Any) ->
     """Words of these parts; of no bits at all they are 0."""
     if all(part is None for part in parts):
         return Known(np.zeros(tuple(shape), np.dtype(whole)))
-    return Words(tuple(parts), dtype)
+    return BitWords(tuple(parts), dtype)
 
 
 def _shifted(up: bool) -> Callable[[Any, Any, list[Any]], Any]:
     def rule(on: Any, equation: Any, operands: list[Any]) -> Any:
         value, by = operands
-        if not isinstance(value, Words):
+        if not isinstance(value, BitWords):
             raise on.refuse("a shift by bits of data")
         whole = equation.outvars[0].aval.dtype
         if not up and equation.primitive.name == "shift_right_arithmetic" and _kind(whole) == "i":
@@ -56,7 +56,7 @@ def _shifted(up: bool) -> Callable[[Any, Any, list[Any]], Any]:
 
 
 def _and(on: Any, equation: Any, operands: list[Any]) -> Any:
-    value, mask = operands if isinstance(operands[0], Words) else operands[::-1]
+    value, mask = operands if isinstance(operands[0], BitWords) else operands[::-1]
     bits = bits_of(value.dtype)
     held = _alone(on, mask, "masked by several numbers") & (1 << bits * len(value.parts)) - 1
     pieces = [held >> bits * k & (1 << bits) - 1 for k in range(len(value.parts))]
@@ -68,14 +68,14 @@ def _and(on: Any, equation: Any, operands: list[Any]) -> Any:
 
 def _or(on: Any, equation: Any, operands: list[Any]) -> Any:
     """Bits of which no two meet; so it is `xor`, and so it is a sum."""
-    a, b = operands if isinstance(operands[0], Words) else operands[::-1]
-    if not isinstance(b, Words):
+    a, b = operands if isinstance(operands[0], BitWords) else operands[::-1]
+    if not isinstance(b, BitWords):
         if _alone(on, b, "beside several numbers"):
             raise on.refuse("bits of data beside other bits")
         return a
     if a.dtype != b.dtype or any(x is not None and y is not None for x, y in zip(a.parts, b.parts, strict=True)):
         raise on.refuse("bits of data beside other bits")
-    return Words(tuple(y if x is None else x for x, y in zip(a.parts, b.parts, strict=True)), a.dtype)
+    return BitWords(tuple(y if x is None else x for x, y in zip(a.parts, b.parts, strict=True)), a.dtype)
 
 
 def _kind(dtype: Any) -> str:
@@ -83,7 +83,7 @@ def _kind(dtype: Any) -> str:
     return "u" if name.startswith("u") else "i" if name.startswith("s") else "f"
 
 
-def converted(on: Any, value: Words, source: Any, dtype: Any) -> Any:
+def converted(on: Any, value: BitWords, source: Any, dtype: Any) -> Any:
     """Words that are wider or narrower: bits of 0 are put above, or what is above is left out."""
     bits = bits_of(value.dtype)
     many, left = divmod(bits_of(dtype), bits)
@@ -102,12 +102,12 @@ def as_elements(on: Any, value: Any, source: Any, dtype: Any, rows: bool) -> Any
     Source: jax/_src/pallas/mosaic/primitives.py, `bitcast`, and XLA's `bitcast-convert`, jax 0.10.2; the element of the
     lowest bits is the first.
     """
-    if not isinstance(value, Words):
-        value = Words((value,), source)
+    if not isinstance(value, BitWords):
+        value = BitWords((value,), source)
     old, new, bits = bits_of(source), bits_of(dtype), bits_of(value.dtype)
     if new > old:
         parts = tuple(_every(on, part, new // old, k, rows) for k in range(new // old) for part in value.parts)
-        return _whole(on, Words(parts, value.dtype), dtype)
+        return _whole(on, BitWords(parts, value.dtype), dtype)
     if new == old:
         return _whole(on, value, dtype)
     if new % bits:
@@ -123,7 +123,7 @@ def as_elements(on: Any, value: Any, source: Any, dtype: Any, rows: bool) -> Any
 
 def _whole(on: Any, value: Any, dtype: Any) -> Any:
     """Words as elements of their own width."""
-    if not isinstance(value, Words):
+    if not isinstance(value, BitWords):
         return value
     name, of = element_type(dtype), element_type(value.dtype)
     if len(value.parts) == 1 and name == of:

@@ -14,7 +14,7 @@ from jax._src.state.primitives import ref_swap
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-from layoutproof.bodies.effects import Access, Body, Reference, Spot, View, loads_of
+from layoutproof.bodies.effects import Access, Body, BodyReference, Spot, View, loads_of
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 
@@ -58,6 +58,6 @@ def test_a_swap_whose_result_somebody_uses_reads() -> None:
 
 
 def test_what_a_load_is_called_leads_to_it_wherever_its_effect_stands() -> None:
-    x = Reference("x", "in", (8, 128), "f32", "vmem")
+    x = BodyReference("x", "in", (8, 128), "f32", "vmem")
     late, early = Access("read", View(x), Spot(7, (), (), "")), Access("read", View(x), Spot(2, (), (), ""))
     assert loads_of(Body((x,), (late, early))) == {"load7": late, "load2": early}

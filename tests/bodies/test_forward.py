@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from layoutproof.bodies.effects import Access, Body, Effect, Handed, Loop, Reference, Spot, View
+from layoutproof.bodies.effects import Access, Body, BodyReference, Effect, Handed, Loop, Spot, View
 from layoutproof.bodies.forward import Here, Nest, forward, nested, nests_of, turns, within
 from layoutproof.bodies.symbolic import Symbolic, named
 from layoutproof.core.term import ONE, ZERO, Term
 
 COUNTED, ASKED = Loop("loop0", Term("int", 2)), Loop("loop1", None)
-ROW = Reference("x", "in", (8,), "f32", "vmem")
+ROW = BodyReference("x", "in", (8,), "f32", "vmem")
 K = Term("name", "k")
 
 
@@ -89,10 +89,10 @@ def test_loops_by_name_and_what_is_in_one_before_an_effect() -> None:
 
 def test_what_a_run_knows_behind_a_loop_that_nobody_knows_the_end_of() -> None:
     """A name, no number: the loop may have run, and what it hands on may be anything."""
-    from layoutproof.bodies.runs import Run
+    from layoutproof.bodies.runs import ProgramWalk
     from layoutproof.kernel.kernel import Kernel
 
     body = Body(effects=EFFECTS[5:], handed=(Handed("k", "k after", ASKED, ZERO, ONE),))
-    run, here = Run(Kernel("k", (), (), ()), body, (), lambda table, at: 0), Here({}, ())
+    run, here = ProgramWalk(Kernel("k", (), (), ()), body, (), lambda table, at: 0), Here({}, ())
     run.loop(nests_of(body)[ASKED.name], here, None)
     assert here.names["k after"] == named("name", "k after", ())

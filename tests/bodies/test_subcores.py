@@ -349,7 +349,7 @@ def test_what_is_open_of_one_subcore_is_not_walked_again_for_each_of_the_others(
     (kernel,) = kernels_of(lambda *given: made(body, (64, 16), scratch)(*given), (X, LISTED), target=TARGET)
     assert isinstance(kernel, Kernel)
     monkeypatch.setattr(in_flight, "FEW_STEPS", 0)
-    walk = in_flight.Walk(kernel, kernel.body)
+    walk = in_flight.FlightWalk(kernel, kernel.body)
     walk.one_by_one()
     assert walk.whole == (waits == "where it starts")
     assert {p.sure for p in walk.problems} == (set() if walk.whole else {False})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from layoutproof.changes import policy, spec_programs
-from layoutproof.changes.labels import Labels, Pair
+from layoutproof.changes.labels import LabelledPair, Labels
 from layoutproof.changes.program import read
 from layoutproof.changes.states import File
 from layoutproof.programs.compile import Asked, Made
@@ -176,7 +176,7 @@ def test_a_compiled_neighbour_computes_something_else(name: str) -> None:
 @pytest.mark.parametrize("name", SAME)
 def test_a_compiled_program_that_is_written_otherwise_is_the_same(name: str) -> None:
     texts = kept()
-    assert Pair(*(read(texts[each].encode(), "") for each in (SAME[name], name))).alike
+    assert LabelledPair(*(read(texts[each].encode(), "") for each in (SAME[name], name))).alike
     assert verdict(texts[SAME[name]], texts[name]) == ("green", [])
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.compiler.serve import MARK, hung_up
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from tests.hangs import HANGS
@@ -31,14 +31,14 @@ def _tests_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
 
 
-def asked(*requests: Any, child: Child = CHILD, read: Callable[[Any], Any] = lambda value: value) -> list[Answer[Any]]:
+def asked(*requests: Any, child: Child = CHILD, read: Callable[[Any], Any] = lambda value: value) -> list[Reply[Any]]:
     return list(ask(child, requests, read))
 
 
-def one(*request: Any, child: Child = CHILD) -> Answer[Any]:
+def one(*request: Any, child: Child = CHILD) -> Reply[Any]:
     """The answer to a request between two others, which have theirs whatever becomes of it."""
     before, found, after = asked(["echo", 1], request, ["echo", 2], child=child)
-    assert (before, after) == (Answer(1), Answer(2))
+    assert (before, after) == (Reply(1), Reply(2))
     return found
 
 
@@ -78,7 +78,7 @@ def alive(pid: Any) -> bool:
 @pytest.mark.parametrize("value", [None, [], {"a": [1.5, "\x1e\n\u20ac", True]}, "x" * 5_000_000, list(range(200_000))])
 def test_values_come_as_they_are(value: Any) -> None:
     """Also of several megabytes, both ways, and with the protocol's own marks in them."""
-    assert asked(["echo", value], ["echo", value]) == [Answer(value), Answer(value)]
+    assert asked(["echo", value], ["echo", value]) == [Reply(value), Reply(value)]
 
 
 def test_big_requests_to_one_that_talks_first() -> None:

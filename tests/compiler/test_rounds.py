@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from layoutproof.compiler.child import Answer, Child
+from layoutproof.compiler.child import Child, Reply
 from layoutproof.compiler.rounds import ask_in_rounds
 
 CHILD = Child("the reader", "tests.compiler.answering", seconds=30)
-Plan = Generator[Sequence[Any], list[Answer[Any]], Any]
+Plan = Generator[Sequence[Any], list[Reply[Any]], Any]
 
 
 @pytest.fixture(autouse=True)

@@ -334,15 +334,15 @@ def test_the_table_as_markdown(tmp_path: Path) -> None:
 
 def test_a_compiler_that_breaks_its_own_rule_says_nothing_about_ours() -> None:
     """`LLO_CHECK failure` is its code generator's; a refusal of what was asked stays one."""
-    from layoutproof.compiler.child import Answer
+    from layoutproof.compiler.child import Reply
     from layoutproof.crosschecks.asking import Failed, told
 
     where = "JaxRuntimeError: INTERNAL: LLO_CHECK failure (platforms/llo/llo_region_builder.cc:6195)"
-    gave_up = told(Answer({"refused": f"{where} multiplier_in_bytes % word_size == 0 (256 == 0) 256 512"}))
+    gave_up = told(Reply({"refused": f"{where} multiplier_in_bytes % word_size == 0 (256 == 0) 256 512"}))
     assert isinstance(gave_up, Failed)
     assert gave_up.aborted
     assert str(gave_up).endswith("llo_region_builder.cc:6195) multiplier_in_bytes % word_size == 0")
-    refused = told(Answer({"refused": "JaxRuntimeError: INVALID_ARGUMENT: tile dimension 0 must be positive"}))
+    refused = told(Reply({"refused": "JaxRuntimeError: INVALID_ARGUMENT: tile dimension 0 must be positive"}))
     assert (type(refused), refused.aborted) == (Failed, False)
 
 

@@ -160,7 +160,7 @@ def test_an_abort_is_one_outcome_and_the_run_goes_on() -> None:
 @live
 def test_an_abort_among_many_questions_of_one_program_costs_itself_only() -> None:
     questions = [["v5e", "f32", [8, 128]], ["v5e", "f32", [2**31 - 1, 2**31 - 1]], ["v5e", "s8", [8, 128]]]
-    program = asking.Program(questions, lambda some: ["defaults", list(some)])
+    program = asking.BatchedProgram(questions, lambda some: ["defaults", list(some)])
     (found,) = asking.of_programs([program], lambda _, said: said)
     assert found[0] == "{1,0:T(8,128)}"
     assert found[2] == "{1,0:T(8,128)(4,1)}"

@@ -13,7 +13,7 @@ from layoutproof.hlo import bitcasts, followed
 from layoutproof.hlo.audit import audit, audit_events, audit_file
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.report import as_json, as_text
-from layoutproof.hlo.shapes import Array, Shapes, read_array
+from layoutproof.hlo.shapes import ArrayShape, Shapes, read_array
 from layoutproof.hlotext.lines import events, read_hlo
 from layoutproof.programs.reading import record_of
 from tests.hlo.dumps import SMALL, dump_on_cpu
@@ -223,7 +223,7 @@ def test_masks_that_do_not_fill_the_same_bytes() -> None:
     assert found.verdict is Verdict.REFUTED
 
 
-def slots(array: Array) -> set[int]:
+def slots(array: ArrayShape) -> set[int]:
     """Every place of an array, one element after the other."""
     assert array.layout is not None
     flat = array.layout.index_map().flat()

@@ -13,7 +13,7 @@ from jax.experimental.pallas import tpu as pltpu
 
 from layoutproof.core.index_map import row_major
 from layoutproof.core.term import Term
-from layoutproof.crosschecks.compiling import Traced
+from layoutproof.crosschecks.compiling import TracedNumbers
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 
 NEVER = np.iinfo(np.int32).min
@@ -76,10 +76,10 @@ def _evaluate(term: Term, names: Mapping[str, Any], tables: Mapping[str, Any]) -
     if term.op == "read":
         return tables[term.args[0].args[0]][tuple(_evaluate(a, names, tables) for a in term.args[1:])]
     if term.op in ("int", "name"):
-        return term.evaluate(names, Traced())
+        return term.evaluate(names, TracedNumbers())
     # evaluated operand by operand, so that reads inside of it find their tables
     parts = {f"part{k}": _evaluate(a, names, tables) for k, a in enumerate(term.args)}
-    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, Traced())
+    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, TracedNumbers())
 
 
 def _dimension(block: Block) -> Any:

@@ -16,7 +16,7 @@ from layoutproof.cli import main as cli  # noqa: E402
 from layoutproof.core.errors import LayoutError  # noqa: E402
 from layoutproof.hlo.audit import audit  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
-from layoutproof.pallas.from_mosaic.mosaic_calls import Call  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls  # noqa: E402
 from tests.pallas.mosaic_texts import call_line, config, lowered  # noqa: E402
@@ -82,7 +82,7 @@ def test_bytes_that_are_no_module_end_nothing() -> None:
         made = made[:at] if kind == "cut" else made
         made[at:at] = draw.randbytes(draw.choice([1, 4, 50])) if kind == "put" else b""
         text = json.dumps({"custom_call_config": {"body": base64.b64encode(bytes(made)).decode()}})
-        calls.append(Call("copy", "x:1", text, real.operands, real.results, live=(True,)))
+        calls.append(MosaicCall("copy", "x:1", text, real.operands, real.results, live=(True,)))
     found = kernels_of_calls(calls)
     assert len(found) >= len(calls)
     assert all(isinstance(each, Kernel) or each.reason for each in found)

@@ -15,7 +15,7 @@ from layoutproof.core.finding import Finding, Report
 from layoutproof.core.result import Verdict
 from layoutproof.formats import render
 from layoutproof.pictures.counterexamples import difference, finding_drawing, side, together
-from layoutproof.pictures.drawing import Drawing, Grid
+from layoutproof.pictures.drawing import CellGrid, Drawing
 from layoutproof.pictures.scene import scene_of
 from layoutproof.pictures.svg import svg_text
 from layoutproof.questions.evaluate import table
@@ -29,12 +29,12 @@ KERNEL: dict[str, Any] = {
 }
 
 
-def grids(drawing: Drawing | None) -> list[Grid]:
+def grids(drawing: Drawing | None) -> list[CellGrid]:
     assert drawing is not None
-    return [panel for panel in drawing.panels if isinstance(panel, Grid)]
+    return [panel for panel in drawing.panels if isinstance(panel, CellGrid)]
 
 
-def marked(grid: Grid, mark: str = "hit") -> list[tuple[str, str, str]]:
+def marked(grid: CellGrid, mark: str = "hit") -> list[tuple[str, str, str]]:
     """(row label, column label, text) of each cell with a mark."""
     return [
         (i, j, cell.text)
@@ -44,7 +44,7 @@ def marked(grid: Grid, mark: str = "hit") -> list[tuple[str, str, str]]:
     ]
 
 
-def asked(question: str, *layouts: Any) -> tuple[Finding, list[Grid]]:
+def asked(question: str, *layouts: Any) -> tuple[Finding, list[CellGrid]]:
     finding = lp.ask(question, *layouts)
     return finding, grids(finding_drawing(finding, layouts))
 
@@ -117,7 +117,7 @@ def test_a_bitcast_marks_the_element_and_what_it_becomes() -> None:
 def test_another_slice_is_drawn_where_the_element_is_in_one() -> None:
     """The element of a third dimension is in its own slice, and the caption says which."""
     (cells,) = side("f32[4,3,5]{2,1,0}", (2, 1, 3)).panels
-    assert isinstance(cells, Grid)
+    assert isinstance(cells, CellGrid)
     assert marked(cells) == [("1", "3", str(2 * 15 + 1 * 5 + 3))]
     assert "i = 2" in cells.caption
 

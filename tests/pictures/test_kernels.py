@@ -11,9 +11,9 @@ import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.judge import kernel_target
-from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, grid
+from layoutproof.pictures.drawing import Bar, Cell, CellGrid, Drawing, grid
 from layoutproof.pictures.kernels import kernel_drawing, walk
-from layoutproof.pictures.scene import LETTER, Words, scene_of
+from layoutproof.pictures.scene import LETTER, Label, scene_of
 from layoutproof.pictures.terminal import terminal_text
 
 MATMUL: dict[str, Any] = {
@@ -35,11 +35,11 @@ def kernel(value: object) -> Kernel:
     return found
 
 
-def grids(drawing: Drawing) -> list[Grid]:
-    return [panel for panel in drawing.panels if isinstance(panel, Grid)]
+def grids(drawing: Drawing) -> list[CellGrid]:
+    return [panel for panel in drawing.panels if isinstance(panel, CellGrid)]
 
 
-def texts(grid: Grid) -> list[list[str]]:
+def texts(grid: CellGrid) -> list[list[str]]:
     return [[cell.text for cell in row] for row in grid.cells]
 
 
@@ -74,7 +74,7 @@ def test_the_steps_stand_beside_the_hatching() -> None:
     """Where half of a block is there and the text fits into it, nothing is written on the hatching."""
     blocks = grid(((Cell("12", 0, "ragged", (1.0, 0.5)),),), columns=("128:256",))
     scene = scene_of(Drawing("", (), (blocks,)))
-    (text,) = [shape for shape in scene.shapes if isinstance(shape, Words) and shape.text == "12"]
+    (text,) = [shape for shape in scene.shapes if isinstance(shape, Label) and shape.text == "12"]
     assert text.x + LETTER <= scene.boxes("beyond")[0].x
 
 

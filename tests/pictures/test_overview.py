@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from layoutproof.pictures.drawing import PADDING, Bar, Drawing, Grid
+from layoutproof.pictures.drawing import PADDING, Bar, CellGrid, Drawing
 from layoutproof.pictures.elements import plane_of
 from layoutproof.pictures.overview import at_scale, memory_grid, tile_grid
 from layoutproof.pictures.scene import scene_of
@@ -27,7 +27,7 @@ def overview(layout: str) -> Drawing:
 def test_tiles_instead_of_millions_of_cells() -> None:
     """512 x 86 tiles, of which the first and the last are drawn, each with its number in memory."""
     tiles = overview(LARGE).panels[0]
-    assert isinstance(tiles, Grid)
+    assert isinstance(tiles, CellGrid)
     assert (tiles.rows, tiles.columns) == (512, 86)
     assert tiles.row_labels == ("0", "8", "16", "24", "32", "40", "4072", "4080", "4088")
     assert tiles.column_labels[-1] == str(85 * 128)
@@ -52,7 +52,7 @@ def test_the_order_of_tiles_is_that_of_memory() -> None:
 def test_the_ragged_edge_is_hatched() -> None:
     """Of the last row of tiles 4 of 8 rows are there, of the last column 120 of 128 columns; nothing else is cut."""
     tiles = overview(RAGGED).panels[0]
-    assert isinstance(tiles, Grid)
+    assert isinstance(tiles, CellGrid)
     assert {cell.inside for cell in tiles.cells[-1][:-1]} == {(0.5, 1.0)}
     assert {row[-1].inside for row in tiles.cells[:-1]} == {(1.0, 120 / 128)}
     assert tiles.cells[-1][-1].inside == (0.5, 120 / 128)
@@ -68,8 +68,8 @@ def test_the_ragged_edge_is_hatched() -> None:
 def test_the_first_and_the_last_tile_from_near() -> None:
     """Their elements have their own offsets; what of the last tile is padding shows as padding."""
     first, last = overview(RAGGED).panels[2:]
-    assert isinstance(first, Grid)
-    assert isinstance(last, Grid)
+    assert isinstance(first, CellGrid)
+    assert isinstance(last, CellGrid)
     assert [cell.text for cell in first.cells[1]] == ["1", "3", "5", "7", "9", "11", "251", "253", "255"]
     assert last.row_labels == ("4096", "4097", "4098", "4099", "", "", "", "")
     for i, row in zip(last.row_labels, last.cells, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.pictures.drawing import Cell, Drawing, Grid
+from layoutproof.pictures.drawing import Cell, CellGrid, Drawing
 from layoutproof.pictures.palette import distinct, fill
 from layoutproof.pictures.subjects import drawing_of
 from layoutproof.pictures.terminal import terminal_text
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.slow
 FIG2 = "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)"
 
 
-def grids(drawing: Drawing) -> list[Grid]:
-    return [panel for panel in drawing.panels if isinstance(panel, Grid)]
+def grids(drawing: Drawing) -> list[CellGrid]:
+    return [panel for panel in drawing.panels if isinstance(panel, CellGrid)]
 
 
-def texts(grid: Grid) -> list[list[str]]:
+def texts(grid: CellGrid) -> list[list[str]]:
     return [[cell.text for cell in row] for row in grid.cells]
 
 

@@ -17,7 +17,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.space import Space
 from layoutproof.layouts.xla.shape import XlaLayout
-from layoutproof.pictures.drawing import Grid
+from layoutproof.pictures.drawing import CellGrid
 from layoutproof.pictures.elements import element_grid, plane_of
 from layoutproof.pictures.palette import FILLS
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
@@ -55,7 +55,7 @@ offset= 0   0,0 1,0 │ 0,1 1,1 │ 0,2 1,2 │ 0,3 1,3
        24   2,4   . │   .   . │   .   . │   .   ."""
 
 
-def whole_grid(layout: object) -> Grid:
+def whole_grid(layout: object) -> CellGrid:
     """Every position of the two dimensions that are drawn."""
     plane = plane_of(layout)
     return element_grid(plane, range(plane.row.count()), range(plane.column.count()))
@@ -165,8 +165,8 @@ def test_svg_shows_the_same() -> None:
     root = ET.fromstring(svg_picture(layout))
     assert [e.text for e in root.iter("{http://www.w3.org/2000/svg}title")] == [layout]
     array, memory = drawing_of(layout).panels
-    assert isinstance(array, Grid)
-    assert isinstance(memory, Grid)
+    assert isinstance(array, CellGrid)
+    assert isinstance(memory, CellGrid)
     scene = scene_of(drawing_of(layout))
     assert len(scene.boxes("")) == 2 * 15
     # 9 places of padding in the array, 9 in memory, one swatch in the legend

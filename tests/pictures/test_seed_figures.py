@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import layoutproof as lp
-from layoutproof.pictures.drawing import Drawing, Grid
+from layoutproof.pictures.drawing import CellGrid, Drawing
 from layoutproof.pictures.elements import plane_of
 from layoutproof.pictures.overview import tile_grid
 from layoutproof.pictures.programs import program_grid
@@ -19,15 +19,15 @@ from layoutproof.pictures.subjects import drawing_of
 from layoutproof.questions.programs import programs_of
 
 
-def grids(drawing: Drawing) -> list[Grid]:
-    return [panel for panel in drawing.panels if isinstance(panel, Grid)]
+def grids(drawing: Drawing) -> list[CellGrid]:
+    return [panel for panel in drawing.panels if isinstance(panel, CellGrid)]
 
 
 def numbers(text: str) -> list[list[str]]:
     return [line.split() for line in text.strip().splitlines()]
 
 
-def texts(grid: Grid) -> list[list[str]]:
+def texts(grid: CellGrid) -> list[list[str]]:
     return [[cell.shown for cell in row] for row in grid.cells]
 
 

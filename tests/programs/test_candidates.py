@@ -11,7 +11,7 @@ from layoutproof.programs.candidates import (
     AUTO,
     MOST,
     NOTHING,
-    Candidate,
+    ProgramChange,
     Try,
     candidates,
     changes,
@@ -183,4 +183,4 @@ def test_numbers_before_and_after() -> None:
     before, after = figures(BEFORE), figures(replace(BEFORE, copies=(), cycles=25_000))
     assert changes(before, after) == "copies 1.5 MiB in 9 -> 0 B in 0, cycles 50,000 -> 25,000 (-50 %)"
     assert changes(before, before) == "no figure changes"
-    assert Candidate("auto", "").change["donated"] == []
+    assert ProgramChange("auto", "").change["donated"] == []

@@ -406,7 +406,7 @@ def at_most(
     monkeypatch: pytest.MonkeyPatch, steps: int, file: Path, name: str, *args: str
 ) -> tuple[dict[str, Any], Any]:
     """What the process that compiles answers where a walk may take so many steps, and the finding."""
-    from layoutproof.compiler.child import Answer
+    from layoutproof.compiler.child import Reply
     from layoutproof.programs import compiling, same_source
     from layoutproof.programs.compile import Asked, made_of, request_of
     from layoutproof.questions import reduced
@@ -416,7 +416,7 @@ def at_most(
     file.write_text(LARGE)
     asked = Asked(f"{file}:{name}", args, same=True)
     found = compiling.answered(request_of(asked), lambda what: None)
-    return found, made_of(asked, Answer(found)).same
+    return found, made_of(asked, Reply(found)).same
 
 
 def test_what_is_too_large_is_another_compilation_at_smaller_sizes(

@@ -14,7 +14,7 @@ from layoutproof.core.term import Term
 from layoutproof.layouts.strided import StridedLayout
 from layoutproof.pallas.rules.index_int32 import _width, wrapped_in
 from layoutproof.registry.read import map_of, read_layout
-from layoutproof.solvers.digits.number import Digit, Sum
+from layoutproof.solvers.digits.number import Digit, DigitSum
 from layoutproof.solvers.digits.preimage import preimage
 
 
@@ -133,8 +133,11 @@ def test_what_bounds_nothing_proves_nothing() -> None:
 
 def test_digits_times_a_number_without_digits() -> None:
     """A number that was made of digits and has none left multiplies as it is."""
-    some = Sum(((2, Digit(0, 4, 1)),), 5)
-    assert [(each.terms[0][0], each.constant) for each in (some * Sum((), 3), Sum((), 3) * some)] == [(6, 15), (6, 15)]
+    some = DigitSum(((2, Digit(0, 4, 1)),), 5)
+    assert [(each.terms[0][0], each.constant) for each in (some * DigitSum((), 3), DigitSum((), 3) * some)] == [
+        (6, 15),
+        (6, 15),
+    ]
 
 
 @pytest.mark.parametrize(("used", "found"), [(16, True), (9, True), (8, False), (4, False)])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from layoutproof.core.budget import budget, spend
-from layoutproof.core.claim import And, At, Claim, Kept, LexLess, NotExists, Outside, PlacePredicate
+from layoutproof.core.claim import And, At, Claim, LexLess, NotExists, NotViolated, Outside, PlacePredicate
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
@@ -440,14 +440,14 @@ def test_a_kept_claim_is_asked_of_the_others(say: Any) -> None:
     """A violation counts only where another claim is kept: proved by an engine that did not find it."""
     element = mapping((9,), lambda _, i: i, (9,))
     kept = in_bounds(mapping((30_000,), lambda _, i: i, (30_000,)))
-    claim = Claim({"x": box(9)}, And((Outside(At(element, "x"), (3,)), Kept(kept))))
+    claim = Claim({"x": box(9)}, And((Outside(At(element, "x"), (3,)), NotViolated(kept))))
     asked = say({"isl.decide": None})
     assert _nobody_else(claim, {"x": (3,)}, "digits", 1)
     assert "digits.decide" not in [name for name, _ in asked]
     say({"isl.decide": {"index": (0,)}, "brute.few": {"index": (0,)}})
     broken = replace(kept, violation=Outside(At(mapping((30_000,), lambda _, i: i, (30_000,)), "index"), (0,)))
     assert not _nobody_else(
-        replace(claim, violation=And((claim.violation.parts[0], Kept(broken)))), {"x": (3,)}, "smt", 1
+        replace(claim, violation=And((claim.violation.parts[0], NotViolated(broken)))), {"x": (3,)}, "smt", 1
     )  # type: ignore[union-attr]
     say({})
     with pytest.raises(Unsupported, match="no second engine says that the claim is kept"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.compiler.child import Answer
+from layoutproof.compiler.child import Reply
 from layoutproof.compiler.tracing import Tracing, only
 from layoutproof.core.finding import Finding
 from layoutproof.programs import compile as compiling
@@ -45,10 +45,10 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the compiler's processes were asked, by anybody; they refuse all."""
     found: list[str] = []
 
-    def refused(child: object, given: Iterable[dict[str, Any]], *_: object) -> Iterator[Answer[dict[str, Any]]]:
+    def refused(child: object, given: Iterable[dict[str, Any]], *_: object) -> Iterator[Reply[dict[str, Any]]]:
         for one in given:
             found.append(one["program"])
-            yield Answer({"refused": f"refusal {len(found)}", "compiler": "a compiler"})
+            yield Reply({"refused": f"refusal {len(found)}", "compiler": "a compiler"})
 
     monkeypatch.setattr(compiling, "ask", refused)
     monkeypatch.setattr(compiling, "missing", lambda asked: "")

@@ -12,7 +12,7 @@ from layoutproof.core.numbers import INTS
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_text import read_kernel
 from layoutproof.tilings.cost import Machine
-from layoutproof.tilings.problem import Constraint, Problem, Shape
+from layoutproof.tilings.problem import Constraint, Problem, WeightedSizes
 
 MATMUL: dict[str, Any] = {
     "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],
@@ -47,7 +47,7 @@ def any_problem(rng: random.Random) -> Problem:
     names = ("bm", "bn", "bk") if kernel is MATMUL else ("bn", "bk")
     variables = {name: tuple(sorted(rng.sample(range(1, 40), rng.randint(1, 7)))) for name in names}
     shapes = tuple(
-        Shape({"M": rng.randint(1, 6), "N": rng.randint(1, 60), "K": rng.randint(1, 60)}, rng.randint(1, 3))
+        WeightedSizes({"M": rng.randint(1, 6), "N": rng.randint(1, 60), "K": rng.randint(1, 60)}, rng.randint(1, 3))
         for _ in range(rng.randint(1, 2))
     )
     texts = rng.sample(

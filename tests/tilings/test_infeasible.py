@@ -23,7 +23,7 @@ from layoutproof.tilings.infeasible import (
 )
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.read import read_problem
-from layoutproof.tilings.walk import Floats
+from layoutproof.tilings.walk import FloatArrays
 from tests.tilings.infeasible_at_random import problem_at_random
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def met(problem: Problem, kept: Sequence[Condition]) -> bool:
         return [v for v in VALUES if all(in_range(problem, name, key, v) for key in own)]
 
     bm, bn = np.meshgrid(np.array(allowed("bm"), dtype=np.float64), np.array(allowed("bn"), dtype=np.float64))
-    on, shape = Floats(np), problem.shapes[0]  # exact: nothing here comes near 2**53
+    on, shape = FloatArrays(np), problem.shapes[0]  # exact: nothing here comes near 2**53
     row = problem.figures(shape, {"bm": bm, "bn": bn}, on)
     found = (row["vmem"] <= problem.vmem) | ((VMEM,) not in kept)
     for c in kept:

@@ -17,7 +17,7 @@ from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.arrays_file import answer, read
-from layoutproof.tilings.shardings import Arrays, Product, best_shardings
+from layoutproof.tilings.shardings import Arrays, Contraction, best_shardings
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +117,7 @@ def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
 
 
 def plainly_weighed(
-    arrays: Arrays, products: list[Product], mesh: dict[str, int], price: int, target: str
+    arrays: Arrays, products: list[Contraction], mesh: dict[str, int], price: int, target: str
 ) -> list[tuple[int, int]]:
     """(cost, bytes held) of every even assignment of each axis to names: held + price x sent, all of it by hand."""
     names = list(dict.fromkeys(n for _, own in arrays.values() for n in own))
@@ -155,7 +155,7 @@ def test_the_cheapest_with_what_is_sent_are_those_of_a_plain_enumeration(seed: i
         name: (shape(f"{rng.choice(('f32', 'bf16'))}[{','.join(str(sizes[n]) for n in own)}]"), tuple(own))
         for name, own in texts.items()
     }
-    products = [Product(("p", "q"), "r")] + ([Product(("r", "s"), "t")] if "s" in texts else [])
+    products = [Contraction(("p", "q"), "r")] + ([Contraction(("r", "s"), "t")] if "s" in texts else [])
     price = rng.choice((0, 1, 7))
     every = sorted(plainly_weighed(arrays, products, mesh, price, "v5e"))
     memory = rng.choice((1 << 40, rng.choice(every)[1], min(size for _, size in every)))

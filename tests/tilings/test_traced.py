@@ -13,7 +13,7 @@ import pytest
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.mosaic.ask import Asked
+from layoutproof.mosaic.ask import CompilerQuestion
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings import traced, traced_file
@@ -193,7 +193,9 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("ends", [None, "", "no room", "missing"])
 def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int, **asking: object) -> list[Report]:
+    def says(
+        candidates: Sequence[Callable[[], Sequence[CompilerQuestion]]], enough: int, **asking: object
+    ) -> list[Report]:
         assert enough == 1
         if ends == "missing":
             raise Undecided("the TPU compiler cannot be asked")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.crosschecks.case import Call, Case
+from layoutproof.crosschecks.case import Case, PallasCall
 from layoutproof.crosschecks.jax_asking import asked, jax_child, jax_missing, jax_version
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped, both
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -34,7 +34,7 @@ def own(case: Case) -> bool:
     return case.kind == "kernel"
 
 
-def _body(case: Case, call: Call) -> Outcome:
+def _body(case: Case, call: PallasCall) -> Outcome:
     """What running a user's kernel shows, on memory that starts as NaN and as 0, against what is proved of it."""
     from layoutproof.pallas.from_jax.user import argument
     from layoutproof.pallas.judge import judge

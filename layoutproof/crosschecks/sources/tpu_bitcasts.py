@@ -17,7 +17,7 @@ from layoutproof.compiler import libtpu
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
-from layoutproof.crosschecks.asking import Failed, Program, of_programs
+from layoutproof.crosschecks.asking import BatchedProgram, Failed, of_programs
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
 from layoutproof.crosschecks.tpu_cases import arrays as random_cases
@@ -83,7 +83,7 @@ def _compare(cases: Sequence[Case], moves: Sequence[Sequence[_Move]]) -> Iterato
     )
     groups = [list(rows) for _, rows in itertools.groupby(questions, key=lambda row: row[1].generation)]
     parts = [rows[at : at + TOGETHER] for rows in groups for at in range(0, len(rows), TOGETHER)]
-    found = of_programs([Program(part, _request) for part in parts], _unpack)
+    found = of_programs([BatchedProgram(part, _request) for part in parts], _unpack)
     said: dict[int, list[tuple[_Move, Any]]] = {}
     for (k, move), answer in zip(itertools.chain(*parts), itertools.chain(*found), strict=True):
         said.setdefault(k, []).append((move, answer))

@@ -17,7 +17,7 @@ from typing import Any
 from layoutproof.compiler import libtpu
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
-from layoutproof.crosschecks.asking import Failed, Program, of_programs
+from layoutproof.crosschecks.asking import BatchedProgram, Failed, of_programs
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
 from layoutproof.crosschecks.tpu_cases import arrays as random_cases
@@ -76,7 +76,9 @@ def _compare(part: Sequence[Turn]) -> Iterator[Outcome]:
     compared = dict.fromkeys(asked, 0)
     questions = [(k, name) for k in asked for name in CHIPS]
     request = [(name, cases[k].parsed.element_type, list(cases[k].parsed.dims)) for k, name in questions]
-    programs = [Program(tuple(zip(questions, request, strict=True)), lambda some: ["defaults", [q for _, q in some]])]
+    programs = [
+        BatchedProgram(tuple(zip(questions, request, strict=True)), lambda some: ["defaults", [q for _, q in some]])
+    ]
     (defaults,) = of_programs(programs, lambda _, said: said) if questions else ([],)
     for (k, name), said in zip(questions, defaults, strict=True):
         _hold(k, f"default layout on {name}", _default(cases[k].parsed, name), said, wrong, failed, compared)
@@ -86,7 +88,7 @@ def _compare(part: Sequence[Turn]) -> Iterator[Outcome]:
             mine = [k for k in asked if name in part[k][1]]
             some = [(k, array) for k in mine if (array := _array(cases[k].parsed, name, tiled)) is not None]
             arrays += [some[at : at + TOGETHER] for at in range(0, len(some), TOGETHER)]
-        found = of_programs([Program(some, _request) for some in arrays], _unpack)
+        found = of_programs([BatchedProgram(some, _request) for some in arrays], _unpack)
         for (k, array), said in zip(itertools.chain(*arrays), itertools.chain(*found), strict=True):
             what = "tiles asked for" if tiled else "order asked for"
             theirs = array.text if isinstance(said, Failed) or not tiled else said[0]

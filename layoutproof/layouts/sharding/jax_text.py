@@ -37,7 +37,7 @@ _ANYTHING = re.compile(r"[^,()\[\]{}]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class PartitionSpecText:
     """What `P(..)` says. entries: per dimension an axis, several, or None.  unreduced, reduced: axes.
 
     reduction: "", "max" or "min", how unreduced values combine.
@@ -60,7 +60,7 @@ def read_jax(cursor: XlaCursor) -> NamedSharding:
         raise cursor.refuse(error.problem, start) from None
 
 
-def read_parts(cursor: XlaCursor) -> tuple[Spec, Mesh, tuple[str, ...]]:
+def read_parts(cursor: XlaCursor) -> tuple[PartitionSpecText, Mesh, tuple[str, ...]]:
     """The specification, the mesh, and the types of its axes, () where they are not written."""
     start = cursor.start
     if cursor.word == "NamedSharding":
@@ -73,7 +73,7 @@ def read_parts(cursor: XlaCursor) -> tuple[Spec, Mesh, tuple[str, ...]]:
     return spec, *_mesh(cursor)
 
 
-def parts_of(text: str) -> tuple[Spec, Mesh, tuple[str, ...]]:
+def parts_of(text: str) -> tuple[PartitionSpecText, Mesh, tuple[str, ...]]:
     """The same of a whole text, whose axes are checked.
 
     >>> parts_of("P('x') on Mesh('x': 2, axis_types=(Explicit,))")[2]
@@ -89,11 +89,11 @@ def parts_of(text: str) -> tuple[Spec, Mesh, tuple[str, ...]]:
     return spec, mesh, types
 
 
-def spec_of(text: str) -> Spec:
+def spec_of(text: str) -> PartitionSpecText:
     """The specification that a text writes, and nothing else.
 
     >>> spec_of("PartitionSpec(('x', 'y'), None, unreduced={'z'})")
-    Spec(entries=(('x', 'y'), None), unreduced=('z',), reduced=(), reduction='')
+    PartitionSpecText(entries=(('x', 'y'), None), unreduced=('z',), reduced=(), reduction='')
 
     Raises LayoutError with the column for anything else.
     """
@@ -104,7 +104,7 @@ def spec_of(text: str) -> Spec:
     return found
 
 
-def read_spec(cursor: XlaCursor) -> Spec:
+def read_spec(cursor: XlaCursor) -> PartitionSpecText:
     """`P(..)` at the cursor."""
     if cursor.word not in _SPECS:
         raise cursor.expected("a partition specification, as in P('x', None)")
@@ -124,7 +124,7 @@ def read_spec(cursor: XlaCursor) -> Spec:
         if not cursor.took(","):
             break
     cursor.take(")", "after the entries, or a comma")
-    return Spec(tuple(entries), **said)
+    return PartitionSpecText(tuple(entries), **said)
 
 
 def _keyword(cursor: XlaCursor, said: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ def _names(cursor: XlaCursor, opening: str, closing: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _whole(cursor: XlaCursor) -> tuple[Spec, Mesh, tuple[str, ...]]:
+def _whole(cursor: XlaCursor) -> tuple[PartitionSpecText, Mesh, tuple[str, ...]]:
     """`NamedSharding(mesh=.., spec=.., memory_kind=..)`."""
     cursor.advance()
     cursor.take("(", "and mesh=")
@@ -286,7 +286,7 @@ def _word(cursor: XlaCursor) -> str:
     return "" if found is None else found[0].strip()
 
 
-def _on(mesh: Mesh, spec: Spec, manual: list[str]) -> NamedSharding:
+def _on(mesh: Mesh, spec: PartitionSpecText, manual: list[str]) -> NamedSharding:
     named = [n for e in spec.entries for n in ((e,) if isinstance(e, str) else e or ())]
     for name in (*named, *spec.unreduced, *spec.reduced):
         if name not in mesh.names:

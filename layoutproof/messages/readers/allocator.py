@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from layoutproof.core.errors import shorten
 from layoutproof.messages.explanation import Explanation, human
-from layoutproof.messages.pasted import Line, search
+from layoutproof.messages.pasted import PastedLine, search
 from layoutproof.messages.sizes_text import SIZE, size_of
 
 _TPU = re.compile(
@@ -39,7 +39,7 @@ _POOL = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The requests that failed in a text, each once.
 
     lines: of the text.  target: not looked at.
@@ -55,7 +55,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
         yield one if count == 1 else replace(one, notes=(*one.notes, f"it is printed {count} times"))
 
 
-def _explained(lines: Sequence[Line], at: int) -> Explanation | None:
+def _explained(lines: Sequence[PastedLine], at: int) -> Explanation | None:
     line = lines[at]
     if match := search(_TPU, lines, at):
         return _on_tpu(line, match)
@@ -83,7 +83,7 @@ def _explained(lines: Sequence[Line], at: int) -> Explanation | None:
     return None
 
 
-def _on_tpu(line: Line, match: re.Match[str]) -> Explanation:
+def _on_tpu(line: PastedLine, match: re.Match[str]) -> Explanation:
     what = "the temporaries of a program that is loaded" if match["how"] == "reserve" else "one array"
     take = "take" if match["how"] == "reserve" else "takes"
     asked = size_of(match[2] + match[3])
@@ -102,5 +102,5 @@ def _on_tpu(line: Line, match: re.Match[str]) -> Explanation:
     return _explanation("out of HBM", line, match, cause, (_DONATE, _LIVE))
 
 
-def _explanation(kind: str, line: Line, match: re.Match[str], cause: str, fixes: tuple[str, ...]) -> Explanation:
+def _explanation(kind: str, line: PastedLine, match: re.Match[str], cause: str, fixes: tuple[str, ...]) -> Explanation:
     return Explanation(kind, line.number, shorten(line.text[match.start() :].strip(), 160), cause, fixes=fixes)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.core.errors import shorten
 from layoutproof.messages.arrays import array, largest, made_by
-from layoutproof.messages.explanation import Array, Explanation, human, made_of
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.explanation import Explanation, MessageArray, human, made_of
+from layoutproof.messages.pasted import PastedLine
 from layoutproof.messages.sizes_text import SIZE, size_of
 
 _BEGINS = re.compile(r"BufferAssignment (?:OOM Debugging|stats)|^\s*Peak buffers:|^\s*Buffer 1:\s*$")
@@ -23,7 +23,7 @@ _ASKED = re.compile(r"[Oo]ut of memory while trying to allocate (\d+) bytes")
 SOURCE = "openxla/xla, xla/service/buffer_assignment.cc"
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The report in a text, if there is one; its repetitions count once.
 
     lines: of the text.  target: not looked at: the arrays of a GPU have no tiles.
@@ -44,7 +44,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
     yield _explained(lines[begins], asked, parts, buffers)
 
 
-def _explained(line: Line, asked: int, parts: dict[str, int], buffers: list[dict[str, str]]) -> Explanation:
+def _explained(line: PastedLine, asked: int, parts: dict[str, int], buffers: list[dict[str, str]]) -> Explanation:
     arrays, cut = _arrays(buffers)
     total = parts.pop("total", -1)
     whole = made_of({name.replace("preallocated temp", "temporaries"): size for name, size in parts.items()})
@@ -68,7 +68,7 @@ def _explained(line: Line, asked: int, parts: dict[str, int], buffers: list[dict
     )
 
 
-def _arrays(buffers: Sequence[dict[str, str]]) -> tuple[tuple[Array, ...], int]:
+def _arrays(buffers: Sequence[dict[str, str]]) -> tuple[tuple[MessageArray, ...], int]:
     """The shapes of the buffers, the largest sum first, each once with how many there are; and how many were cut."""
     shapes = [(each.get("Shape") or each.get("Entry Parameter Subshape", ""), each) for each in buffers]
     listed, cut = largest((shape, each.get("Size", ""), each) for shape, each in shapes if shape)

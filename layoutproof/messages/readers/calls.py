@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import SPEC, Kind, Told, explained
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _DEVICES = r"with device ids \[([\d,. ]{0,4000})\] on platform (\w{1,20})"
 
@@ -217,7 +217,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The errors of calls in a text, each once.
 
     lines: of the text.  target: not looked at.

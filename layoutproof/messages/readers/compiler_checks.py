@@ -12,7 +12,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.kinds import Kind, Told, explained
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _INSTRUCTION = re.compile(r"(%?(?<![\w.\-])[\w.\-]++) = (\w+\[[\d,]*\](?:\{[^{}]*+\})?) ([\w\-]+)\(")
 _NAMED = re.compile(r"^[^\S\n]*+(%?[\w.\-]+) \(displaying the full instruction", re.MULTILINE)
@@ -66,7 +66,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """What the compiler says of itself in a text, each once.
 
     lines: of the text.  target: not looked at.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import Kind, Told, explained
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _ARRAY = re.compile(r"(?:ShapedArray\()?\b([a-z]\w*+\[[\d,]*\])")
 
@@ -94,7 +94,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The messages about donation in a text, each once.
 
     lines: of the text.  target: not looked at.

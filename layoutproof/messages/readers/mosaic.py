@@ -15,7 +15,7 @@ from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import AFTER, Kind, Told, explained
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _TYPE = r"(?:vector|memref)<((?:\d+x)++)([a-zA-Z]\w*+)"
 _CAST = re.compile(rf"\({_TYPE}[^()]*+\) -> {_TYPE}")
@@ -30,7 +30,7 @@ _NOT_KNOWN = "this error of Mosaic is not known here; layoutproof kernels --comp
 _ONLY_THE_OPERATION = "what is wrong stands before the operation: paste the line 'Mosaic failed to compile ..' too"
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The errors of kernels in a text, each once; one that is not known here, where none is.
 
     lines: of the text.  target: not looked at.
@@ -39,7 +39,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
     yield from known or _not_known(lines)
 
 
-def _not_known(lines: Sequence[Line]) -> Iterator[Explanation]:
+def _not_known(lines: Sequence[PastedLine]) -> Iterator[Explanation]:
     """The first error of Mosaic in a text that no kind explains."""
     for at, line in enumerate(lines):
         found = _OTHER.search(line.text)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.messages.arrays import array, largest, made_by
-from layoutproof.messages.explanation import Array, Explanation, human, joined, made_of
-from layoutproof.messages.pasted import Line, search
+from layoutproof.messages.explanation import Explanation, MessageArray, human, joined, made_of
+from layoutproof.messages.pasted import PastedLine, search
 from layoutproof.messages.sizes_text import SIZE, size_of
 
 _HEAD = re.compile(r"Ran out of memory in memory space (\w+)")
@@ -103,7 +103,7 @@ class _Report:
         return (self.space, self.used, self.limit, self.kernel, tuple(each.printed for each in self.allocations))
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The reports in a text, each once.
 
     lines: of the text.  target: the generation that fixes are for, None for v4 and later.
@@ -123,7 +123,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
             yield _shared_memory(line, int(match[1]), int(match[2]))
 
 
-def _reports(lines: Sequence[Line]) -> list[_Report]:
+def _reports(lines: Sequence[PastedLine]) -> list[_Report]:
     found: list[_Report] = []
     for at, line in enumerate(lines):
         text = line.text
@@ -141,7 +141,7 @@ def _reports(lines: Sequence[Line]) -> list[_Report]:
     return found
 
 
-def _take(report: _Report, lines: Sequence[Line], at: int) -> None:
+def _take(report: _Report, lines: Sequence[PastedLine], at: int) -> None:
     """What one line says, into the report."""
     text = lines[at].text
     if used := search(_USED, lines, at):
@@ -186,7 +186,7 @@ def _explained(report: _Report, target: str | None) -> Explanation:
     return Explanation(kind, report.line, report.said, "", f"{reason}; {needs}", arrays, fixes, tuple(notes))
 
 
-def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+def _hbm(report: _Report, arrays: tuple[MessageArray, ...]) -> tuple[str, tuple[str, ...]]:
     """The cause and what to do."""
     extra, listed = sum(each.extra for each in report.allocations), sum(each.size for each in report.allocations)
     over, most = report.over, report.limit
@@ -221,7 +221,7 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
     return "", ()
 
 
-def _largest(report: _Report, arrays: tuple[Array, ...], whole: str, more: str) -> tuple[str, tuple[str, ...]]:
+def _largest(report: _Report, arrays: tuple[MessageArray, ...], whole: str, more: str) -> tuple[str, tuple[str, ...]]:
     """The cause where the arrays themselves are too much, and what to do. more: what of them is padding."""
     worst = max(arrays, key=lambda each: each.size * each.count)
     kinds = sorted({each.kind for each in arrays if each.kind})
@@ -254,7 +254,7 @@ def _padding_of(report: _Report) -> str:
     return f" ({human(report.padded - report.unpadded)} of the temporaries are padding)"
 
 
-def _smem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+def _smem(report: _Report, arrays: tuple[MessageArray, ...]) -> tuple[str, tuple[str, ...]]:
     """The cause and what to do."""
     if report.used < 0:
         return "", _SMEM_STEPS
@@ -266,7 +266,7 @@ def _smem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, .
     )
 
 
-def _vmem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+def _vmem(report: _Report, arrays: tuple[MessageArray, ...]) -> tuple[str, tuple[str, ...]]:
     """The cause and what to do."""
     spills, extra = report.spills, sum(each.extra for each in report.allocations)
     who = f" by {report.kernel}" if report.kernel else ""
@@ -315,7 +315,7 @@ def _chips_of(limit: int) -> list[str]:
     return [name for name, chip in CHIPS.items() if abs(chip.hbm - limit) <= 0.011 * (1 << 30)]
 
 
-def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tuple[Array, ...], int]:
+def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tuple[MessageArray, ...], int]:
     """The shapes of a list, the largest sum first, each once with how many there are; and how many were cut off."""
     shaped = [(each.fields["Shape"].strip(), each.printed, each) for each in allocations if "Shape" in each.fields]
     listed, cut = largest(shaped)
@@ -328,7 +328,7 @@ def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tup
     return tuple(found), cut
 
 
-def _exceeded(line: Line, asked: int, there: int, block: str) -> Explanation:
+def _exceeded(line: PastedLine, asked: int, there: int, block: str) -> Explanation:
     """One allocation of a kernel that its memory does not hold."""
     space, tag = _SPACE.search(block), _TAG.search(block)
     kind = f"out of {_SPACES.get(space[1].lower(), space[1]) if space else 'memory'}"
@@ -342,7 +342,7 @@ def _exceeded(line: Line, asked: int, there: int, block: str) -> Explanation:
     return Explanation(kind, line.number, said, f"{cause}: {human(asked - there)} too many", fixes=steps)
 
 
-def _shared_memory(line: Line, asked: int, there: int) -> Explanation:
+def _shared_memory(line: PastedLine, asked: int, there: int) -> Explanation:
     return Explanation(
         "out of shared memory",
         line.number,

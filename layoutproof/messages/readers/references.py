@@ -11,7 +11,7 @@ from math import prod
 
 from layoutproof.messages.explanation import Explanation
 from layoutproof.messages.kinds import Kind, Told, explained, sizes_in
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _SHAPE = r"\(([\d, ]{0,200})\)"
 _INDEXED = re.compile(
@@ -115,7 +115,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The errors of references in a text, each once.
 
     lines: of the text.  target: not looked at.

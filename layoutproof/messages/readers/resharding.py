@@ -17,7 +17,7 @@ from layoutproof.hlo.reshards import between
 from layoutproof.layouts import sharding
 from layoutproof.messages.arrays import operation
 from layoutproof.messages.explanation import Explanation, human
-from layoutproof.messages.pasted import Line, search
+from layoutproof.messages.pasted import PastedLine, search
 from layoutproof.registry.read import map_of
 
 _SHARDING = r"\{(?:[^{}]|\{[^{}]*+\})*+\}"
@@ -29,12 +29,12 @@ _OPERATION = re.compile(r"HLO operation: (%?[\w.\-]+) = (\w+\[[\d,]*\](?:\{[^{}]
 SOURCE = "openxla/xla, xla/service/spmd/spmd_partitioner.cc"
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The warnings in a text, each pair of shardings and shape once, with how often it came.
 
     lines: of the text.  target: not looked at.
     """
-    found: dict[tuple[str, str, str], tuple[Line, int]] = {}
+    found: dict[tuple[str, str, str], tuple[PastedLine, int]] = {}
     for at, line in enumerate(lines):
         if match := search(_WARNING, lines, at):
             shape = of[2] if (of := _OPERATION.search(line.text)) else ""
@@ -44,7 +44,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
         yield _explained(line, before, after, shape, count)
 
 
-def _explained(line: Line, before: str, after: str, shape: str, count: int) -> Explanation:
+def _explained(line: PastedLine, before: str, after: str, shape: str, count: int) -> Explanation:
     text = line.text
     cause = f"no collective of the partitioner's goes from {before} to {after}, so each device gathers the whole array"
     notes = [f"it is printed {count} times"] * (count > 1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from layoutproof.core.errors import closest
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import SPEC, Kind, Told, explained
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:
@@ -428,7 +428,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The errors of shardings in a text, each once.
 
     lines: of the text.  target: not looked at.

@@ -12,7 +12,7 @@ from math import prod
 
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import Kind, Told, explained, sizes_in
-from layoutproof.messages.pasted import Line
+from layoutproof.messages.pasted import PastedLine
 
 _SHAPE = r"\(([\d, ]{0,200})\)"
 _TYPE = r"(\w{1,20}\[[^\[\]\n]{0,200}\]\S{0,40})"
@@ -293,7 +293,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 
-def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanation]:
     """The errors of shapes that tracing finds in a text, each once.
 
     lines: of the text.  target: not looked at.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from layoutproof.kernel.calls_around import Around, Step
+from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.adapter import (
     MESH_KERNELS,
@@ -51,7 +51,7 @@ class _Function:
 
     def __init__(self, found: dict[Path, Kernel]) -> None:
         self.found = found
-        self.steps: list[Step] = []
+        self.steps: list[FunctionStep] = []
         self.paths: list[Path] = []
         self.semaphores: set[int] = set()
         self.given: set[int] = set()
@@ -104,28 +104,28 @@ class _Function:
         body, _ = opened(inner[0][1])
         return len(body.invars) == len(equation.invars) and len(body.outvars) == len(equation.outvars)
 
-    def _step(self, equation: Any, path: Path, given: tuple[int, ...], made: tuple[int, ...]) -> Step:
+    def _step(self, equation: Any, path: Path, given: tuple[int, ...], made: tuple[int, ...]) -> FunctionStep:
         name, source = equation.primitive.name, place_of(equation.source_info)
         kernel = self.found.get(path)
         kept = bool(equation.effects)
         if kernel is None or not is_pallas_call(equation.params):
             moves = name in MOVES and len(given) == len(made)
-            return Step(name, source, given, made, moves=moves, kept=kept)
+            return FunctionStep(name, source, given, made, moves=moves, kept=kept)
         tables = len(kernel.tables)
         # the bounds of a dynamic grid come first
         given = given[len(given) - tables - len(kernel.inputs) :]
         same = tuple((a + tables, b) for a, b in kernel.aliases)
         kept = kept or bool(getattr(equation.params.get("compiler_params"), "has_side_effects", False))
-        return Step(kernel.name, kernel.source or source, given, made, kernel, same, kept=kept)
+        return FunctionStep(kernel.name, kernel.source or source, given, made, kernel, same, kept=kept)
 
 
-def _functions(jaxpr: Any, path: Path, found: dict[Path, Kernel]) -> Iterator[tuple[list[Path], Around]]:
+def _functions(jaxpr: Any, path: Path, found: dict[Path, Kernel]) -> Iterator[tuple[list[Path], CallingFunction]]:
     """A function, and those in its loops and branches: where its steps stand, and what is around each of them."""
     function = _Function(found)
     inputs = [function.new(variable) for variable in opened(jaxpr)[0].invars]
     function.given |= set(inputs)
     returned = function.read(jaxpr, path, inputs)
     sets = (frozenset(function.given), frozenset(returned), frozenset(function.semaphores))
-    yield function.paths, Around(tuple(function.steps), 0, *sets, inner=bool(path))
+    yield function.paths, CallingFunction(tuple(function.steps), 0, *sets, inner=bool(path))
     for inner, there in function.apart:
         yield from _functions(inner, there, found)

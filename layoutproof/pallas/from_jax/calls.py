@@ -35,7 +35,7 @@ from layoutproof.pallas.from_jax.adapter import (
     skipped_frame,
 )
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
+from layoutproof.pallas.from_jax.jaxpr_terms import TableReference, table_of, terms_of
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, taken, with_pipeline_body
 from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
@@ -89,7 +89,7 @@ def kernel_of(
         t if k in shared or str(avals[k]) in changed else _known(t, atom, known)
         for k, (t, atom) in enumerate(zip(tables, [*given_tables, *[None] * skipped], strict=False))
     ]
-    arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
+    arguments: list[Any] = [Term("name", n) for n in names] + [TableReference(t.name) for t in tables]
     blocks = list(mapping.block_mappings)
     # of a batched call the index maps take the batch's index too, and count their axes without it
     own_grid, own_names = [grid[k] for k in counted], [names[k] for k in counted]
@@ -412,7 +412,7 @@ def _pipeline_index(
         known = captured.setdefault(*taken(constant, len(captured)))
         # one number that only the running kernel has is a table of one entry
         number = Term("read", Term("name", known[0]), ZERO)
-        arguments.append(Reference(known[0]) if whole else number)
+        arguments.append(TableReference(known[0]) if whole else number)
     found = iter(terms_of(_without_constants(inner), arguments))
     index: list[Term] = []
     sizes: list[Term | None] = []

@@ -46,7 +46,7 @@ class Context:
     taken: tuple[Term, ...] = ()
 
 
-class Reference:
+class TableReference:
     """A scalar-prefetch operand (or another captured array) as an argument of an index map."""
 
     def __init__(self, table: str) -> None:
@@ -136,7 +136,7 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
         for _ in range(params["y"] - 1):
             power = Term("*", power, operands[0])
         return [power]
-    if any(isinstance(o, Reference) for o in operands):
+    if any(isinstance(o, TableReference) for o in operands):
         raise UnsupportedOp(f"the operation {name} on a whole table")
     return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
 
@@ -177,7 +177,7 @@ def _read(equation: Any, values: Mapping[Any, Any], context: Context) -> Term:
     from jax.tree_util import tree_unflatten
 
     table = _value(equation.invars[0], values)
-    if not isinstance(table, Reference):
+    if not isinstance(table, TableReference):
         raise UnsupportedOp("a read of something that is no table")
     transforms = tree_unflatten(equation.params["tree"], equation.invars[1:])
     indices: list[Term] = []

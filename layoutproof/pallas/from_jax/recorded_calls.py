@@ -29,7 +29,7 @@ from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class RecordedSpec:
     """Of one operand. block: its sizes, None = the whole array.  index: of the block seen, None = as JAX has it."""
 
     block: tuple[Any, ...] | None
@@ -46,8 +46,8 @@ class Amounts:
     """
 
     grid: tuple[Any, ...]
-    inputs: tuple[Spec, ...]
-    outputs: tuple[Spec, ...]
+    inputs: tuple[RecordedSpec, ...]
+    outputs: tuple[RecordedSpec, ...]
     scratch: tuple[tuple[Any, ...] | None, ...]
     scoped: list[tuple[Scratch, tuple[Any, ...]]]
 
@@ -134,7 +134,7 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
     sized = [
         _with_spec(operand, spec)
         for operands, said in pairs
-        for operand, spec in zip(operands, said or [Spec(None)] * len(operands), strict=True)
+        for operand, spec in zip(operands, said or [RecordedSpec(None)] * len(operands), strict=True)
     ]
     return replace(
         kernel,
@@ -184,7 +184,7 @@ def amount(value: Any) -> Any:
     return value.evaluate({}, INTS) if isinstance(value, Term) and not value.names() else value
 
 
-def _with_spec(operand: Operand, spec: Spec) -> Operand:
+def _with_spec(operand: Operand, spec: RecordedSpec) -> Operand:
     block = [None] * len(operand.block) if spec.block is None else spec.block
     sized = [b if n is None else replace(b, size=amount(n)) for b, n in zip(operand.block, block, strict=True)]
     return replace(operand, block=tuple(sized), index=operand.index if spec.index is None else spec.index)
@@ -201,7 +201,7 @@ def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]], 
         leaves, tree = tree_flatten(getattr(grid_spec, side), is_leaf=_is_spec)
         said = all(map(_is_spec, leaves))
         specs = [(_sizes(leaf), _index(leaf, spec, trail)) for leaf in leaves] if said else []
-        sides[side] = tuple(Spec(block, index) for block, index in specs)
+        sides[side] = tuple(RecordedSpec(block, index) for block, index in specs)
         if said:
             plainly = [_plain_spec(leaf, index) for leaf, (_, index) in zip(leaves, specs, strict=True)]
             setattr(spec, side, tree.unflatten(plainly))

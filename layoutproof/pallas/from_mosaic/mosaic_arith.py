@@ -24,7 +24,7 @@ from layoutproof.ir.program import (
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     Found,
     Make,
-    Operation,
+    MosaicOperation,
     Writer,
     literal,
     operands_of,
@@ -73,7 +73,7 @@ def simple(name: str) -> Make:
 def unsigned(name: str) -> Make:
     """An operation of numbers without a sign."""
 
-    def make(on: Writer, operation: Operation) -> Found:
+    def make(on: Writer, operation: MosaicOperation) -> Found:
         aval = result(operation)
         made = on.emit(
             name, [_unsigned(on, o) for o in operands_of(on, operation)], replace(aval, dtype=_u(aval.dtype))
@@ -101,7 +101,7 @@ def converted(on: Writer, atom: Atom, dtype: ElementType) -> Atom:
     return on.emit("convert_element_type", [atom], Array(atom.aval.shape, dtype), new_dtype=dtype)
 
 
-def _constant(on: Writer, operation: Operation) -> Found:
+def _constant(on: Writer, operation: MosaicOperation) -> Found:
     value, aval = operation.attributes.get("value"), result(operation)
     if not aval.shape:
         if isinstance(value, bool | int):
@@ -138,7 +138,7 @@ def spread(on: Writer, atom: Atom, aval: Array) -> Atom:
     return on.emit("broadcast_to", [atom], aval, shape=aval.shape)
 
 
-def _select(on: Writer, operation: Operation) -> Found:
+def _select(on: Writer, operation: MosaicOperation) -> Found:
     which, yes, no = operands_of(on, operation)
     known = whole(which)
     if known is not None and yes.aval.shape == no.aval.shape:
@@ -146,7 +146,7 @@ def _select(on: Writer, operation: Operation) -> Found:
     return [on.emit("select_n", [which, no, yes], result(operation))]
 
 
-def _compared(on: Writer, operation: Operation) -> Found:
+def _compared(on: Writer, operation: MosaicOperation) -> Found:
     predicate = operation.number("predicate")
     if not 0 <= predicate < len(_SIGNED):
         raise UnsupportedOp(f"the operation {operation.name} with predicate {predicate}")
@@ -160,7 +160,7 @@ def _compared(on: Writer, operation: Operation) -> Found:
     return [computed(on, _SIGNED[predicate], [left, right], result(operation))]
 
 
-def _compared_floats(on: Writer, operation: Operation) -> Found:
+def _compared_floats(on: Writer, operation: MosaicOperation) -> Found:
     predicate = operation.number("predicate")
     if not 0 <= predicate < len(_ORDERED):
         raise UnsupportedOp(f"the operation {operation.name} with predicate {predicate}")
@@ -170,7 +170,7 @@ def _compared_floats(on: Writer, operation: Operation) -> Found:
 def _bits(name: str) -> Make:
     """`and`, `or`, `xor`: of truth values too."""
 
-    def make(on: Writer, operation: Operation) -> Found:
+    def make(on: Writer, operation: MosaicOperation) -> Found:
         left, right = operands_of(on, operation)
         if left.aval.dtype.kind == "b":
             for one, other in ((left, right), (right, left)):
@@ -185,7 +185,7 @@ def _bits(name: str) -> Make:
 
 
 def _widened(signed: bool) -> Make:
-    def make(on: Writer, operation: Operation) -> Found:
+    def make(on: Writer, operation: MosaicOperation) -> Found:
         (operand,) = operands_of(on, operation)
         aval = result(operation)
         if operand.aval.dtype.kind != "b":
@@ -205,7 +205,7 @@ def _widened(signed: bool) -> Make:
     return make
 
 
-def _narrowed(on: Writer, operation: Operation) -> Found:
+def _narrowed(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     aval = result(operation)
     if aval.dtype.kind != "b":
@@ -220,22 +220,22 @@ def _like(on: Writer, value: int, atom: Atom) -> Atom:
     return spread(on, one, Array(atom.aval.shape, atom.aval.dtype)) if atom.aval.shape else one
 
 
-def _cast(on: Writer, operation: Operation) -> Found:
+def _cast(on: Writer, operation: MosaicOperation) -> Found:
     return [converted(on, on.value(operation.operands[0]), result(operation).dtype)]
 
 
-def _index(on: Writer, operation: Operation) -> Found:
+def _index(on: Writer, operation: MosaicOperation) -> Found:
     """A number as an index, or back: what has 32 bits or more is taken for a number without bounds."""
     (operand,), aval = operands_of(on, operation), result(operation)
     wide = min(operand.aval.dtype.itemsize, aval.dtype.itemsize) >= 4
     return [operand if wide else converted(on, operand, aval.dtype)]
 
 
-def _same(on: Writer, operation: Operation) -> Found:
+def _same(on: Writer, operation: MosaicOperation) -> Found:
     return [on.known(operation.operands[0])]
 
 
-def _same_words(on: Writer, operation: Operation) -> Found:
+def _same_words(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     aval = result(operation)
     if operand.aval.shape != aval.shape or operand.aval.dtype.itemsize != aval.dtype.itemsize:
@@ -248,7 +248,7 @@ def _same_words(on: Writer, operation: Operation) -> Found:
 def _floored(up: bool) -> Make:
     """x // d as JAX writes it out; -(-x // d) for rounding up."""
 
-    def make(on: Writer, operation: Operation) -> Found:
+    def make(on: Writer, operation: MosaicOperation) -> Found:
         value, by = operands_of(on, operation)
         aval = result(operation)
         if up:
@@ -264,7 +264,7 @@ def _floored(up: bool) -> Make:
     return make
 
 
-def _multiple(on: Writer, operation: Operation) -> Found:
+def _multiple(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     return [on.emit("multiple_of", [operand], operand.aval, values=(operation.number("multiple"),))]
 
@@ -274,7 +274,7 @@ def _refused(name: str) -> Make:
     return lambda on, operation: [on.emit(name, operands_of(on, operation), result(operation))]
 
 
-def _programs(on: Writer, operation: Operation) -> Found:
+def _programs(on: Writer, operation: MosaicOperation) -> Found:
     return [on.emit("num_programs", [], result(operation), axis=operation.number("dim"))]
 
 

@@ -19,7 +19,7 @@ from layoutproof.pallas.from_mosaic.mosaic_arith import spread
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     Found,
     Make,
-    Operation,
+    MosaicOperation,
     Writer,
     literal,
     operands_of,
@@ -38,28 +38,28 @@ _REDUCED = {
 }  # fmt: skip
 
 
-def _iota(on: Writer, operation: Operation) -> Found:
+def _iota(on: Writer, operation: MosaicOperation) -> Found:
     aval, dimensions = result(operation), operation.numbers("dimensions") or (0,)
     if len(dimensions) != 1:
         raise UnsupportedOp("an iota over several dimensions")
     return [on.emit("iota", [], aval, dimension=dimensions[0])]
 
 
-def _broadcast(on: Writer, operation: Operation) -> Found:
+def _broadcast(on: Writer, operation: MosaicOperation) -> Found:
     return [spread(on, on.value(operation.operands[0]), result(operation))]
 
 
-def _reshaped(on: Writer, operation: Operation) -> Found:
+def _reshaped(on: Writer, operation: MosaicOperation) -> Found:
     aval = result(operation)
     return [on.emit("reshape", [on.value(operation.operands[0])], aval, new_sizes=aval.shape, dimensions=None)]
 
 
-def _concatenated(on: Writer, operation: Operation) -> Found:
+def _concatenated(on: Writer, operation: MosaicOperation) -> Found:
     found = operands_of(on, operation)
     return [on.emit("concatenate", found, result(operation), dimension=operation.number("dimension"))]
 
 
-def _piece(on: Writer, operation: Operation) -> Found:
+def _piece(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     aval = result(operation)
     starts, steps = operation.numbers("offsets"), operation.numbers("strides")
@@ -67,7 +67,7 @@ def _piece(on: Writer, operation: Operation) -> Found:
     return [on.emit("slice", [operand], aval, start_indices=(*starts, *left), strides=(*steps, *(1 for _ in left)))]
 
 
-def _element(on: Writer, operation: Operation) -> Found:
+def _element(on: Writer, operation: MosaicOperation) -> Found:
     at = operation.numbers("static_position")
     if len(operation.operands) != 1:
         raise UnsupportedOp("an element of an array at a place that depends on data")
@@ -80,7 +80,7 @@ def _element(on: Writer, operation: Operation) -> Found:
     return [on.emit("reshape", [cut], aval, new_sizes=aval.shape, dimensions=None)]
 
 
-def _rotated(on: Writer, operation: Operation) -> Found:
+def _rotated(on: Writer, operation: MosaicOperation) -> Found:
     if any(operation.attributes.get(name) is not None for name in ("stride", "stride_dimension")):
         raise UnsupportedOp("a rotation with a stride")
     operand, *shift = operands_of(on, operation)
@@ -88,29 +88,29 @@ def _rotated(on: Writer, operation: Operation) -> Found:
     return [on.emit("roll", [operand, by], result(operation), axis=operation.number("dimension"))]
 
 
-def _repeated(on: Writer, operation: Operation) -> Found:
+def _repeated(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     axis, times = operation.number("dimension"), operation.number("times")
     return [on.emit("repeat", [operand], result(operation), axis=axis, repeats=times)]
 
 
-def _transposed(on: Writer, operation: Operation) -> Found:
+def _transposed(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     return [on.emit("transpose", [operand], result(operation), permutation=operation.numbers("permutation"))]
 
 
-def _gathered(on: Writer, operation: Operation) -> Found:
+def _gathered(on: Writer, operation: MosaicOperation) -> Found:
     return [on.emit("gather", operands_of(on, operation), result(operation))]
 
 
-def _kind(operation: Operation) -> str:
+def _kind(operation: MosaicOperation) -> str:
     word = str(operation.attributes.get("kind", "")).partition("<")[2].strip(">")
     if word not in _COMBINED and word not in ("arg_max", "arg_min"):
         raise UnsupportedOp(f"the operation {operation.name} of kind {word or 'unknown'}")
     return word
 
 
-def _reduced(on: Writer, operation: Operation) -> Found:
+def _reduced(on: Writer, operation: MosaicOperation) -> Found:
     """A reduction; of the result and what it starts with, the same again."""
     operand, *start = operands_of(on, operation)
     axes = operation.numbers("reduction_dims") or operation.numbers("dimensions")
@@ -132,7 +132,7 @@ def _kept(on: Writer, found: Variable, axes: Sequence[int], aval: Array) -> Atom
     return on.emit("broadcast_in_dim", [found], aval, shape=aval.shape, broadcast_dimensions=to)
 
 
-def _reduced_everywhere(on: Writer, operation: Operation) -> Found:
+def _reduced_everywhere(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     axes, word = (operation.number("dim"),), _kind(operation)
     aval = result(operation)
@@ -141,7 +141,7 @@ def _reduced_everywhere(on: Writer, operation: Operation) -> Found:
     return [_kept(on, on.emit(name, [operand], short, axes=axes), axes, aval)]
 
 
-def _place_of_most(on: Writer, operation: Operation) -> Found:
+def _place_of_most(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     name = {"arg_max": "argmax", "arg_min": "argmin"}.get(_kind(operation))
     if name is None:
@@ -149,7 +149,7 @@ def _place_of_most(on: Writer, operation: Operation) -> Found:
     return [on.emit(name, [operand], result(operation), axes=(operation.number("axis"),))]
 
 
-def _scanned(on: Writer, operation: Operation) -> Found:
+def _scanned(on: Writer, operation: MosaicOperation) -> Found:
     operand, *mask = operands_of(on, operation)
     name = {"add": "cumsum", "max": "cummax", "min": "cummin"}.get(_COMBINED.get(_kind(operation), ""))
     if mask or name is None:
@@ -158,7 +158,7 @@ def _scanned(on: Writer, operation: Operation) -> Found:
     return [on.emit(name, [operand], result(operation), axis=axis, reverse=False)]
 
 
-def _product(on: Writer, operation: Operation) -> Found:
+def _product(on: Writer, operation: MosaicOperation) -> Found:
     """A product of matrices, and the sum with what it starts with."""
     left, right, start = operands_of(on, operation)
     lists = [tuple(int(n) for n in text.split(",") if n.strip()) for text in _DIMENSIONS.findall(
@@ -176,7 +176,7 @@ def _product(on: Writer, operation: Operation) -> Found:
 
 def _dot(
     on: Writer,
-    operation: Operation,
+    operation: MosaicOperation,
     operands: tuple[Atom, Atom, Atom],
     contract: tuple[tuple[int, ...], tuple[int, ...]],
     batch: tuple[tuple[int, ...], tuple[int, ...]],
@@ -199,7 +199,7 @@ def _dot(
     return on.emit("add", [found, start], aval)
 
 
-def _contracted(on: Writer, operation: Operation) -> Found:
+def _contracted(on: Writer, operation: MosaicOperation) -> Found:
     """vector.contract whose maps pick dimensions."""
     left, right, start = operands_of(on, operation)
     maps = [

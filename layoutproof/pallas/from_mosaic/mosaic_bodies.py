@@ -11,17 +11,23 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Copy, Reference
+from layoutproof.bodies.effects import Body, BodyReference, StartedCopy
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import LateBody, read_body
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.ir.program import Program, element_type_named
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.from_mosaic.mosaic_calls import Call
+from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall
 from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies, read_modules
 from layoutproof.pallas.from_mosaic.mosaic_config import config_of
-from layoutproof.pallas.from_mosaic.mosaic_equations import Block, Operation, function_of, literal, program_of
+from layoutproof.pallas.from_mosaic.mosaic_equations import (
+    MosaicBlock,
+    MosaicOperation,
+    function_of,
+    literal,
+    program_of,
+)
 from layoutproof.pallas.from_mosaic.mosaic_kernel import kernel_in
 from layoutproof.pallas.from_mosaic.mosaic_primitives import meaning
 from layoutproof.pallas.from_mosaic.mosaic_terms import PREFIX
@@ -37,7 +43,7 @@ def with_body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Ker
 
 def _body(module: Module, beside: tuple[Module, ...], kernel: Kernel, begin: Begin) -> Body:
     body = read_body(partial(_program, kernel, module, beside), kernel, "its Mosaic module", begin=begin)
-    copies = [e.spot.source for e in body.effects if isinstance(e, Copy) and e.spot.scope == "pipeline"]
+    copies = [e.spot.source for e in body.effects if isinstance(e, StartedCopy) and e.spot.scope == "pipeline"]
     if copies:
         # it copies a partial last block up to its last tile, and which block that is no module says
         why = "a pipeline (emit_pipeline) over arrays whose last tile is partial, which is seen where it is traced"
@@ -73,7 +79,7 @@ def _program(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Prog
     )
 
 
-def programs_of(call: Call) -> tuple[Kernel, Program, list[Program]]:
+def programs_of(call: MosaicCall) -> tuple[Kernel, Program, list[Program]]:
     """A call's kernel, its body, and the index map of each operand, as programs. LayoutError for what is not read."""
     config = config_of(call.config)
     kernel = kernel_in(call, config, read_modules((config.body,))[0])
@@ -99,22 +105,24 @@ def programs_of(call: Call) -> tuple[Kernel, Program, list[Program]]:
     return kernel, body, maps
 
 
-def _windows(kernel: Kernel) -> tuple[Reference, ...]:
+def _windows(kernel: Kernel) -> tuple[BodyReference, ...]:
     """The operands of a body that cannot be read, as far as the windows say them."""
     return tuple(
-        Reference(o.name, o.role, tuple(b.size if type(b.size) is int else 1 for b in o.block), o.dtype, o.memory, k)
+        BodyReference(
+            o.name, o.role, tuple(b.size if type(b.size) is int else 1 for b in o.block), o.dtype, o.memory, k
+        )
         for k, o in enumerate(kernel.operands)
     )
 
 
-def _block(given: Mapping[str, Any]) -> Block:
+def _block(given: Mapping[str, Any]) -> MosaicBlock:
     if given["cut"]:
         raise BudgetExceeded("the body has too many operations")
-    return Block(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
+    return MosaicBlock(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
 
 
-def _operation(given: Mapping[str, Any]) -> Operation:
-    return Operation(
+def _operation(given: Mapping[str, Any]) -> MosaicOperation:
+    return MosaicOperation(
         given["name"].removeprefix(PREFIX),
         tuple(given["operands"]),
         tuple(given["results"]),

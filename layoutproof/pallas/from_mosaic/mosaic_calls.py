@@ -38,7 +38,7 @@ _USE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class MosaicArray:
     """An operand or a result of a call: XLA's element type, extents in elements."""
 
     dtype: str
@@ -46,7 +46,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MosaicCall:
     """One custom call, or why it cannot be read (`problem`).
 
     config: the backend_config as JSON text.  aliases: (operand, result) pairs that share a buffer, both as the call
@@ -57,15 +57,15 @@ class Call:
     name: str
     source: str
     config: str = ""
-    operands: tuple[Array, ...] = ()
-    results: tuple[Array, ...] = ()
+    operands: tuple[MosaicArray, ...] = ()
+    results: tuple[MosaicArray, ...] = ()
     aliases: tuple[tuple[int, int], ...] = ()
     live: tuple[bool, ...] = ()
     problem: str = ""
     asked: str = ""
 
 
-def calls_in_stablehlo(text: str, file: str) -> Iterator[Call]:
+def calls_in_stablehlo(text: str, file: str) -> Iterator[MosaicCall]:
     """The calls of a StableHLO module, in order; one more, with a problem, where the text is cut short."""
     lines = text.splitlines()
     found = [(number, line) for number, line in enumerate(lines, 1) if "custom_call" in line]
@@ -83,7 +83,7 @@ def calls_in_stablehlo(text: str, file: str) -> Iterator[Call]:
     end = next((line.rstrip() for line in reversed(lines) if line.strip() and not line.startswith("#")), "")
     if not _ends(end):
         problem = f"the text does not end with its module's bracket, but with {shorten(end, 40)!r}: cut short?"
-        yield Call("the rest", f"{file}:{len(lines)}", problem=problem)
+        yield MosaicCall("the rest", f"{file}:{len(lines)}", problem=problem)
 
 
 def _ends(line: str) -> bool:
@@ -99,7 +99,7 @@ def _ends(line: str) -> bool:
     return line.endswith("#-}") or (line != rest and (closed(rest) or located))
 
 
-def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
+def _of_stablehlo(line: str, source: str, used: set[str]) -> MosaicCall | None:
     """The call on one line; None where it is none of a kernel."""
     start = _CALL.search(line)
     if start is None:
@@ -114,7 +114,7 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
     generic = _TARGET.search(attributes)
     target = start[1] or (generic[1] if generic else "")
     if FOREIGN.fullmatch(target):
-        return Call(target, source, problem=_FOREIGN)
+        return MosaicCall(target, source, problem=_FOREIGN)
     if target != TARGET and not (target == "" and TARGET in line):
         return None
     name = _NAME.search(attributes)
@@ -125,7 +125,7 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
     arrow = rest[types.end() - 1 + len(inputs) :] if types and inputs else ""
     if not arrow.startswith(" -> ") or config is None:
         what = "no backend_config" if arrow.startswith(" -> ") else "the line ends inside the call: cut short?"
-        return Call(called, source, problem=what)
+        return MosaicCall(called, source, problem=what)
     outputs = arrow[4:]
     outputs = balanced(outputs, 0)[1:-1] if outputs.startswith("(") else outputs.partition(" loc(")[0]
     try:
@@ -134,12 +134,12 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
         said = [(_numbers(result), int(operand), _numbers(inside)) for result, operand, inside in shared]
         aliases = _aliases(said, attributes.count("output_operand_alias<"))
     except LayoutError as error:
-        return Call(called, source, problem=error.problem)
+        return MosaicCall(called, source, problem=error.problem)
     own = _RESULTS.match(line)
     pack = own[1] if own else "%"
     single = len(results) == 1
     live = tuple(pack in used or (not single and f"{pack}#{k}" in used) for k in range(len(results)))
-    return Call(called, source, _unescaped(config[1]), operands, results, aliases, live)
+    return MosaicCall(called, source, _unescaped(config[1]), operands, results, aliases, live)
 
 
 _FOREIGN = (
@@ -147,24 +147,24 @@ _FOREIGN = (
 )
 
 
-def calls_in_module(module: Module, file: str) -> Iterator[Call]:
+def calls_in_module(module: Module, file: str) -> Iterator[MosaicCall]:
     """The calls of an HLO module, in order; one more, with a problem, for each place where the text is broken."""
     for computation in module.computations:
         marked = [i for i in computation.instructions if i.opcode == "custom-call" and i.target]
         for instruction in marked:
             if FOREIGN.fullmatch(instruction.target):
-                yield Call(instruction.target, f"{file}:{instruction.line}", problem=_FOREIGN)
+                yield MosaicCall(instruction.target, f"{file}:{instruction.line}", problem=_FOREIGN)
             elif instruction.target == TARGET:
                 yield replace(call_of(instruction, file, computation), asked=module.header.source(instruction))
     for error in module.errors:
-        yield Call("the rest", f"{file}:{error.line or 1}", problem=error.problem)
+        yield MosaicCall("the rest", f"{file}:{error.line or 1}", problem=error.problem)
 
 
-def call_of(instruction: Instruction, file: str, around: Computation | None = None) -> Call:
+def call_of(instruction: Instruction, file: str, around: Computation | None = None) -> MosaicCall:
     """The call that an instruction is. around: its computation; without it every result counts as used."""
     name, source = instruction.name, f"{file}:{instruction.line}"
     if not instruction.config:
-        return Call(name, source, problem="no backend_config")
+        return MosaicCall(name, source, problem="no backend_config")
     try:
         shapes = instruction.operand_layouts or (around.shapes_of(instruction) if around else ())
         operands = _arrays(shapes or parts(instruction.inside))
@@ -174,9 +174,9 @@ def call_of(instruction: Instruction, file: str, around: Computation | None = No
         results = _arrays(parts(shape[1:-1]) if shape.startswith("(") else [shape])
         aliases = _aliases(instruction.aliases, instruction.attribute("output_to_operand_aliasing").count("("))
     except LayoutError as error:
-        return Call(name, source, problem=error.problem)
+        return MosaicCall(name, source, problem=error.problem)
     live = _live(instruction, around, len(results))
-    return Call(name, source, instruction.config, operands, results, aliases, live)
+    return MosaicCall(name, source, instruction.config, operands, results, aliases, live)
 
 
 def _live(instruction: Instruction, around: Computation | None, many: int) -> tuple[bool, ...]:
@@ -194,7 +194,7 @@ def _live(instruction: Instruction, around: Computation | None, many: int) -> tu
     return tuple(k in picked for k in range(many))
 
 
-def _arrays(shapes: Sequence[str]) -> tuple[Array, ...]:
+def _arrays(shapes: Sequence[str]) -> tuple[MosaicArray, ...]:
     """Arrays of XLA's shape texts. LayoutError for tuples, extents known at run time only, layouts not row-major."""
     found = []
     for text in shapes:
@@ -204,11 +204,11 @@ def _arrays(shapes: Sequence[str]) -> tuple[Array, ...]:
         order = [int(n) for n in (match[3] or "").split(",") if n]
         if order != sorted(order, reverse=True):
             raise LayoutError(f"{shorten(text, 60)!r} is not row-major, as a kernel's arrays are")
-        found.append(Array(match[1], tuple(int(n) for n in match[2].split(",") if n)))
+        found.append(MosaicArray(match[1], tuple(int(n) for n in match[2].split(",") if n)))
     return tuple(found)
 
 
-def _tensors(text: str) -> tuple[Array, ...]:
+def _tensors(text: str) -> tuple[MosaicArray, ...]:
     """Arrays of MLIR's tensor types, between commas. LayoutError for anything else."""
     left = _TENSOR.sub("", text).replace(",", "").strip()
     if left:
@@ -216,13 +216,13 @@ def _tensors(text: str) -> tuple[Array, ...]:
     return tuple(_tensor(dims, kind) for dims, kind in _TENSOR.findall(text))
 
 
-def _tensor(dims: str, kind: str) -> Array:
+def _tensor(dims: str, kind: str) -> MosaicArray:
     name = {"i1": "pred", "complex<f32>": "c64", "complex<f64>": "c128"}.get(kind, kind.lower())
     name = name.removeprefix("u").replace("i", "u", 1) if re.fullmatch(r"ui\d+", name) else name
     name = f"s{name[1:]}" if re.fullmatch(r"i\d+", name) else name
     if name not in ELEMENT_BITS:
         raise LayoutError(f"an array of {shorten(kind, 40)}, whose elements are unknown")
-    return Array(name, tuple(int(n) for n in dims.split("x") if n))
+    return MosaicArray(name, tuple(int(n) for n in dims.split("x") if n))
 
 
 def _aliases(found: Sequence[tuple[tuple[int, ...], int, tuple[int, ...]]], many: int) -> tuple[tuple[int, int], ...]:

@@ -21,11 +21,11 @@ from layoutproof.ir.program import (
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     ALLOCATIONS,
-    Block,
     Found,
     Make,
-    Operation,
-    Seen,
+    MosaicBlock,
+    MosaicOperation,
+    MosaicView,
     Writer,
     aval_of,
     literal,
@@ -39,7 +39,7 @@ MOST_NESTED = 100
 _BOOL = element_type_named("pred")
 
 
-def _only(region: Sequence[Block]) -> Block:
+def _only(region: Sequence[MosaicBlock]) -> MosaicBlock:
     if len(region) != 1:
         raise UnsupportedOp("a region of several blocks")
     return region[0]
@@ -60,13 +60,13 @@ def _programs_of(
     return outer, made
 
 
-def _numbers(found: Sequence[Atom | Seen]) -> list[Atom]:
-    if any(isinstance(part, Seen) for part in found):
+def _numbers(found: Sequence[Atom | MosaicView]) -> list[Atom]:
+    if any(isinstance(part, MosaicView) for part in found):
         raise UnsupportedOp("a reference that a branch or a loop hands on")
-    return [part for part in found if not isinstance(part, Seen)]
+    return [part for part in found if not isinstance(part, MosaicView)]
 
 
-def _if(on: Writer, operation: Operation) -> Found:
+def _if(on: Writer, operation: MosaicOperation) -> Found:
     which = on.value(operation.operands[0])
     yes, no = operation.regions[0], operation.regions[1]
     known = whole(which)
@@ -84,13 +84,13 @@ def _if(on: Writer, operation: Operation) -> Found:
     return _several(on, operation, "cond", [which, *outer], branches=tuple(branches))
 
 
-def _several(on: Writer, operation: Operation, name: str, operands: Sequence[Atom], **params: Any) -> Found:
+def _several(on: Writer, operation: MosaicOperation, name: str, operands: Sequence[Atom], **params: Any) -> Found:
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]
     on.equations.append(Equation(primitive(name), tuple(operands), tuple(made), params, on.place))
     return list(made)
 
 
-def _switch(on: Writer, operation: Operation) -> Found:
+def _switch(on: Writer, operation: MosaicOperation) -> Found:
     """The branch that a number picks; the first region is for every other number."""
     which = on.value(operation.operands[0])
     cases = operation.numbers("cases")
@@ -110,7 +110,7 @@ def _switch(on: Writer, operation: Operation) -> Found:
     return _several(on, operation, "cond", [index, *outer], branches=tuple(branches))
 
 
-def _for(on: Writer, operation: Operation) -> Found:
+def _for(on: Writer, operation: MosaicOperation) -> Found:
     """A loop from a number to another one, as JAX has it: `scan` where both are known, `while` elsewhere."""
     first, last, step = (on.value(n) for n in operation.operands[:3])
     inits = _numbers([on.known(n) for n in operation.operands[3:]])
@@ -148,13 +148,13 @@ def _for(on: Writer, operation: Operation) -> Found:
 
 def _given(below: Writer, outer: Atom) -> Atom:
     found = below.brought(outer)
-    assert not isinstance(found, Seen)
+    assert not isinstance(found, MosaicView)
     return found
 
 
 def _looped(
     on: Writer,
-    operation: Operation,
+    operation: MosaicOperation,
     name: str,
     operands: Sequence[Atom],
     counter: Array,
@@ -168,7 +168,7 @@ def _looped(
     return list(made)
 
 
-def _while(on: Writer, operation: Operation) -> Found:
+def _while(on: Writer, operation: MosaicOperation) -> Found:
     inits = _numbers([on.known(n) for n in operation.operands])
     before, after = (_only(region) for region in operation.regions)
     tested = [Variable(i.aval) for i in inits]
@@ -191,7 +191,7 @@ def _while(on: Writer, operation: Operation) -> Found:
     )
 
 
-def _region(on: Writer, operation: Operation) -> Found:
+def _region(on: Writer, operation: MosaicOperation) -> Found:
     """What memory is allocated at its begin ends with it, as `run_scoped` has it; without such memory it is inlined."""
     block = _only(operation.regions[0])
     fresh = [each for each in block.operations if each.name in ALLOCATIONS]
@@ -200,14 +200,14 @@ def _region(on: Writer, operation: Operation) -> Found:
     below = on.below()
     memory = [Variable(aval_of(each.types[0])) for each in fresh]
     left = tuple(each for each in block.operations if each.name not in ALLOCATIONS)
-    inner = Block((*block.arguments, *(each.results[0] for each in fresh)), left)
-    end = below.block(inner, [Seen(variable, variable.aval.shape) for variable in memory])
+    inner = MosaicBlock((*block.arguments, *(each.results[0] for each in fresh)), left)
+    end = below.block(inner, [MosaicView(variable, variable.aval.shape) for variable in memory])
     out = _numbers([below.known(n) for n in end.operands])
     program = Program(tuple(memory), tuple(below.equations), tuple(out), tuple(below.inputs.values()))
     return _several(on, operation, "run_scoped", list(below.inputs), jaxpr=program)
 
 
-def _called(on: Writer, operation: Operation) -> Found:
+def _called(on: Writer, operation: MosaicOperation) -> Found:
     name = str(operation.attributes.get("callee", "")).removeprefix("@")
     if name not in on.functions or on.depth > MOST_NESTED:
         raise UnsupportedOp(f"a call of {name[:60]}, which the module does not have")

@@ -51,14 +51,14 @@ _INDEX = ElementType("s64", "i", 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class MosaicOperation:
     """One operation of a module, as `mosaic_worker` writes it."""
 
     name: str
     operands: tuple[int, ...]
     results: tuple[int, ...]
     attributes: Mapping[str, Any]
-    regions: tuple[tuple[Block, ...], ...]
+    regions: tuple[tuple[MosaicBlock, ...], ...]
     operand_types: tuple[str, ...]
     types: tuple[str, ...]
     place: str = ""
@@ -96,15 +96,15 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MosaicBlock:
     """A list of operations. arguments: numbers of the values that it is given."""
 
     arguments: tuple[int, ...]
-    operations: tuple[Operation, ...]
+    operations: tuple[MosaicOperation, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MosaicView:
     """A reference through views. steps: `Indexed` (of atoms and ints), `Reshaped` or `Bitcast`.
 
     dims: None for an extent that is known at run time only.
@@ -115,8 +115,8 @@ class Seen:
     steps: tuple[Any, ...] = ()
 
 
-Found = list[Atom | Seen]
-Make = Callable[["Writer", Operation], Found]
+Found = list[Atom | MosaicView]
+Make = Callable[["Writer", MosaicOperation], Found]
 
 
 class Operands:
@@ -139,7 +139,7 @@ class Operands:
         """Views."""
         return tuple(map(self._step, steps))
 
-    def reference(self, seen: Seen) -> Transformed:
+    def reference(self, seen: MosaicView) -> Transformed:
         """A reference through its views."""
         return Transformed(self.value(seen.base), self.steps(seen.steps))
 
@@ -161,13 +161,13 @@ class Writer:
     """
 
     def __init__(
-        self, meaning: Make, functions: Mapping[str, Block], around: Writer | None = None, scoped: bool = True
+        self, meaning: Make, functions: Mapping[str, MosaicBlock], around: Writer | None = None, scoped: bool = True
     ) -> None:
         self.meaning = meaning
         self.scoped: bool = scoped if around is None else around.scoped
         self.functions = functions
         self.around = around
-        self.values: dict[int, Atom | Seen] = {}
+        self.values: dict[int, Atom | MosaicView] = {}
         self.inputs: dict[Variable, Variable] = {}
         self.equations: list[Equation] = []
         self.truths: dict[Variable, Atom] = {} if around is None else around.truths
@@ -190,14 +190,14 @@ class Writer:
     def value(self, number: int) -> Atom:
         """A number or an array."""
         found = self.known(number)
-        if isinstance(found, Seen):
+        if isinstance(found, MosaicView):
             raise UnsupportedOp("a reference where a number is expected")
         return found
 
-    def reference(self, number: int) -> Seen:
+    def reference(self, number: int) -> MosaicView:
         """A reference with its views."""
         found = self.known(number)
-        if not isinstance(found, Seen):
+        if not isinstance(found, MosaicView):
             raise UnsupportedOp("an address that is no reference")
         return found
 
@@ -220,20 +220,22 @@ class Writer:
         """Who writes a program that is a part of this one."""
         return Writer(self.meaning, self.functions, self)
 
-    def inner(self, block: Block, given: Sequence[Atom | Seen]) -> tuple[Writer, Operation, list[Atom | Seen]]:
+    def inner(
+        self, block: MosaicBlock, given: Sequence[Atom | MosaicView]
+    ) -> tuple[Writer, MosaicOperation, list[Atom | MosaicView]]:
         """A block of a region written: by whom, the operation that ends it, and what that hands on."""
         below = self.below()
         end = below.block(block, given)
         return below, end, [below.known(n) for n in end.operands]
 
-    def inline(self, block: Block, given: Sequence[Atom | Seen]) -> list[Atom | Seen]:
+    def inline(self, block: MosaicBlock, given: Sequence[Atom | MosaicView]) -> list[Atom | MosaicView]:
         """What a block gives that is written here."""
         end = self.block(block, given)
         return [self.known(n) for n in end.operands]
 
     # the walk
 
-    def block(self, block: Block, given: Sequence[Atom | Seen]) -> Operation:
+    def block(self, block: MosaicBlock, given: Sequence[Atom | MosaicView]) -> MosaicOperation:
         """All operations of a block; the one that ends it."""
         if len(given) != len(block.arguments):
             raise UnsupportedOp("a region with other arguments than it is given")
@@ -255,7 +257,7 @@ class Writer:
             self.values.update(zip(operation.results, self._results(operation), strict=True))
         raise UnsupportedOp("a block without an end")
 
-    def _results(self, operation: Operation) -> list[Atom | Seen]:
+    def _results(self, operation: MosaicOperation) -> list[Atom | MosaicView]:
         before = len(self.equations)
         try:
             return self.meaning(self, operation)
@@ -263,22 +265,22 @@ class Writer:
             del self.equations[before:]
             return self._refused(operation, str(problem))
 
-    def _refused(self, operation: Operation, why: str) -> list[Atom | Seen]:
+    def _refused(self, operation: MosaicOperation, why: str) -> list[Atom | MosaicView]:
         """An equation that the interpreter refuses: with everything that the operation could touch."""
         touched: dict[Atom, None] = {}
         for number in sorted(_used(operation)):
             if self._has(number):
                 found = self.known(number)
-                touched.setdefault(found.base if isinstance(found, Seen) else found)
+                touched.setdefault(found.base if isinstance(found, MosaicView) else found)
         made = tuple(Variable(aval_of(text)) for text in operation.types)
         params = {"why": why}
         self.equations.append(Equation(primitive("unmodelled"), tuple(touched), made, params, self.place))
-        return [Seen(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in made]
+        return [MosaicView(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in made]
 
     def _has(self, number: int) -> bool:
         return number in self.values or (self.around is not None and self.around._has(number))
 
-    def known(self, number: int) -> Atom | Seen:
+    def known(self, number: int) -> Atom | MosaicView:
         """A value or a reference, of this program or of one around it."""
         if number not in self.values:
             if self.around is None:
@@ -286,13 +288,13 @@ class Writer:
             self.values[number] = self.brought(self.around.known(number))
         return self.values[number]
 
-    def brought(self, outer: Atom | Seen) -> Atom | Seen:
+    def brought(self, outer: Atom | MosaicView) -> Atom | MosaicView:
         """A value of the program around as a value of this one."""
         if isinstance(outer, Literal):
             return outer
         if isinstance(outer, Variable):
             return self._input(outer)
-        return Seen(self._input(outer.base), outer.dims, tuple(map(self._brought_step, outer.steps)))
+        return MosaicView(self._input(outer.base), outer.dims, tuple(map(self._brought_step, outer.steps)))
 
     def _input(self, outer: Variable) -> Variable:
         if outer not in self.inputs:
@@ -300,7 +302,7 @@ class Writer:
             if outer in self.truths:
                 # what it is the number of is brought as well
                 truth = self.brought(self.truths[outer])
-                assert not isinstance(truth, Seen)
+                assert not isinstance(truth, MosaicView)
                 self.truths[made] = truth
         return self.inputs[outer]
 
@@ -315,7 +317,7 @@ class Writer:
         return entry if isinstance(entry, int) else self.brought(entry)
 
 
-def _before_stores(block: Block) -> frozenset[int]:
+def _before_stores(block: MosaicBlock) -> frozenset[int]:
     """Results of loads that nobody looks at, and of which a store to the same place follows: JAX writes both for one
     store, as a swap."""
     uses: dict[int, int] = {}
@@ -340,12 +342,12 @@ def _before_stores(block: Block) -> frozenset[int]:
     return frozenset(found)
 
 
-def _used(operation: Operation) -> set[int]:
+def _used(operation: MosaicOperation) -> set[int]:
     """All that an operation uses, in its regions too."""
     return {*operation.operands, *_used_within(operation)}
 
 
-def _used_within(operation: Operation) -> set[int]:
+def _used_within(operation: MosaicOperation) -> set[int]:
     return {n for region in operation.regions for block in region for inner in block.operations for n in _used(inner)}
 
 
@@ -365,7 +367,7 @@ def aval_of(text: str) -> Array | Memory:
     return Array(tuple(n or 0 for n in dims), dtype)
 
 
-def result(operation: Operation, k: int = 0) -> Array:
+def result(operation: MosaicOperation, k: int = 0) -> Array:
     """What a result is. UnsupportedOp where it is a reference."""
     found = aval_of(operation.types[k])
     if isinstance(found, Memory):
@@ -373,7 +375,7 @@ def result(operation: Operation, k: int = 0) -> Array:
     return found
 
 
-def operands_of(on: Writer, operation: Operation) -> list[Atom]:
+def operands_of(on: Writer, operation: MosaicOperation) -> list[Atom]:
     """All operands as numbers or arrays."""
     return [on.value(number) for number in operation.operands]
 
@@ -389,7 +391,12 @@ def literal(value: int | float, dtype: ElementType) -> Literal:
 
 
 def program_of(
-    meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str], grid: int, scoped: bool = True
+    meaning: Make,
+    functions: Mapping[str, MosaicBlock],
+    main: MosaicBlock,
+    types: Sequence[str],
+    grid: int,
+    scoped: bool = True,
 ) -> Program:
     """The kernel `main` of a module. meaning, functions, scoped: as of `Writer`.  types: of its arguments.  grid: how
     many of them are program indices; the others are references.
@@ -397,7 +404,7 @@ def program_of(
     Raises UnsupportedOp where it is of a form that no kernel has, and LayoutError for types that are not known.
     """
     writer = Writer(meaning, functions, scoped=scoped)
-    given: list[Atom | Seen] = []
+    given: list[Atom | MosaicView] = []
     references = []
     for axis, text in enumerate(types):
         aval = aval_of(text)
@@ -405,14 +412,16 @@ def program_of(
             given.append(writer.emit("program_id", [], aval, axis=axis))
         else:
             references.append(Variable(aval))
-            given.append(Seen(references[-1], aval.shape))
+            given.append(MosaicView(references[-1], aval.shape))
     writer.block(main, given)
     return Program(tuple(references), tuple(writer.equations), ())
 
 
-def function_of(meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str]) -> Program:
+def function_of(
+    meaning: Make, functions: Mapping[str, MosaicBlock], main: MosaicBlock, types: Sequence[str]
+) -> Program:
     """A function of a module that gives numbers, such as an index map. As `program_of`."""
     writer = Writer(meaning, functions)
     invars = [Variable(aval_of(text)) for text in types]
-    end = writer.block(main, [Seen(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in invars])
+    end = writer.block(main, [MosaicView(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in invars])
     return Program(tuple(invars), tuple(writer.equations), tuple(writer.value(n) for n in end.operands))

@@ -22,10 +22,16 @@ from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.pallas.from_jax.calls import bytes_of
-from layoutproof.pallas.from_mosaic.mosaic_calls import Array, Call
+from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicArray, MosaicCall
 from layoutproof.pallas.from_mosaic.mosaic_config import Config
 from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms
-from layoutproof.pallas.from_mosaic.mosaic_types import Reference, padding_of, reference_of, whole_numbers, word_of
+from layoutproof.pallas.from_mosaic.mosaic_types import (
+    MosaicReference,
+    padding_of,
+    reference_of,
+    whole_numbers,
+    word_of,
+)
 
 DYNAMIC = -(1 << 63)
 """MLIR's mark for an extent that is known at run time only."""
@@ -41,7 +47,7 @@ _MODULE = frozenset({"stable_mosaic.version", "sym_name"})
 _BUFFERS = {"synchronous": 1, "double_buffered": 2}
 
 
-def kernel_in(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel | Unmodelled:
+def kernel_in(call: MosaicCall, config: Config, module: Mapping[str, Any]) -> Kernel | Unmodelled:
     """The kernel of a call, but for its body; Unmodelled names what is not modelled.
 
     module: as `mosaic_worker` writes it.
@@ -54,7 +60,7 @@ def kernel_in(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel |
         return Unmodelled(call.name, call.source, failure(error))
 
 
-def _kernel(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel:
+def _kernel(call: MosaicCall, config: Config, module: Mapping[str, Any]) -> Kernel:
     _known(module["attributes"], _MODULE, "the module")
     functions = {str(f["attributes"].get("sym_name", "")): f for f in module["functions"]}
     mains = [f for f in module["functions"] if "body" not in f]
@@ -123,7 +129,7 @@ def _scoped(regions: Sequence[Any], memory: str) -> tuple[Scratch, ...]:
     return best
 
 
-def _tables(arrays: Sequence[Array], references: Sequence[Reference]) -> tuple[Table, ...]:
+def _tables(arrays: Sequence[MosaicArray], references: Sequence[MosaicReference]) -> tuple[Table, ...]:
     tables = []
     for k, array in enumerate(arrays):
         reference = references[k]
@@ -139,8 +145,8 @@ def _tables(arrays: Sequence[Array], references: Sequence[Reference]) -> tuple[T
 def _operand(
     role: str,
     position: int,
-    array: Array,
-    reference: Reference,
+    array: MosaicArray,
+    reference: MosaicReference,
     window: Mapping[str, Any] | None,
     functions: Mapping[str, Mapping[str, Any]],
     passed: Sequence[Any],

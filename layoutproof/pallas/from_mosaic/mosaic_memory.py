@@ -24,9 +24,9 @@ from layoutproof.pallas.from_mosaic.mosaic_equations import (
     ALLOCATIONS,
     Found,
     Make,
+    MosaicOperation,
+    MosaicView,
     Operands,
-    Operation,
-    Seen,
     Writer,
     aval_of,
     result,
@@ -35,7 +35,7 @@ from layoutproof.pallas.from_mosaic.mosaic_equations import (
 from layoutproof.pallas.from_mosaic.mosaic_types import shaped
 
 
-def _sliced(on: Writer, operation: Operation) -> Found:
+def _sliced(on: Writer, operation: MosaicOperation) -> Found:
     reference, starts, sizes = operation.parts(3)
     seen = on.reference(reference[0])
     dims = shaped(operation.types[0])[0]
@@ -52,7 +52,7 @@ def _short(atom: Atom) -> Atom | int:
     return atom if value is None else value
 
 
-def _squeezed(on: Writer, operation: Operation) -> Found:
+def _squeezed(on: Writer, operation: MosaicOperation) -> Found:
     """Dimensions of 1 left out; of a slice they become single indices."""
     seen = on.reference(operation.operands[0])
     dims = shaped(operation.types[0])[0]
@@ -78,7 +78,7 @@ def _must_go(dims: Sequence[int | None], wanted: Sequence[int | None]) -> bool:
     return dims[0] == 1 and [n for n in dims[1:] if n != 1] == [n for n in wanted if n != 1] and len(dims) > len(wanted)
 
 
-def _in_shape(seen: Seen, dims: tuple[int | None, ...]) -> Seen:
+def _in_shape(seen: MosaicView, dims: tuple[int | None, ...]) -> MosaicView:
     if None in dims or None in seen.dims or prod(n or 0 for n in dims) != prod(n or 0 for n in seen.dims):
         raise UnsupportedOp("a view of a view whose shape depends on data")
     if dims == seen.dims:
@@ -86,17 +86,17 @@ def _in_shape(seen: Seen, dims: tuple[int | None, ...]) -> Seen:
     return replace(seen, dims=dims, steps=(*seen.steps, Reshaped(tuple(n or 0 for n in dims))))
 
 
-def _viewed(on: Writer, operation: Operation) -> Found:
+def _viewed(on: Writer, operation: MosaicOperation) -> Found:
     return [_in_shape(on.reference(operation.operands[0]), shaped(operation.types[0])[0])]
 
 
-def _as_other_type(on: Writer, operation: Operation) -> Found:
+def _as_other_type(on: Writer, operation: MosaicOperation) -> Found:
     seen = on.reference(operation.operands[0])
     aval = aval_of(operation.types[0])
     return [replace(seen, dims=shaped(operation.types[0])[0], steps=(*seen.steps, Bitcast(aval.dtype)))]
 
 
-def _same_reference(on: Writer, operation: Operation) -> Found:
+def _same_reference(on: Writer, operation: MosaicOperation) -> Found:
     """The same memory in another type; what it is divided into stays."""
     seen = on.reference(operation.operands[0])
     before, after = (shaped(text) for text in (operation.operand_types[0], operation.types[0]))
@@ -105,14 +105,14 @@ def _same_reference(on: Writer, operation: Operation) -> Found:
     return [seen]
 
 
-def _allocated(on: Writer, operation: Operation) -> Found:
+def _allocated(on: Writer, operation: MosaicOperation) -> Found:
     made = on.emit("empty_ref", [], aval_of(operation.types[0]))
-    return [Seen(made, made.aval.shape)]
+    return [MosaicView(made, made.aval.shape)]
 
 
 def _address(
-    on: Writer, seen: Seen, starts: Sequence[int], sizes: Sequence[int] | None, strides: Sequence[int]
-) -> Seen:
+    on: Writer, seen: MosaicView, starts: Sequence[int], sizes: Sequence[int] | None, strides: Sequence[int]
+) -> MosaicView:
     """The elements of a reference that an access means. sizes: None = one element, an index per dimension."""
     if len(starts) != len(seen.dims) or (sizes is not None and len(sizes) != len(starts)):
         raise UnsupportedOp("an access of another rank than its reference")
@@ -125,7 +125,7 @@ def _address(
     return replace(seen, dims=(), steps=(*seen.steps, Indexed(entries)))
 
 
-def _loaded(on: Writer, operation: Operation) -> Found:
+def _loaded(on: Writer, operation: MosaicOperation) -> Found:
     mask: tuple[int, ...] = ()
     if operation.name == "tpu.vector_load":
         (base,), starts, mask = operation.parts(3)
@@ -144,7 +144,7 @@ def _loaded(on: Writer, operation: Operation) -> Found:
     return [on.emit("get", leaves.atoms, aval, tree=leaves.steps(seen.steps))]
 
 
-def _stored(on: Writer, operation: Operation) -> Found:
+def _stored(on: Writer, operation: MosaicOperation) -> Found:
     mask: tuple[int, ...] = ()
     if operation.name == "tpu.vector_store":
         (value,), (base,), starts, mask = operation.parts(4)
@@ -172,7 +172,7 @@ def _stored(on: Writer, operation: Operation) -> Found:
     return []
 
 
-def _copy(on: Writer, operation: Operation) -> Found:
+def _copy(on: Writer, operation: MosaicOperation) -> Found:
     source, sent, target, semaphore, *elsewhere = operation.parts(7)
     return _moved(on, "dma_start", source[0], target[0], semaphore, sent, elsewhere)
 
@@ -196,7 +196,7 @@ def _moved(
     return []
 
 
-def _waited(on: Writer, operation: Operation) -> Found:
+def _waited(on: Writer, operation: MosaicOperation) -> Found:
     """wait_dma2 of jax 0.10, and wait_dma of 0.12, which says which of its semaphores it waits for."""
     if operation.name == "tpu.wait_dma2":
         semaphore, source, target, *elsewhere = operation.parts(5)
@@ -207,7 +207,7 @@ def _waited(on: Writer, operation: Operation) -> Found:
     return _moved(on, "dma_wait", source[0], target[0], semaphore, (), elsewhere)
 
 
-def _signalled(on: Writer, operation: Operation) -> Found:
+def _signalled(on: Writer, operation: MosaicOperation) -> Found:
     (semaphore,), (amount,), device, core, _ = operation.parts(5)
     leaves = Operands()
     reference, by = leaves.reference(on.reference(semaphore)), leaves.value(on.value(amount))
@@ -216,7 +216,7 @@ def _signalled(on: Writer, operation: Operation) -> Found:
     return []
 
 
-def _awaited(on: Writer, operation: Operation) -> Found:
+def _awaited(on: Writer, operation: MosaicOperation) -> Found:
     semaphore, amount = operation.operands
     leaves = Operands()
     reference, by = leaves.reference(on.reference(semaphore)), leaves.value(on.value(amount))
@@ -224,7 +224,7 @@ def _awaited(on: Writer, operation: Operation) -> Found:
     return []
 
 
-def _count(on: Writer, operation: Operation) -> Found:
+def _count(on: Writer, operation: MosaicOperation) -> Found:
     seen = on.reference(operation.operands[0])
     return [on.emit("semaphore_read", [seen.base], result(operation))]
 

@@ -18,7 +18,7 @@ from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas.from_mosaic.mosaic_bodies import with_body
-from layoutproof.pallas.from_mosaic.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
+from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall, calls_in_module, calls_in_stablehlo
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
 from layoutproof.pallas.from_mosaic.mosaic_config import Config, config_of
 from layoutproof.pallas.from_mosaic.mosaic_kernel import kernel_in
@@ -40,7 +40,7 @@ def kernels_in_hlo(text: str, file: str = "", assume: Sequence[str] = ()) -> tup
     return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in found)
 
 
-def calls_in(text: str, file: str = "") -> Iterator[Call]:
+def calls_in(text: str, file: str = "") -> Iterator[MosaicCall]:
     """The calls of Pallas kernels in the text of a program. LayoutError for a text that is none."""
     file = file or "text"
     lines = text.splitlines(keepends=True)
@@ -58,19 +58,19 @@ def calls_in(text: str, file: str = "") -> Iterator[Call]:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadCall:
     """One call as it was read. digest: of its module without source positions, "" where it cannot be read."""
 
     kernels: tuple[Found, ...]
     digest: str = ""
 
 
-def kernels_of_calls(calls: Iterable[Call]) -> tuple[Found, ...]:
+def kernels_of_calls(calls: Iterable[MosaicCall]) -> tuple[Found, ...]:
     """The kernels of some calls; their modules are read together by one child process, each different one once."""
     return tuple([kernel for read in read_calls(calls) for kernel in read.kernels])
 
 
-def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
+def read_calls(calls: Iterable[MosaicCall]) -> tuple[ReadCall, ...]:
     """Each call with its kernels, as `kernels_of_calls`."""
     known = [_configured(call) for call in calls]
     bodies = tuple(dict.fromkeys(config.body for _, config in known if config is not None))
@@ -80,15 +80,15 @@ def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
     for call, config in known:
         module = {} if config is None else modules[config.body]
         if config is None:
-            found.append(Read((Unmodelled(call.name or "a custom call", call.source, call.problem),)))
+            found.append(ReadCall((Unmodelled(call.name or "a custom call", call.source, call.problem),)))
         elif "error" in module:
             reason = f"the module in it cannot be read: {module['error']}"
-            found.append(Read((Unmodelled(call.name or "a custom call", call.source, reason),)))
+            found.append(ReadCall((Unmodelled(call.name or "a custom call", call.source, reason),)))
         else:
             kernel = kernel_in(call, config, module)
             if isinstance(kernel, Kernel):
                 kernel = with_body(kernel, (config.body, config.locations), together)
-            found.append(Read((kernel,), module.get("digest", "")))
+            found.append(ReadCall((kernel,), module.get("digest", "")))
     return tuple(found)
 
 
@@ -98,7 +98,7 @@ def _modules(bodies: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
     return read_modules(bodies)
 
 
-def _configured(call: Call) -> tuple[Call, Config | None]:
+def _configured(call: MosaicCall) -> tuple[MosaicCall, Config | None]:
     """The call with its configuration; None, and the call says why, where it has none that can be read."""
     if call.problem:
         return call, None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_mosaic import mosaic_arith, mosaic_arrays, mosaic_control, mosaic_memory
-from layoutproof.pallas.from_mosaic.mosaic_equations import Found, Make, Operation, Writer
+from layoutproof.pallas.from_mosaic.mosaic_equations import Found, Make, MosaicOperation, Writer
 
 QUIET = frozenset(
     {
@@ -28,7 +28,7 @@ OPERATIONS: Mapping[str, Make] = {
 """Operation -> (writer, operation) -> its results. What is not here is refused by its name."""
 
 
-def meaning(on: Writer, operation: Operation) -> Found:
+def meaning(on: Writer, operation: MosaicOperation) -> Found:
     """The results of an operation. UnsupportedOp, or LayoutError for unknown types, says why there are none."""
     if operation.name in QUIET and not operation.results:
         return []

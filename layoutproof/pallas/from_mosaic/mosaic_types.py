@@ -19,7 +19,7 @@ _ELEMENTS = re.compile(r"#tpu\.element_window<\[([\d, ]*)\], ?\[([\d, ]*)\]>")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class MosaicReference:
     """An argument of a kernel's body. dtype: XLA's, or `semaphore` and the like.  memory: one of `kernel.kernel`'s."""
 
     dims: tuple[int, ...]
@@ -27,11 +27,11 @@ class Reference:
     memory: str
 
 
-def reference_of(text: str) -> Reference:
+def reference_of(text: str) -> MosaicReference:
     """A memref type.
 
     >>> reference_of("memref<8x128xbf16, #tpu.memory_space<vmem>>")
-    Reference(dims=(8, 128), dtype='bf16', memory='vmem')
+    MosaicReference(dims=(8, 128), dtype='bf16', memory='vmem')
     >>> reference_of("memref<2x!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>").dtype
     'dma_semaphore'
 
@@ -42,7 +42,7 @@ def reference_of(text: str) -> Reference:
     if found is None or space is None or space[1] not in _SPACES:
         raise LayoutError(f"an argument of type {shorten(text, 80)}, which is not modelled")
     dims = tuple(int(n) for n in found[1].split("x") if n)
-    return Reference(dims, element_type(found[2]), _SPACES[space[1]])
+    return MosaicReference(dims, element_type(found[2]), _SPACES[space[1]])
 
 
 def shaped(text: str) -> tuple[tuple[int | None, ...], str, str]:

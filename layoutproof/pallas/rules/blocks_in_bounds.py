@@ -30,7 +30,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.term import Term, reads
-from layoutproof.kernel.fixes import Fix, out_of_bounds
+from layoutproof.kernel.fixes import KernelFix, out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
@@ -95,7 +95,7 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         padding = f", padding ({block.low}, {block.high})" if block.low or block.high else ""
         return f"{who}: {window}, and the array has {extent}{padding}"
 
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         whole = next(o for o in kernel.operands if o.name == operand.name)
         for dimension in dims:
             yield from out_of_bounds(kernel, whole, dimension)

@@ -19,7 +19,7 @@ Limits: Kinds of access and memory; which shapes the compiler lays out in regist
 from __future__ import annotations
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, View
+from layoutproof.bodies.effects import Access, Body, StartedCopy, View
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.kernel.kernel import Kernel, KernelTarget
@@ -37,7 +37,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     if body is None or target.platform != "tpu":
         return ()
     refused: dict[tuple[str, str], Obligation] = {}
-    for copy in (effect for effect in body.effects if isinstance(effect, Copy)):
+    for copy in (effect for effect in body.effects if isinstance(effect, StartedCopy)):
         for view in (copy.source, copy.target):
             why, hint = _refused_list(copy, view, kernel)
             if why:
@@ -56,7 +56,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     return (*refused.values(), *not_modelled(kernel, body)) or (held,)
 
 
-def _refused_list(copy: Copy, view: View, kernel: Kernel) -> tuple[str, str]:
+def _refused_list(copy: StartedCopy, view: View, kernel: Kernel) -> tuple[str, str]:
     """Why the compiler refuses to copy parts of an array in HBM that a list places, and where to look.
 
     Source: libtpu 0.0.52, asked of copies of 32 rows of 16 to 256 elements of 16 and 32 bits: "expected slice size (16)

@@ -22,9 +22,21 @@ from functools import partial
 from typing import Any
 
 from layoutproof.bodies.cells import kept_by
-from layoutproof.bodies.claims import Asked, asked, not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait, loads_of
-from layoutproof.bodies.runs import STEPS, Run, fillings, in_order, programs
+from layoutproof.bodies.claims import BodyClaim, asked, not_modelled
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Effect,
+    Signal,
+    Slice,
+    Spot,
+    StartedCopy,
+    View,
+    ViewStep,
+    Wait,
+    loads_of,
+)
+from layoutproof.bodies.runs import STEPS, ProgramWalk, fillings, in_order, programs
 from layoutproof.bodies.symbolic import Symbolic
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost, maybe
@@ -34,7 +46,7 @@ from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ONE, ZERO, Term, reads
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import inside
@@ -54,7 +66,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    groups: dict[tuple[Any, ...], list[tuple[Spot, View, str, Step]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[Spot, View, str, ViewStep]]] = {}
     accesses = 0
     for effect in body.effects:
         for view, what in _views(effect):
@@ -88,7 +100,7 @@ def _views(effect: Effect) -> Iterator[tuple[View, str]]:
     match effect:
         case Access(kind, view):
             yield view, {"read": "reads", "write": "writes", "add": "adds to"}[kind]
-        case Copy(source, target, semaphore, _, sent):
+        case StartedCopy(source, target, semaphore, _, sent):
             yield source, "copies from"
             yield target, "copies into"
             yield semaphore, "signals"
@@ -101,7 +113,7 @@ def _views(effect: Effect) -> Iterator[tuple[View, str]]:
             yield semaphore, "waits for" if wait else "signals"
 
 
-def _cut(effect: Effect, view: View) -> Iterator[Step]:
+def _cut(effect: Effect, view: View) -> Iterator[ViewStep]:
     """The slices of a view. Those that a pipeline makes itself are its blocks, which `blocks_in_bounds` asks about.
 
     They are not asked here: it copies a last block up to the end of the array's last tile (`_create_blocked_slice` in
@@ -111,7 +123,7 @@ def _cut(effect: Effect, view: View) -> Iterator[Step]:
     yield from slices[:-1] if effect.spot.scope == "pipeline" else slices
 
 
-def _picked(view: View) -> Iterator[Step]:
+def _picked(view: View) -> Iterator[ViewStep]:
     """Of parts that a list places, the place of some one as a slice."""
     for step in view.steps:
         if step.kind == "gather":
@@ -119,7 +131,7 @@ def _picked(view: View) -> Iterator[Step]:
             slices = tuple(
                 Slice(ZERO, Term("int", n)) if at is None else Slice(at, ONE, single=True) for at, n in pieces
             )
-            yield Step("slices", step.dims, None, slices, part=step.part)
+            yield ViewStep("slices", step.dims, None, slices, part=step.part)
 
 
 def _where_masked(effect: Effect, view: View) -> Spot:
@@ -150,7 +162,7 @@ def _outside(piece: Slice, extent: int) -> Term:
     return Term("and", some, any_of([below, past]))
 
 
-def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]]) -> Obligation:
+def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, ViewStep]]) -> Obligation:
     spot, view, what, _ = members[0]
     pieces = [
         (k, piece, step.dims[k])
@@ -184,7 +196,7 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
                 return f"look at where the loop or the grid ends, and at what the access needs: {within}"
         return ""
 
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         for k, piece, extent in pieces[:MOST_COPIES] if members[0][3].part is None else ():
             yield from inside(kernel, body, spot, view, k, extent, piece)
 
@@ -203,7 +215,7 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
     return replace(one, graver=(partial(_in_a_run, kernel, body, members, what, after_another),))
 
 
-def _loads_in(body: Body, members: list[tuple[Spot, View, str, Step]]) -> list[str]:
+def _loads_in(body: Body, members: list[tuple[Spot, View, str, ViewStep]]) -> list[str]:
     """The loads whose numbers say whether or where something is addressed."""
     terms = [term for spot, _, _, step in members for term in (*spot.path, *(p.start for p in step.slices))]
     terms = [inlined(body.definitions, term) for term in terms]
@@ -211,14 +223,14 @@ def _loads_in(body: Body, members: list[tuple[Spot, View, str, Step]]) -> list[s
     return [name for name in dict.fromkeys(names) if name in body.loads]
 
 
-def _rests_on_handed(body: Body, found: Asked) -> bool:
+def _rests_on_handed(body: Body, found: BodyClaim) -> bool:
     """Whether a claim speaks of numbers that loops hand on and that no term says."""
     values = found.claim.points.get("values")
     return values is not None and any(name in values.names for h in body.handed for name in (h.name, h.after))
 
 
 def _in_a_run(
-    kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]], what: str, after_another: bool
+    kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, ViewStep]], what: str, after_another: bool
 ) -> Obligation:
     """The first program, of some, that leaves the reference when it is run on ints; that holds where none does.
 
@@ -227,7 +239,7 @@ def _in_a_run(
     steps = {spot.number: (view, step) for spot, view, _, step in members}
     held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
 
-    def left(run: Run, effect: Effect, on: Symbolic, turns: tuple[Any, ...]) -> Obligation | None:
+    def left(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Any, ...]) -> Obligation | None:
         view, step = steps.get(effect.spot.number, (None, None))
         shown = None if view is None or step is None else _left(on, view, step, what)
         entries = run.entries() if shown else None
@@ -245,7 +257,7 @@ def _in_a_run(
 
     with budget(STEPS, effort()):
         for fill in fillings():
-            alone = (Run(kernel, body, program, fill) for program in programs(kernel))
+            alone = (ProgramWalk(kernel, body, program, fill) for program in programs(kernel))
             for run in in_order(kernel, body, fill) if after_another else alone:
                 try:
                     found: Obligation | None = run.first(left)
@@ -258,7 +270,7 @@ def _in_a_run(
     return held
 
 
-def _left(on: Symbolic, view: View, step: Step, what: str) -> str:
+def _left(on: Symbolic, view: View, step: ViewStep, what: str) -> str:
     """Where a slice leaves what it cuts, in words; "" where it does not, or not for sure."""
     for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
         start = on(piece.start)
@@ -270,10 +282,10 @@ def _left(on: Symbolic, view: View, step: Step, what: str) -> str:
 
 def about(
     subject: str,
-    found: Asked,
+    found: BodyClaim,
     source: str,
     what: str,
-    fixes: Callable[[Counterexample], Iterable[Fix]] = lambda at: (),
+    fixes: Callable[[Counterexample], Iterable[KernelFix]] = lambda at: (),
 ) -> Obligation:
     """An obligation for a claim about a body; where it rests on numbers that nobody knows, its refutation is none."""
     open_ = {Verdict.REFUTED: f"{what} depends on {' and '.join(found.lost)}"} if found.lost else {}

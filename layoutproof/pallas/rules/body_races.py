@@ -30,16 +30,16 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
-from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
+from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_cores
 from layoutproof.bodies.effects import (
     Access,
     Body,
-    Copy,
+    BodyReference,
     Effect,
     Loop,
-    Reference,
     Signal,
+    StartedCopy,
     View,
     adds_to,
     is_remote,
@@ -56,7 +56,7 @@ from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negati
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term, every
-from layoutproof.kernel.fixes import LEFT, Fix, in_order
+from layoutproof.kernel.fixes import LEFT, KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding
@@ -103,13 +103,13 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 
 def _elsewhere(body: Body) -> Iterator[Obligation]:
     for effect in body.effects:
-        if isinstance(effect, Copy | Signal) and is_remote(effect):
+        if isinstance(effect, StartedCopy | Signal) and is_remote(effect):
             reason = f"programs on {effect.device}: not modelled"
             yield Obligation(effect.semaphore.reference.name, undecided(reason), source=effect.spot.source)
             return
 
 
-def _array(kernel: Kernel, reference: Reference) -> str:
+def _array(kernel: Kernel, reference: BodyReference) -> str:
     """The array that a reference of a body is: the output's name where they share one, "" for what is no array.
 
     What the subcores of a core share is one, too.
@@ -125,7 +125,7 @@ def _array(kernel: Kernel, reference: Reference) -> str:
     return reference.name
 
 
-def _is_of_core(reference: Reference) -> bool:
+def _is_of_core(reference: BodyReference) -> bool:
     """Whether a reference is memory that the subcores of one SparseCore share."""
     return reference.memory == "vmem_shared" and reference.role in ("scratch", "fresh")
 
@@ -153,7 +153,7 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
     if odd(body):
         return shared, "a barrier that not every program reaches equally often may order them"
     for touch in (a, b):
-        if isinstance(touch.effect, Copy) and not ends_in_its_segment(body, touch.effect):
+        if isinstance(touch.effect, StartedCopy) and not ends_in_its_segment(body, touch.effect):
             return shared, "whether a copy has ended where its program comes to the next barrier is not known"
     first, second = segment(body, a.spot), pair.other(segment(body, b.spot))
     return [*shared, any_of([negation(alike), fold("==", first, second)])], ""
@@ -228,7 +228,7 @@ def _meeting(
     apart: Sequence[Term],
     who: Callable[[Point, Callable[[Term], Any]], str],
     extra: tuple[Term, ...] = (),
-) -> tuple[Asked, str]:
+) -> tuple[BodyClaim, str]:
     """The claim that an effect here and one of another program, or iteration, meet in an element. And a doubt of it.
 
     apart: that they are two, which may happen at the same time.  who: in words which two.  extra: as of `asked`.
@@ -331,7 +331,7 @@ def _differs(kernel: Kernel, at: Any) -> int:
     return next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
 
 
-def _with_hint(kernel: Kernel, found: Asked) -> Asked:
+def _with_hint(kernel: Kernel, found: BodyClaim) -> BodyClaim:
     def hint(at: Point, on: Numbers) -> str:
         k = _differs(kernel, at)
         more = ", or batch outside of the call" if k in kernel.vmapped else ""
@@ -340,8 +340,8 @@ def _with_hint(kernel: Kernel, found: Asked) -> Asked:
     return replace(found, claim=replace(found.claim, hint=hint))
 
 
-def _in_order(kernel: Kernel, doubt: str = "") -> Callable[[Counterexample], Iterator[Fix]]:
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+def _in_order(kernel: Kernel, doubt: str = "") -> Callable[[Counterexample], Iterator[KernelFix]]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         yield from in_order(kernel, (_differs(kernel, at),), doubt)
         yield from in_order(kernel, tuple(k for k in kernel.parallel() if kernel.grid[k] != 1), doubt)
 
@@ -369,7 +369,7 @@ def _carried(kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], par
 
 def _written_here(states: States, read: Touch) -> bool:
     """Whether all that is read of scratch was written by programs that the same core surely ran."""
-    if not isinstance(read.effect, Access | Copy):
+    if not isinstance(read.effect, Access | StartedCopy):
         return False
     with suppress(Undecided, RecursionError):
         asked_for = reads_unwritten(states, read.effect)
@@ -488,7 +488,7 @@ def _used(
     writes: Sequence[Touch],
     body: Body,
     parallel: Sequence[int],
-) -> Iterator[Asked]:
+) -> Iterator[BodyClaim]:
     """The claims that nothing which the first step of a parallel program finds in scratch is stored anywhere."""
     name = read.view.reference.name
     before = [w for w in writes if w.spot.number < read.spot.number]
@@ -519,7 +519,7 @@ def _used(
             used = replaced(effect.value.undefined(_index(touch.view)), _leaf_by(leaves, found_there))
         else:
             continue
-        if effect is read.effect and not (touch.writes or isinstance(effect, Copy)):
+        if effect is read.effect and not (touch.writes or isinstance(effect, StartedCopy)):
             continue
         condition = [_differ(kernel, pair, parallel), *first, *touch.spot.path, element.condition, used]
         if all_of(condition) is not FALSE:

@@ -32,11 +32,11 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
+from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_devices
-from layoutproof.bodies.effects import Body, Copy, Signal, Wait
+from layoutproof.bodies.effects import Body, Signal, StartedCopy, Wait
 from layoutproof.bodies.handed_on import handed_on
-from layoutproof.bodies.in_flight import Problem, Walk, walked, walked_with_tables
+from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, walked, walked_with_tables
 from layoutproof.bodies.order import names, start_of
 from layoutproof.bodies.touched import any_element
 from layoutproof.core.errors import Undecided
@@ -63,7 +63,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    moving = [e for e in body.effects if isinstance(e, Copy | Wait | Signal)]
+    moving = [e for e in body.effects if isinstance(e, StartedCopy | Wait | Signal)]
     found = not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
@@ -72,7 +72,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return (*of_devices(kernel, "own"), *_written_back(kernel, body, moving))
     found += _written_back(kernel, body, moving)
     figures: dict[str, object] = {
-        "copies": sum(isinstance(e, Copy) for e in moving),
+        "copies": sum(isinstance(e, StartedCopy) for e in moving),
         "waits": sum(isinstance(e, Wait) for e in moving),
     }
     if not moving:
@@ -83,7 +83,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 
 def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
-    copies = [e for e in moving if isinstance(e, Copy)]
+    copies = [e for e in moving if isinstance(e, StartedCopy)]
     moved = {view.reference.name for e in copies for view in (e.source, e.target)}
     for a, b in kernel.aliases:
         pair = [kernel.inputs[a], kernel.outputs[b]] if a >= 0 else []
@@ -132,7 +132,7 @@ def _written_back(kernel: Kernel, body: Body, moving: list[Any]) -> list[Obligat
         if not _read_by_hand(kernel, source, result):
             continue
         operand, output = kernel.inputs[source], kernel.outputs[result]
-        for copy in (e for e in moving if isinstance(e, Copy) and e.source.reference.name == operand.name):
+        for copy in (e for e in moving if isinstance(e, StartedCopy) and e.source.reference.name == operand.name):
             try:
                 found.append(_against_blocks(kernel, pair, copy, output))
             except Undecided as lost:
@@ -141,7 +141,7 @@ def _written_back(kernel: Kernel, body: Body, moving: list[Any]) -> list[Obligat
     return found
 
 
-def _against_blocks(kernel: Kernel, pair: Beside, copy: Copy, output: Operand) -> Obligation:
+def _against_blocks(kernel: Kernel, pair: Beside, copy: StartedCopy, output: Operand) -> Obligation:
     name = copy.source.reference.name
     element = any_element(copy.source, "at")
     steps = [prod(int(n) for n in kernel.grid[k + 1 :]) for k in range(len(kernel.grid))]
@@ -159,7 +159,7 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: Copy, output: Operand) -
         who = f"program {at['first']} copies element {where} of {name}, of the block of {output.name}"
         return f"{who} that program {at['second']} leaves: it may be written back at the same time"
 
-    def of(order: Term) -> Asked:
+    def of(order: Term) -> BodyClaim:
         condition = [*copy.spot.path, element.condition, order, other_block, *inside]
         loops, elements = copy.spot.loops, element.names
         return asked(
@@ -179,7 +179,7 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: Copy, output: Operand) -
 
 def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligation:
     proved = Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
-    alike = Walk(kernel, body)
+    alike = FlightWalk(kernel, body)
     if alike.all_alike():
         return proved
     if any(type(extent) is not int for extent in kernel.grid):
@@ -210,14 +210,14 @@ def _handed_on(kernel: Kernel, figures: dict[str, object]) -> Obligation:
     return Obligation(problem.subject or kernel.name, undecided(problem.what), source=problem.spot.source)
 
 
-def _open(kernel: Kernel, walk: Walk, otherwise: str) -> Obligation:
+def _open(kernel: Kernel, walk: FlightWalk, otherwise: str) -> Obligation:
     if not walk.problems:
         return Obligation(kernel.name, undecided(otherwise), source=kernel.source)
     problem = walk.problems[0]
     return Obligation(problem.subject or kernel.name, undecided(problem.what), source=problem.spot.source)
 
 
-def _refuted(kernel: Kernel, problem: Problem, entries: Mapping[str, int] = MappingProxyType({})) -> Obligation:
+def _refuted(kernel: Kernel, problem: FlightProblem, entries: Mapping[str, int] = MappingProxyType({})) -> Obligation:
     """entries: of tables, which it needs."""
     point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element, READS: entries}
     shown = {name: place for name, place in point.items() if place}

@@ -28,16 +28,16 @@ from functools import partial
 from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
-from layoutproof.bodies.claims import Asked, not_modelled
+from layoutproof.bodies.claims import BodyClaim, not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import (
     Access,
     Body,
-    Copy,
+    BodyReference,
     Effect,
     Index,
-    Reference,
     Spot,
+    StartedCopy,
     View,
     adds_to,
     loads_of,
@@ -59,7 +59,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.space import Space
 from layoutproof.core.term import ZERO, Term
-from layoutproof.kernel.fixes import LEFT, Fix, in_order
+from layoutproof.kernel.fixes import LEFT, KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import first_of, guarded, longer, where_stored, zeroed
@@ -98,7 +98,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
-    def of(load: Access | Copy) -> Obligation:
+    def of(load: Access | StartedCopy) -> Obligation:
         sent = read_of_devices(kernel, _read(load).reference, load.spot)
         if sent is not None:
             return sent
@@ -113,7 +113,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
             return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
         return one
 
-    lines: dict[tuple[object, str], list[Access | Copy]] = {}
+    lines: dict[tuple[object, str], list[Access | StartedCopy]] = {}
     for effect in (each for one in body.effects for each in _reading(one)):
         reference = _read(effect).reference
         if reference.role in ("out", "scratch", "fresh") and not reference.pipeline:
@@ -124,15 +124,15 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     return (*found, *not_modelled(kernel, body))
 
 
-def _reading(effect: Effect) -> Iterator[Access | Copy]:
+def _reading(effect: Effect) -> Iterator[Access | StartedCopy]:
     """What an effect reads, as loads and copies: of a copy that adds its target, too."""
-    if isinstance(effect, Copy) or (isinstance(effect, Access) and effect.kind != "write"):
+    if isinstance(effect, StartedCopy) or (isinstance(effect, Access) and effect.kind != "write"):
         yield effect
-    if isinstance(effect, Copy) and effect.adds:
+    if isinstance(effect, StartedCopy) and effect.adds:
         yield Access("read", effect.target, effect.spot)
 
 
-def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
+def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy) -> Obligation:
     """Of memory that the subcores of a core share: that its program, or others before a barrier, have written it."""
     view = _read(load)
     name = view.reference.name
@@ -150,7 +150,7 @@ def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, loa
     if found is None:
         return _open(load, "which elements of it are read is not known")
     visit = Visit(space, True, all_of([*load.spot.path, *found[0]]), agree=kernel.grid_names[:1])
-    ends = {e.spot.number: ends_in_its_segment(body, e) for e in body.effects if isinstance(e, Copy)}
+    ends = {e.spot.number: ends_in_its_segment(body, e) for e in body.effects if isinstance(e, StartedCopy)}
     here = segment(body, load.spot)
     before, every = [], []
     for effect in body.effects:
@@ -179,7 +179,7 @@ def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, loa
     return replace(open_, graver=(Obligation(name, can.claim, reads=bool(can.tables), source=load.spot.source),))
 
 
-def _writes_before(kernel: Kernel, body: Body, load: Access | Copy) -> bool:
+def _writes_before(kernel: Kernel, body: Body, load: Access | StartedCopy) -> bool:
     """Whether every program has, or those before it have, written all of the scratch that it loads, as a walk shows."""
     reference = _read(load).reference
     known = any(one is reference for one in filled(body))
@@ -200,17 +200,17 @@ def _verdict(settled: Obligation) -> Verdict:
     return settled.claim.verdict if isinstance(settled.claim, Settled) else Verdict.UNKNOWN
 
 
-def _read(load: Access | Copy) -> View:
+def _read(load: Access | StartedCopy) -> View:
     """What a load or a copy reads."""
     return load.view if isinstance(load, Access) else load.source
 
 
-def _open(load: Access | Copy, why: str) -> Obligation:
+def _open(load: Access | StartedCopy, why: str) -> Obligation:
     name = _read(load).reference.name
     return Obligation(name, undecided(f"whether {name} is written before it is read: {why}"), source=load.spot.source)
 
 
-def reads_unwritten(states: States, load: Access | Copy) -> tuple[Asked | None, bool] | None:
+def reads_unwritten(states: States, load: Access | StartedCopy) -> tuple[BodyClaim | None, bool] | None:
     """Whether no load or copy ever reads what nothing has written: (the claim, proved); None for a view of other words.
 
     states: those that ask what is not written.
@@ -234,7 +234,7 @@ def reads_unwritten(states: States, load: Access | Copy) -> tuple[Asked | None, 
     return states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
 
 
-def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
+def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy) -> Obligation:
     reference = _read(load).reference
     asked = reads_unwritten(states, load)
     if asked is None:
@@ -267,7 +267,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
                 and not (walk.decides(load, program) or _matters(kernel, body, load, walk, program))
             ):
                 return _open(load, "it is not at first, and no replay shows that anything is stored of it")
-            if isinstance(load, Copy) and not _handed_out(kernel, load):
+            if isinstance(load, StartedCopy) and not _handed_out(kernel, load):
                 return _open(load, "it is not all written, and a copy may take more than is used")
             needed = entries_needed(loads, partial(Walk, kernel, body, unwritten=True, alone=walk.alone), tables)
             open_ = unbounded(kernel, claim)
@@ -278,7 +278,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
 
 
 def _tries(
-    kernel: Kernel, load: Access | Copy, claim: Asked, point: Point | None
+    kernel: Kernel, load: Access | StartedCopy, claim: BodyClaim, point: Point | None
 ) -> Iterator[tuple[Place, Mapping[str, int], Place]]:
     """Programs, iterations and elements at which a load may read what nobody wrote: the claim's, then corners."""
     dims = tuple(most for _, most in sizes_of(_read(load)))
@@ -287,11 +287,11 @@ def _tries(
         where = named(claim, point)
         within = {name: where.get(name, 0) for name in first}
         yield tuple(point["program"]), within, tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
-    if not any(isinstance(e, Copy) for e in kernel.body.effects):
+    if not any(isinstance(e, StartedCopy) for e in kernel.body.effects):
         yield from ((program, first, element) for program, element in places_to_try(kernel, dims))
 
 
-def _unwritten(states: States, load: Access | Copy, at: Index, index: Index) -> list[Term]:
+def _unwritten(states: States, load: Access | StartedCopy, at: Index, index: Index) -> list[Term]:
     """The conditions that a load happens, and that nothing was written where it reads."""
     parts: list[Term] = [*load.spot.path]
     if isinstance(load, Access) and load.mask is not None:
@@ -302,7 +302,7 @@ def _unwritten(states: States, load: Access | Copy, at: Index, index: Index) -> 
     return [*parts, states.unwritten_at(load, at)]
 
 
-def _handed_out(kernel: Kernel, copy: Copy) -> bool:
+def _handed_out(kernel: Kernel, copy: StartedCopy) -> bool:
     """Whether a copy goes to an output that has nothing else to keep there; other copies may take more than is used."""
     target = copy.target.reference
     outputs = [kernel.outputs[b] for _, b in kernel.aliases]
@@ -342,13 +342,15 @@ def _confined(body: Body, states: States, stores: Sequence[Access]) -> bool:
     return True
 
 
-def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: Reference) -> bool:
+def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: BodyReference) -> bool:
     """Whether what is unwritten of a window goes nowhere but back into it, and none is left when the window goes out.
 
     Grouped rows are stored so: `out = where(mine, new, out)`, by one program after the other.
     """
     operand = operand_of(kernel, reference)
-    copied = any(isinstance(e, Copy) and reference in (e.source.reference, e.target.reference) for e in body.effects)
+    copied = any(
+        isinstance(e, StartedCopy) and reference in (e.source.reference, e.target.reference) for e in body.effects
+    )
     if reference.role != "out" or operand is None or copied:
         return False
     smt = Deciding(("smt",))
@@ -431,7 +433,12 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk, program: Plac
 
 
 def _refuted(
-    kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, deciding: Deciding, needed: Mapping[str, Any]
+    kernel: Kernel,
+    load: Access | StartedCopy,
+    origin: Origin,
+    alone: bool,
+    deciding: Deciding,
+    needed: Mapping[str, Any],
 ) -> Obligation:
     reference, spot = _read(load).reference, load.spot
     shown = f"{reference.name}{list(origin.element)}" if origin.element else reference.name
@@ -450,7 +457,7 @@ def _refuted(
     found |= needed
     settled = Settled(Verdict.REFUTED, reason, _hint(kernel, load, origin, aliased), deciding.names(), found)
 
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         if not aliased:
             yield from _fixes(kernel, load, alone)
 
@@ -462,11 +469,11 @@ def _iteration(spot: Spot, origin: Origin) -> tuple[int, ...]:
     return tuple(at[loop.name] for loop in spot.loops if loop.name in at)
 
 
-def _hint(kernel: Kernel, load: Access | Copy, origin: Origin, aliased: bool) -> str:
+def _hint(kernel: Kernel, load: Access | StartedCopy, origin: Origin, aliased: bool) -> str:
     name = _read(load).reference.name
     if aliased:
         return f"look at what reads {name}: the values are in the input"
-    into = [e for e in kernel.body.effects if isinstance(e, Copy) and e.target.reference.name == name]
+    into = [e for e in kernel.body.effects if isinstance(e, StartedCopy) and e.target.reference.name == name]
     if into:
         parts = f"copies into {name}{_lines(into)}: what they fill is not what is read"
         return f"look at the {parts}, {list(origin.element)} is not; at its slot, its rows, or its program"
@@ -476,7 +483,7 @@ def _hint(kernel: Kernel, load: Access | Copy, origin: Origin, aliased: bool) ->
     return f"look at where {name} is to be filled: nothing stores into it"
 
 
-def _lines(effects: Sequence[Access | Copy]) -> str:
+def _lines(effects: Sequence[Access | StartedCopy]) -> str:
     found = list(dict.fromkeys(e.spot.source.rpartition(":")[2] for e in effects if e.spot.source))
     return f" at line{'s' if len(found) > 1 else ''} {', '.join(found[:MOST_LINES])}" if found else ""
 
@@ -485,11 +492,11 @@ def _writes(body: Body, name: str) -> list[Access]:
     return [e for e in body.effects if isinstance(e, Access) and e.kind != "read" and e.view.reference.name == name]
 
 
-def _fixes(kernel: Kernel, load: Access | Copy, alone: bool) -> Iterator[Fix]:
+def _fixes(kernel: Kernel, load: Access | StartedCopy, alone: bool) -> Iterator[KernelFix]:
     """A store that is there under the guard of the first step; programs in order; zeros where nothing is stored yet."""
     reference, body = _read(load).reference, kernel.body
-    into = [e for e in body.effects if isinstance(e, Copy) and e.target.reference is reference]
-    filled: list[Access | Copy] = [*into, *_writes(body, reference.name)]
+    into = [e for e in body.effects if isinstance(e, StartedCopy) and e.target.reference is reference]
+    filled: list[Access | StartedCopy] = [*into, *_writes(body, reference.name)]
     yield from where_stored(kernel, load, filled)
     for store in filled:
         yield from longer(kernel, store)
@@ -511,7 +518,7 @@ def _fixes(kernel: Kernel, load: Access | Copy, alone: bool) -> Iterator[Fix]:
             words = f"let the store into {reference.name}{_lines([store])} happen under pl.when({first}), and not "
             alike = [s.spot.number for s in stores if [*map(id, s.spot.path)] == [*map(id, store.spot.path)]]
             doubt = "" if _is_number(store) else "what it stores then is of another step"
-            yield Fix(f"{words}under {old}", guarded(kernel, alike, store.spot.path, after), doubt)
+            yield KernelFix(f"{words}under {old}", guarded(kernel, alike, store.spot.path, after), doubt)
     if alone:
         parallel = tuple(k for k in kernel.parallel() if kernel.grid[k] != 1)
         doubt = LEFT if reference.role == "scratch" else ""
@@ -534,7 +541,7 @@ def _is_number(store: Access) -> bool:
         return str(lost).startswith("a number of the code")
 
 
-def _first_steps(kernel: Kernel, reference: Reference) -> list[tuple[int, ...]]:
+def _first_steps(kernel: Kernel, reference: BodyReference) -> list[tuple[int, ...]]:
     """The axes along which the first step of a run may be said."""
     operand = operand_of(kernel, reference)
     if operand is not None:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.core.result import Counterexample
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, MemoryUse
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.memory_needed import memory_needed, refused_for
@@ -83,10 +83,10 @@ def unasked(kernel: Kernel) -> Settled:
     return undecided(f"of the memory of {kernel.platform} nothing is known")
 
 
-def _fixes(kernel: Kernel, memory: MemoryUse) -> Callable[[Counterexample], Iterator[Fix]]:
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+def _fixes(kernel: Kernel, memory: MemoryUse) -> Callable[[Counterexample], Iterator[KernelFix]]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         if memory.limit < memory.used <= memory.capacity:
             words = f"let vmem_limit_bytes be {memory.used} or more, up to {memory.capacity}"
-            yield Fix(words, kernel.changed(vmem_limit=memory.used))
+            yield KernelFix(words, kernel.changed(vmem_limit=memory.used))
 
     return fixes

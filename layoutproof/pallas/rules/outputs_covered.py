@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.kernel.fixes import Fix, uncovered
+from layoutproof.kernel.fixes import KernelFix, uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
@@ -69,7 +69,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             parts.append(f"{start}:{min(start + on.size(block.size), on.size(operand.dims[k]))}")
         return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
 
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         for dimension in range(len(operand.dims)):
             yield from uncovered(kernel, operand, dimension)
 

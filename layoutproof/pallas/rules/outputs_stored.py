@@ -28,9 +28,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, Freed, Reference, Signal, Wait
+from layoutproof.bodies.effects import Access, Body, BodyReference, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.memory_state import States
-from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
+from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
@@ -38,7 +38,7 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
 from layoutproof.kernel.contents import containing, with_entries_written_out
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand
 from layoutproof.kernel.read_consistency import range_of
@@ -122,12 +122,12 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     return replace(found, graver=(graver, *by_tables))
 
 
-def _stored_by_its_end(kernel: Kernel, body: Body, operand: Operand, reference: Reference) -> bool:
+def _stored_by_its_end(kernel: Kernel, body: Body, operand: Operand, reference: BodyReference) -> bool:
     """Whether each visit of a block that a table chooses has stored all of it when it ends, whatever others do.
 
     A sum over groups is stored so: where the group changes, by the last program of each.
     """
-    copied = any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects)
+    copied = any(isinstance(e, StartedCopy) and e.target.reference is reference for e in body.effects)
     if copied or body.unmodelled or operand.unmodelled:
         return False
     smt = Deciding(("smt",))
@@ -182,7 +182,7 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
         line = _at(effect.spot.source)
         if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
             return f"the copy that is waited for{line} started in another kernel, and may fill it"
-        ends = [effect.source, effect.target] if role and isinstance(effect, Copy) else []
+        ends = [effect.source, effect.target] if role and isinstance(effect, StartedCopy) else []
         if any(view.reference.name in names for view in ends):
             return f"the copy that is started{line} moves it until another kernel has waited for it"
     return ""
@@ -192,7 +192,7 @@ class _Asked:
     """The words for one output. beside: what else is known of what nothing is stored into."""
 
     def __init__(
-        self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[Store, ...], beside: str
+        self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[StoredRegion, ...], beside: str
     ) -> None:
         self.kernel, self.body, self.operand, self.visit, self.stores = kernel, body, operand, visit, stores
         self.beside = beside
@@ -240,7 +240,7 @@ class _Asked:
             return f"look at the guard: {guards}"
         return "look at the guards, slices and masks of the stores: together they have to leave nothing of a window out"
 
-    def fixes(self, at: Mapping[str, Any]) -> Iterator[Fix]:
+    def fixes(self, at: Mapping[str, Any]) -> Iterator[KernelFix]:
         """A store that is meant for the last step of a visit, at a step that does not come."""
         free = [k for k, name in enumerate(self.kernel.grid_names) if name not in self.visit.agree]
         free = [k for k in free if type(self.kernel.grid[k]) is int and self.kernel.grid[k] != 1]
@@ -259,7 +259,7 @@ class _Asked:
             words = f"the last step of a visit is {step}: let the store{_at(store.source)} happen "
             words += f"then, and not where {program_ids(self.kernel, guard)}"
             doubt = "whether the last step is the one that is meant is not known"
-            yield Fix(words, guarded(self.kernel, numbers, [guard], [after]), doubt)
+            yield KernelFix(words, guarded(self.kernel, numbers, [guard], [after]), doubt)
 
     def _guards(self, at: Point) -> str:
         """What keeps all stores of a visit from happening, with their lines; "" where it is not that, or not known."""

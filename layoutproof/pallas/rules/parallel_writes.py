@@ -28,7 +28,7 @@ from layoutproof.core.claim import And, At, Claim, Formula, LexLess, PlacePredic
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.kernel.fixes import Fix, in_order
+from layoutproof.kernel.fixes import KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
@@ -77,7 +77,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def differ(at: Mapping[str, Any]) -> tuple[int, ...]:
         return tuple(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
 
-    def fixes(at: Counterexample) -> Iterator[Fix]:
+    def fixes(at: Counterexample) -> Iterator[KernelFix]:
         doubt = "of programs that write one element the last one decides what it is"
         yield from in_order(kernel, differ(at)[:1], doubt)
         idle = tuple(k for k in dims if all(kernel.grid_names[k] not in term.names() for term in operand.terms()))

@@ -35,7 +35,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import fixed, reads
-from layoutproof.kernel.fixes import Fix, innermost
+from layoutproof.kernel.fixes import KernelFix, innermost
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map, terms_map
@@ -82,7 +82,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             f"{point['between']}, and visited again at {point['last']}"
         )
 
-    def fixes(point: Counterexample) -> Iterator[Fix]:
+    def fixes(point: Counterexample) -> Iterator[KernelFix]:
         for k in range(max(moving, default=0)):
             if k not in moving and kernel.grid[k] != 1:
                 yield from innermost(kernel, k, operand.name)

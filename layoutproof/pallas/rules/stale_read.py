@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Copy, places
+from layoutproof.bodies.effects import Access, Body, StartedCopy, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import first_of_core, names, other_block
 from layoutproof.bodies.values import Value
@@ -102,7 +102,7 @@ def _begins(kernel: Kernel) -> list[Term]:
 
 def _accumulating(body: Body) -> Iterator[tuple[Access, Access]]:
     """Loads of scratch that something is added to, with the store that takes the sum there again."""
-    copied = {e.target.reference.name for e in body.effects if isinstance(e, Copy)}
+    copied = {e.target.reference.name for e in body.effects if isinstance(e, StartedCopy)}
     accesses = [e for e in body.effects if isinstance(e, Access)]
     for load in accesses:
         reference = load.view.reference

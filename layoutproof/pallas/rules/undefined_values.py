@@ -31,7 +31,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Reference, stored_names
+from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import (
     one_by_one,
@@ -51,7 +51,7 @@ from layoutproof.core.folding import any_of, negation
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import Term, reads
-from layoutproof.kernel.fixes import Fix
+from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import masked
@@ -105,7 +105,7 @@ def _handed_over(body: Body) -> Iterator[Obligation]:
 
     The body of a pipeline is asked for itself, with its windows; where what it leaves in other memory goes is not.
     """
-    if not any(isinstance(e, Copy) and e.spot.scope == "pipeline" and _cut_short(e) for e in body.effects):
+    if not any(isinstance(e, StartedCopy) and e.spot.scope == "pipeline" and _cut_short(e) for e in body.effects):
         return
     stored = {name for e in body.effects if e.spot.scope == "body" for name in stored_names([e])}
     used: dict[str, str] = {}
@@ -114,7 +114,7 @@ def _handed_over(body: Body) -> Iterator[Obligation]:
             continue
         if isinstance(effect, Access) and effect.kind != "write":
             used.setdefault(effect.view.reference.name, effect.spot.source)
-        elif isinstance(effect, Copy):
+        elif isinstance(effect, StartedCopy):
             used.setdefault(effect.source.reference.name, effect.spot.source)
     for reference in body.references:
         if reference.name in stored and (reference.name in used or reference.role == "out"):
@@ -125,19 +125,19 @@ def _handed_over(body: Body) -> Iterator[Obligation]:
             )
 
 
-def _cut_short(copy: Copy) -> bool:
+def _cut_short(copy: StartedCopy) -> bool:
     """Whether a pipeline's copy into a window may leave a part of it as it was. Each slot has a semaphore."""
     window, slots = copy.target.reference, copy.semaphore.reference.dims
     dims = copy.target.dims
     return window.pipeline and (dims is None or prod(dims) * prod(slots) != prod(window.dims))
 
 
-def _what(reference: Reference) -> str:
+def _what(reference: BodyReference) -> str:
     return f"whether {reference.name} is defined"
 
 
 def _window(
-    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: Reference, operand: Operand
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: BodyReference, operand: Operand
 ) -> Obligation:
     """Of an output with windows: what a window holds when the last program of a visit ends."""
     at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
@@ -257,7 +257,7 @@ def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
     return None
 
 
-def _fixes(kernel: Kernel, origin: Origin) -> Callable[[Counterexample], Iterator[Fix]]:
+def _fixes(kernel: Kernel, origin: Origin) -> Callable[[Counterexample], Iterator[KernelFix]]:
     operand = operand_of(kernel, origin.reference)
     k = _padded(kernel, operand, origin) if operand is not None else None
     if operand is None or k is None:
@@ -284,17 +284,17 @@ def _hint(kernel: Kernel, origin: Origin) -> str:
 
 
 def _copied(
-    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: Reference
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: BodyReference
 ) -> Iterator[Obligation]:
     """Of an output that the body copies to itself: what each copy takes."""
     stores = [
         e
         for e in body.effects
-        if (isinstance(e, Copy) and e.target.reference is reference)
+        if (isinstance(e, StartedCopy) and e.target.reference is reference)
         or (isinstance(e, Access) and e.kind != "read" and e.view.reference is reference)
     ]
     for store in stores:
-        sizes = sizes_of(store.target if isinstance(store, Copy) else store.view)
+        sizes = sizes_of(store.target if isinstance(store, StartedCopy) else store.view)
         dims = tuple(most for _, most in sizes)
         index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
         elements = {f"at{k}": n for k, n in enumerate(dims)}
@@ -318,7 +318,7 @@ def _copied(
 
             def stored(
                 walk: Walk,
-                store: Access | Copy = store,
+                store: Access | StartedCopy = store,
                 program: Place = program,
                 within: Mapping[str, int] = within,
                 element: Place = element,

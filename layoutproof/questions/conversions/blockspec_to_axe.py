@@ -10,7 +10,7 @@ from layoutproof.core.size import Extent
 from layoutproof.layouts.axe.layout import AxeLayout, Iter
 from layoutproof.layouts.blockspec import BlockSpecLayout
 from layoutproof.solvers.digits import DIGITS, placed
-from layoutproof.solvers.digits.number import Sum, leaves_of
+from layoutproof.solvers.digits.number import DigitSum, leaves_of
 
 
 def convert(layout: BlockSpecLayout) -> AxeLayout:
@@ -25,7 +25,7 @@ def convert(layout: BlockSpecLayout) -> AxeLayout:
     offsets: dict[str, Extent] = {}
     for axis, coordinate in zip(m.range.names, coordinates, strict=True):
         form, constant = (
-            (coordinate.over_leaves(), coordinate.constant) if type(coordinate) is Sum else ({}, coordinate)
+            (coordinate.over_leaves(), coordinate.constant) if type(coordinate) is DigitSum else ({}, coordinate)
         )
         if constant != 0:
             offsets[axis] = constant

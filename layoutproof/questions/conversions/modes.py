@@ -8,7 +8,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import Extent, product
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
 
 Modes = tuple[tuple[Extent, Extent], ...]
 """(extent, stride) of each digit of one index, fastest first."""
@@ -28,7 +28,7 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
     if m.replicas.extents:
         raise LayoutError("a layout with several replicas has no single offset per element")
     roots = [Digit(d, extent, 1) for d, extent in enumerate(m.domain.extents)]
-    index = tuple([Sum(((1, root),)) if root.extent != 1 else Sum(()) for root in roots])
+    index = tuple([DigitSum(((1, root),)) if root.extent != 1 else DigitSum(()) for root in roots])
     try:
         coordinates = m.flat().place(index, (), DigitNumbers())
     except Undecided as undecided:
@@ -36,7 +36,7 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
     if len(coordinates) != 1:
         raise LayoutError(f"a place has {len(coordinates)} coordinates here, not one offset")
     (offset,) = coordinates
-    form, constant = (offset.over_leaves(), offset.constant) if type(offset) is Sum else ({}, offset)
+    form, constant = (offset.over_leaves(), offset.constant) if type(offset) is DigitSum else ({}, offset)
     found = []
     for name, root in zip(m.domain.names, roots, strict=True):
         leaves = root.leaves()

@@ -15,7 +15,7 @@ from layoutproof.core.size import product
 from layoutproof.layouts.axe.layout import AxeLayout, Iter
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import Sharding
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
 
 
 def convert(layout: ShardedArray | Sharding) -> AxeLayout:
@@ -37,7 +37,7 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
         coordinates = m.place(index, replica, DigitNumbers())
     except Undecided as undecided:
         raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
-    forms = [(c.over_leaves(), c.constant) if type(c) is Sum else ({}, c) for c in coordinates]
+    forms = [(c.over_leaves(), c.constant) if type(c) is DigitSum else ({}, c) for c in coordinates]
     steps = {leaf: (step, axis) for axis, (form, _) in zip(axes, forms, strict=True) for leaf, step in form.items()}
     if len(steps) != sum(len(form) for form, _ in forms):
         raise LayoutError("no Axe form: a digit moves both the device and the place on it")
@@ -63,8 +63,8 @@ def _whole(m: IndexMap) -> None:
             )
 
 
-def _number(root: Digit) -> Sum:
-    return Sum(()) if root.extent == 1 else Sum(((1, root),))
+def _number(root: Digit) -> DigitSum:
+    return DigitSum(()) if root.extent == 1 else DigitSum(((1, root),))
 
 
 def _iters(root: Digit, steps: dict[Digit, tuple[Any, str]], what: str) -> list[Iter]:

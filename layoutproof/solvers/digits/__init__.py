@@ -37,7 +37,7 @@ from layoutproof.solvers.digits import permuted, sets
 from layoutproof.solvers.digits.number import (
     Digit,
     DigitNumbers,
-    Sum,
+    DigitSum,
     ascending,
     bounds,
     decoded,
@@ -170,11 +170,11 @@ def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[
     for dimension, extent in enumerate(extents, first):
         size = extent if type(extent) is int else on.size(extent)
         if type(size) is int and size == 1:
-            point.append(Sum(()))
+            point.append(DigitSum(()))
             continue
         digit = Digit(dimension, size, 1, on.joins)
         roots.append(digit)
-        point.append(Sum(((1, digit),)))
+        point.append(DigitSum(((1, digit),)))
     return roots, tuple(point)
 
 
@@ -276,7 +276,7 @@ def _outside(
     return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
 
 
-def _corners_inside(coordinate: Sum, extent: Any) -> bool:
+def _corners_inside(coordinate: DigitSum, extent: Any) -> bool:
     """Whether 0 <= coordinate < extent for all sizes, where the sign of some coefficients depends on sizes.
 
     What is linear in each digit is largest and smallest at corners of the box: each such digit is 0 or its last value.
@@ -351,7 +351,7 @@ def _difference(
             if first is not None:
                 found.append(first)
             continue
-        if type(one) is type(other) is Sum and one.terms == other.terms and one.constant == other.constant:
+        if type(one) is type(other) is DigitSum and one.terms == other.terms and one.constant == other.constant:
             continue
         form, constant = sets.form_of(one)
         if (form, constant) == sets.form_of(other):

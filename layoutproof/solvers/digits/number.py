@@ -125,7 +125,7 @@ def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
     return found
 
 
-class Sum:
+class DigitSum:
     """constant + sum of coefficient * digit; immutable, with the last division remembered."""
 
     __slots__ = ("_divided", "constant", "terms")
@@ -165,9 +165,9 @@ class Sum:
         return total
 
     def __add__(self, other: Any) -> Any:
-        if type(other) is Sum:
-            return Sum(self.terms + other.terms, self.constant + other.constant)
-        return Sum(self.terms, self.constant + other)
+        if type(other) is DigitSum:
+            return DigitSum(self.terms + other.terms, self.constant + other.constant)
+        return DigitSum(self.terms, self.constant + other)
 
     __radd__ = __add__
 
@@ -181,13 +181,13 @@ class Sum:
         return self * -1 + other
 
     def __mul__(self, other: Any) -> Any:
-        if type(other) is Sum:
+        if type(other) is DigitSum:
             if other.terms and self.terms:
                 raise Unsupported("digits cannot multiply two indices")
             return other * self.constant if not self.terms else self * other.constant
         if other == 0:
-            return Sum((), 0)
-        return Sum(tuple([(c * other, d) for c, d in self.terms]), self.constant * other)
+            return DigitSum((), 0)
+        return DigitSum(tuple([(c * other, d) for c, d in self.terms]), self.constant * other)
 
     __rmul__ = __mul__
 
@@ -222,14 +222,14 @@ class Sum:
                     if digit.split is None:
                         high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by, digit.joins)
                         digit.split = (by, high, Digit(digit.dimension, by, digit.weight, digit.joins))
-                    divided = (by, Sum(((1, digit.split[1]),)), Sum(((1, digit.split[2]),)))
+                    divided = (by, DigitSum(((1, digit.split[1]),)), DigitSum(((1, digit.split[2]),)))
                 self._divided = divided
                 return divided
         if type(by) is int and by == 1:
             return (1, self, 0)
         if not terms and type(by) is int and type(self.constant) is int and by > 0:
             return (by, self.constant // by, self.constant % by)
-        if type(by) is Sum:
+        if type(by) is DigitSum:
             if by.terms:
                 raise Unsupported("digits cannot divide by an index")
             by = by.constant
@@ -261,7 +261,7 @@ class Sum:
                 quotient.append((1, high))
             if r != 0:
                 rest.append((r, digit))
-        self._divided = (by, Sum(tuple(quotient), whole), Sum(tuple(rest), left))
+        self._divided = (by, DigitSum(tuple(quotient), whole), DigitSum(tuple(rest), left))
         return self._divided
 
 
@@ -355,7 +355,7 @@ def magnitude(coefficient: Any) -> Any:
 
 def ends(value: Any) -> tuple[Any, Any]:
     """The smallest and largest value of a number on digits. Undecided when a sign is unknown."""
-    if type(value) is not Sum:
+    if type(value) is not DigitSum:
         return value, value
     if len(value.terms) == 1:
         coefficient, digit = value.terms[0]
@@ -377,7 +377,7 @@ def readable(coordinates: Iterable[Any]) -> tuple[set[Digit], bool]:
     known: set[Digit] = set()
     waiting: list[dict[Digit, Any]] = []
     for coordinate in coordinates:
-        if type(coordinate) is not Sum:
+        if type(coordinate) is not DigitSum:
             continue
         terms = coordinate.terms
         if len(terms) == 1 and terms[0][1].split is None and type(terms[0][0]) is int:

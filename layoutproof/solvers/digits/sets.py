@@ -15,7 +15,7 @@ from typing import Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.progressions import Progression, low_high
-from layoutproof.solvers.digits.number import Digit, Sum
+from layoutproof.solvers.digits.number import Digit, DigitSum
 from layoutproof.solvers.equations import SEARCHED, smallest_missing, smallest_pair
 from layoutproof.solvers.sumset import add, check, cuts, gap, inside, saturated, span, sums, superincreasing
 
@@ -41,7 +41,7 @@ def forms_of(coordinates: Sequence[Any], roots: Sequence[Digit]) -> list[Form]:
 
 def form_of(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
     """A coordinate as a linear form over digits, whatever its coefficients are; one without digits is its constant."""
-    if type(coordinate) is Sum:
+    if type(coordinate) is DigitSum:
         return coordinate.over_leaves(), coordinate.constant
     return {}, coordinate
 

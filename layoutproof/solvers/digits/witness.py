@@ -10,7 +10,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space
 from layoutproof.solvers.digits import DIGITS, placed
-from layoutproof.solvers.digits.number import Digit, Sum, ascending, leaves_of
+from layoutproof.solvers.digits.number import Digit, DigitSum, ascending, leaves_of
 
 
 def witness(m: IndexMap) -> IndexMap:
@@ -27,7 +27,7 @@ def witness(m: IndexMap) -> IndexMap:
     steps: list[tuple[int, list[tuple[Digit, Extent]], Extent]] = []
     seen: set[Digit] = set()
     for k, coordinate in enumerate(coordinates):
-        form, constant = (coordinate.over_leaves(), coordinate.constant) if type(coordinate) is Sum else ({}, 0)
+        form, constant = (coordinate.over_leaves(), coordinate.constant) if type(coordinate) is DigitSum else ({}, 0)
         fresh = {digit: step for digit, step in form.items() if digit not in seen}
         if not all(surely_less(0, step) for step in fresh.values()):
             raise Unsupported("a place gets no larger with a digit")

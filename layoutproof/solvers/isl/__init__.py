@@ -14,10 +14,10 @@ from layoutproof.core.claim import (
     Claim,
     Differ,
     Formula,
-    Kept,
     LexLess,
     NotAmong,
     NotExists,
+    NotViolated,
     Or,
     Outside,
     PlacePredicate,
@@ -149,7 +149,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
             return on.logical_and(within, condition.evaluate({}, on))
         case PlacePredicate(places, condition):
             return on.logical_and(within, condition(tuple(at(place) for place in places), on))
-        case Kept(claim):
+        case NotViolated(claim):
             return on.frame.run(within.subtract, _exists(claim.points, claim.violation, {}, on))
         case NotExists(more, inner):
             return on.frame.run(within.subtract, _exists(more, inner, points, on, within))

@@ -17,7 +17,7 @@ from typing import Any
 import islpy as isl
 
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum
+from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum
 from layoutproof.core.term import Term
 from layoutproof.solvers.isl import _smallest
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
@@ -53,7 +53,7 @@ class _Solved:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SumDifference:
     """Where two sums are not alike.
 
     sizes, element: the smallest.  sources, places: of the operands; none where an element of `undefined` is the matter:
@@ -70,12 +70,12 @@ class Difference:
 
 def difference(
     element: Named,
-    ours: tuple[Sum, Sequence[Call]],
-    theirs: tuple[Sum, Sequence[Call]],
+    ours: tuple[Sum, Sequence[LexicographicCall]],
+    theirs: tuple[Sum, Sequence[LexicographicCall]],
     sizes: Sequence[str] = (),
     where: Sequence[Term] = (),
     effort: float = 1,
-) -> Difference | None:
+) -> SumDifference | None:
     """The smallest element at which two sums of products are not the same multiset of operands; None where all are.
 
     element: names of its dimensions.  ours, theirs: the element as a sum, and the calls whose sources it has.  sizes:
@@ -269,7 +269,7 @@ class _Side:
 
     # memory
 
-    def solve(self, call: Call) -> None:
+    def solve(self, call: LexicographicCall) -> None:
         """Makes the outputs of a call known."""
         wanted = {output.state for output in call.outputs.values()}
         for state in _in_order(call):
@@ -277,7 +277,7 @@ class _Side:
         for output in call.outputs.values():
             self.solved[output.source] = self._output(call, output)
 
-    def _solve_state(self, call: Call, state: State, final: bool) -> None:
+    def _solve_state(self, call: LexicographicCall, state: CallMemory, final: bool) -> None:
         at = (*state.cells, *call.programs)
         numbers, kept = _split(state, call, state.sum.numbers, True)
         undefined, kept_undefined = _split(state, call, state.sum.undefined, False)
@@ -322,7 +322,7 @@ class _Side:
     def _wide(self, some: Any, piece: Piece) -> Any:
         return self.run(some.add_dims, SET, sum(piece.widths))
 
-    def _is_read(self, call: Call, state: State) -> bool:
+    def _is_read(self, call: LexicographicCall, state: CallMemory) -> bool:
         own = state.before
         return any(
             f.source == own
@@ -330,7 +330,7 @@ class _Side:
             for part in (other.sum.numbers, other.sum.undefined) for m in part for f in m.factors
         )  # fmt: skip
 
-    def _lists(self, call: Call, state: State, *more: str) -> tuple[list[str], dict[str, list[str]]]:
+    def _lists(self, call: LexicographicCall, state: CallMemory, *more: str) -> tuple[list[str], dict[str, list[str]]]:
         """Labels: cells, programs, and for each of `more` programs again."""
         rows = {key: [f"{key}{name}" for name, _ in call.programs] for key in ("", *more)}
         return [*(name for name, _ in state.cells), *(name for key in ("", *more) for name in rows[key])], rows
@@ -345,7 +345,7 @@ class _Side:
             same = on.logical_and(same, on.equal(names[a], names[b]))
         return on.logical_or(found, same) if equal else found
 
-    def _last(self, call: Call, state: State, box: Any, keeps: Any, strict: bool) -> Any:
+    def _last(self, call: LexicographicCall, state: CallMemory, box: Any, keeps: Any, strict: bool) -> Any:
         """The last program up to one (before it, if strict) that did not keep a cell: sizes, cell, program, that."""
         labels, rows = self._lists(call, state, "q ")
         on, names, _ = self.frame(*labels)
@@ -366,11 +366,13 @@ class _Side:
         m = self.run(m.move_dims, OUT, 0, IN, 0, first)
         return self.run(m.range)
 
-    def _seen(self, state: State, call: Call, last: Any) -> Any:
+    def _seen(self, state: CallMemory, call: LexicographicCall, last: Any) -> Any:
         first = len(self.sizes) + len(state.cells) + len(call.programs)
         return self.run(last.project_out, SET, first, len(call.programs))
 
-    def _alive(self, call: Call, state: State, last: Any, strict: bool, extra: int) -> tuple[Affine, Any, list[int]]:
+    def _alive(
+        self, call: LexicographicCall, state: CallMemory, last: Any, strict: bool, extra: int
+    ) -> tuple[Affine, Any, list[int]]:
         """Programs r since the last one, q, that did not keep a cell: sizes, cell, program, q, r, and `extra` more."""
         labels, rows = self._lists(call, state, "q ", "r ")
         on, names, _ = self.frame(*labels, *(f"of.{d}" for d in range(extra)))
@@ -381,7 +383,7 @@ class _Side:
         inner = [*range(first + cells), *range(first + cells + 2 * count, first + cells + 3 * count + extra)]
         return on, whole, inner
 
-    def _since(self, call: Call, state: State, last: Any, piece: Piece, strict: bool) -> Piece | None:
+    def _since(self, call: LexicographicCall, state: CallMemory, last: Any, piece: Piece, strict: bool) -> Piece | None:
         """What was added since the last program that did not keep a cell."""
         width, first = sum(piece.widths), len(self.sizes) + len(state.cells) + len(call.programs)
         on, alive, inner = self._alive(call, state, last, strict, width)
@@ -399,13 +401,13 @@ class _Side:
             twice = inner_twice if twice is None else self.run(twice.union, inner_twice)
         return replace(piece, set=found, twice=twice)
 
-    def _since_undefined(self, call: Call, state: State, last: Any, bad: Any, strict: bool) -> Any:
+    def _since_undefined(self, call: LexicographicCall, state: CallMemory, last: Any, bad: Any, strict: bool) -> Any:
         on, alive, inner = self._alive(call, state, last, strict, 0)
         first, count = len(self.sizes) + len(state.cells) + len(call.programs), len(call.programs)
         some = self.run(alive.intersect, self.embedded(on.frame, bad, inner))
         return self.run(some.project_out, SET, first, 2 * count)
 
-    def _breaks(self, call: Call, state: State) -> Any:
+    def _breaks(self, call: LexicographicCall, state: CallMemory) -> Any:
         """Programs at whose beginning a window shows another block than before: sizes, program."""
         assert state.starts is not None
         rows = [[f"{key}{name}" for name, _ in call.programs] for key in ("", "q ")]
@@ -435,7 +437,7 @@ class _Side:
         first_held += [first_on.equal(first_names[p], 0) for p in rows[0]]
         return self.run(self.run(found.union, self.all(first_on, first_held)).coalesce)
 
-    def _output(self, call: Call, output: Output) -> _Solved:
+    def _output(self, call: LexicographicCall, output: Output) -> _Solved:
         """What an output holds at the end: of each element, what its window held in the last program that shows it."""
         on, names, held = self.frame(*(name for name, _ in (*output.element, *call.programs)))
         held += self.inside((*output.element, *call.programs), on, names)
@@ -452,7 +454,7 @@ class _Side:
         never = self.element(output.element, output.otherwise, (), self.run(box.subtract, shown))
         return _Solved((*found.pieces, *never.pieces), self.run(found.undefined.union, never.undefined))
 
-    def _refuse_rereads(self, call: Call, output: Output) -> None:
+    def _refuse_rereads(self, call: LexicographicCall, output: Output) -> None:
         """Of an output in an input's place: that no program reads what an earlier one has written back there."""
         (state,) = (s for s in call.states.values() if s.after == output.state)
         ids = [name for name, _ in call.programs]
@@ -492,7 +494,7 @@ def _without_free(m: Monomial) -> Monomial:
 
 
 def _split(
-    state: State, call: Call, monomials: Sequence[Monomial], numbers: bool
+    state: CallMemory, call: LexicographicCall, monomials: Sequence[Monomial], numbers: bool
 ) -> tuple[list[Monomial], list[Monomial]]:  # fmt: skip
     """What a program adds to memory, and where it keeps what is there."""
     own = (*(name for name, _ in state.cells), *(name for name, _ in call.programs))
@@ -508,7 +510,7 @@ def _split(
     return rest, kept
 
 
-def _in_order(call: Call) -> list[State]:
+def _in_order(call: LexicographicCall) -> list[CallMemory]:
     """The memories of a call, each after those that it takes something from."""
     names = {state.before: state for state in call.states.values()}
     needs = {
@@ -517,7 +519,7 @@ def _in_order(call: Call) -> list[State]:
         } & names.keys() - {state.before}
         for state in call.states.values()
     }  # fmt: skip
-    found: list[State] = []
+    found: list[CallMemory] = []
     done: set[str] = set()
     while len(found) < len(names):
         ready = [n for n in names if n not in done and needs[n] <= done]
@@ -589,14 +591,14 @@ def _renamed(run: Steps, some: Any, positions: Sequence[int]) -> Any:
     return run(some.preimage_multi_aff, places)
 
 
-def _compared(run: Steps, sizes: int, rank: int, ours: _Solved, theirs: _Solved) -> Difference | None:
+def _compared(run: Steps, sizes: int, rank: int, ours: _Solved, theirs: _Solved) -> SumDifference | None:
     lead = sizes + rank
     lost = None
     for whose, side in (("theirs", theirs), ("ours", ours)):
         if not run(side.undefined.is_empty):
             row = _smallest(side.undefined, run, lead)
             run.context.set_max_operations(run.limit)
-            lost = Difference(row[:sizes], row[sizes:], undefined=whose)
+            lost = SumDifference(row[:sizes], row[sizes:], undefined=whose)
             if whose == "theirs":
                 return lost
     try:
@@ -610,7 +612,7 @@ def _compared(run: Steps, sizes: int, rank: int, ours: _Solved, theirs: _Solved)
     return min(lost, counted, key=lambda d: (d.sizes, d.element))
 
 
-def _counted(run: Steps, sizes: int, lead: int, ours: _Solved, theirs: _Solved) -> Difference | None:
+def _counted(run: Steps, sizes: int, lead: int, ours: _Solved, theirs: _Solved) -> SumDifference | None:
     """The smallest element at which a product does not stand equally often."""
     kinds: dict[tuple[str, ...], list[tuple[Fraction, Piece]]] = {}
     for sign, side in ((1, ours), (-1, theirs)):
@@ -638,7 +640,7 @@ def _counted(run: Steps, sizes: int, lead: int, ours: _Solved, theirs: _Solved) 
     for width in widths:
         places.append(row[start : start + width])
         start += width
-    return Difference(row[:sizes], row[sizes:lead], sources, tuple(places), repeated=repeated)
+    return SumDifference(row[:sizes], row[sizes:lead], sources, tuple(places), repeated=repeated)
 
 
 def _refined(

@@ -14,10 +14,10 @@ from layoutproof.core.claim import (
     Claim,
     Differ,
     Formula,
-    Kept,
     LexLess,
     NotAmong,
     NotExists,
+    NotViolated,
     Or,
     Outside,
     PlacePredicate,
@@ -141,7 +141,7 @@ class Statement:
                 return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
             case Uncovered(index_map, point):
                 return self._unreached(index_map, self.points[point])
-            case Kept():
+            case NotViolated():
                 raise Unsupported("that no point violates a claim needs for-all inside exists; isl decides that")
             case NotExists():
                 raise Unsupported("that no further point exists needs for-all inside exists; isl decides that")

@@ -18,7 +18,7 @@ MOST_MONOMIALS = 512
 """Monomials of one element."""
 
 
-class Array(Value):
+class FloatArray(Value):
     """An array of floats. element: index -> the element as a sum of products."""
 
     __slots__ = ("_element", "_sums")
@@ -40,19 +40,19 @@ class Array(Value):
         return found
 
 
-def number(value: Fraction, dims: tuple[Any, ...], dtype: Any) -> Array:
+def number(value: Fraction, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
     """An array of one number."""
     found = Sum((Monomial(value),)) if value else Sum()
-    return Array(dims, dtype, lambda index: found)
+    return FloatArray(dims, dtype, lambda index: found)
 
 
-def refused(what: str, dims: tuple[Any, ...], dtype: Any) -> Array:
+def refused(what: str, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
     """An array that is not for this engine, which who asks for an element is told."""
 
     def element(index: Index) -> Sum:
         raise UnsupportedOp(what)
 
-    return Array(dims, dtype, element)
+    return FloatArray(dims, dtype, element)
 
 
 def times(left: Sum, right: Sum, fresh: Callable[[str], str]) -> Sum:
@@ -90,7 +90,7 @@ def tag(k: int, value: Value) -> Value:
     return Value(value.dims, value.dtype, lambda index: Term("read", Term("name", f"part{k}"), *index))
 
 
-def chosen(term: Term, parts: Sequence[Array]) -> Sum:
+def chosen(term: Term, parts: Sequence[FloatArray]) -> Sum:
     """The element that a term of tags says."""
     return added(*(parts[k].sum(index).under(*when) for when, k, index in _cases(term, ())))
 
@@ -114,11 +114,11 @@ def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:
     return tuple(zip(names, extents, strict=True))
 
 
-def opaque(source: str, dims: tuple[Any, ...], dtype: Any) -> Array:
+def opaque(source: str, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
     """What something gives that is known by its name alone: of each element itself."""
 
     def element(index: Index) -> Sum:
         one = (Monomial(factors=(Factor(source, index),)),)
         return Sum(one, one)
 
-    return Array(dims, dtype, element)
+    return FloatArray(dims, dtype, element)

@@ -17,10 +17,10 @@ from layoutproof.bodies.values import Index, Value, dims_of, extent_term
 from layoutproof.bodies.values import number as single
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
-from layoutproof.core.products import Call, Factor, Monomial, Named, Output, State, Sum, added
+from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.relations.arrays import Array, bounded, opaque
+from layoutproof.values.relations.arrays import FloatArray, bounded, opaque
 from layoutproof.values.relations.loops import LOOPS
 from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
 
@@ -50,7 +50,7 @@ def _within(term: Term, extent: Any) -> Term:
     return fold("and", fold("<=", ZERO, term), fold("<", term, last))
 
 
-def _window(array: Array, starts: Sequence[tuple[str, Term]], dims: tuple[Any, ...]) -> Array:
+def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[Any, ...]) -> FloatArray:
     """What a program sees of an input."""
 
     def element(index: Index) -> Sum:
@@ -63,17 +63,17 @@ def _window(array: Array, starts: Sequence[tuple[str, Term]], dims: tuple[Any, .
         beyond = tuple(Monomial(when=(negation(part),)) for part in parts if part is not TRUE)
         return added(array.sum(at).under(there), Sum((), beyond))
 
-    return Array(dims, array.dtype, element)
+    return FloatArray(dims, array.dtype, element)
 
 
-def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term]) -> Array:
+def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term]) -> FloatArray:
     """What memory holds when a program begins."""
 
     def element(index: Index) -> Sum:
         held = (Monomial(factors=(Factor(source, (*index, *ids)),)),)
         return Sum(held, held)
 
-    return Array(dims, dtype, element)
+    return FloatArray(dims, dtype, element)
 
 
 def _cells(on: Reading, dims: Sequence[Any]) -> Named:
@@ -109,7 +109,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     before, on.memory = on.memory, {}
     outer = on.programs
     # tables are no memory here: what is loaded from them is a number that nobody knows
-    held: list[tuple[str, Array, tuple[Term, ...] | None]] = []
+    held: list[tuple[str, FloatArray, tuple[Term, ...] | None]] = []
     shown: list[tuple[Any, list[tuple[str, Term]], str, int | None]] = []
     for k, (view, variable) in enumerate(zip(refs[tables:], variables[tables:], strict=True)):
         source = view.reference.name
@@ -119,7 +119,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         windowed = block is not None and block.memory not in ("any", "hbm")
         if block is not None and k < mapping.inputs:
             array = given[tables + k]
-            if isinstance(array, Array):
+            if isinstance(array, FloatArray):
                 starts = starts_of(on, block, ids, spans) if windowed else None
                 on.memory[source] = _window(array, starts, dims) if starts is not None else array
             continue
@@ -143,7 +143,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     states = {}
     for source, begun, places in held:
         cells = _cells(on, begun.dims)
-        states[source] = State(
+        states[source] = CallMemory(
             f"{source} before", f"{source} after", cells, on.memory[source].sum(_index(cells)), places
         )  # fmt: skip
     on.memory, on.programs = before, outer
@@ -158,7 +158,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             output = replace(output, **_in_place(on, blocks[alias - tables], given[alias], at, ids, spans))
         outputs[output.source] = output
         results.append(opaque(output.source, dims, block.aval.dtype))
-    on.calls.append(Call(programs, states, outputs))
+    on.calls.append(LexicographicCall(programs, states, outputs))
     return results
 
 
@@ -181,7 +181,7 @@ def _in_place(
     on: Reading, block: Any, array: Any, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:  # fmt: skip
     """Of an output that takes an input's place: what is there where no program writes, and which programs read it."""
-    if not isinstance(array, Array):
+    if not isinstance(array, FloatArray):
         raise UnsupportedOp("an output in the place of a table")
     windowed = block.memory not in ("any", "hbm")
     sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if windowed else ()

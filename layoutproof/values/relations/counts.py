@@ -15,7 +15,7 @@ import numpy as np
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.products import Call, Monomial, Named, Output, State, Sum
+from layoutproof.core.products import CallMemory, LexicographicCall, Monomial, Named, Output, Sum
 from layoutproof.core.term import Term
 from layoutproof.solvers.arrays import ArrayNumbers
 from layoutproof.solvers.interval import Interval, IntervalNumbers
@@ -31,10 +31,10 @@ ARRAYS = ArrayNumbers(np)
 class Counts:
     """Counts of one function. sizes: what its names for sizes are."""
 
-    def __init__(self, calls: Sequence[Call], sizes: Mapping[str, int]) -> None:
+    def __init__(self, calls: Sequence[LexicographicCall], sizes: Mapping[str, int]) -> None:
         self.sizes = dict(sizes)
-        self.outputs: dict[str, tuple[Call, Output]] = {}
-        self.states: dict[str, tuple[Call, State, bool]] = {}
+        self.outputs: dict[str, tuple[LexicographicCall, Output]] = {}
+        self.states: dict[str, tuple[LexicographicCall, CallMemory, bool]] = {}
         for call in calls:
             self.outputs |= {o.source: (call, o) for o in call.outputs.values()}
             for state in call.states.values():
@@ -121,7 +121,7 @@ class Counts:
             )  # fmt: skip
         return self._known[operand]
 
-    def _output(self, call: Call, output: Output, at: tuple[int, ...]) -> tuple[Any, bool]:
+    def _output(self, call: LexicographicCall, output: Output, at: tuple[int, ...]) -> tuple[Any, bool]:
         names: dict[str, int] = {**self.sizes, **dict(zip([n for n, _ in output.element], at, strict=True))}
         program = self._last(call, output, names, ())
         if program is None:
@@ -130,7 +130,7 @@ class Counts:
         cell = tuple(int(t.evaluate(names, INTS)) for t in output.cell)
         return self._value((output.state, (*cell, *program)))
 
-    def _last(self, call: Call, output: Output, names: Mapping[str, int], chosen: tuple[int, ...]) -> Any:
+    def _last(self, call: LexicographicCall, output: Output, names: Mapping[str, int], chosen: tuple[int, ...]) -> Any:
         """The last program that shows an element, of those that begin with some ids."""
         extents = self._grid(call)
         ids: dict[str, Any] = {}
@@ -150,10 +150,10 @@ class Counts:
                 return found
         return None
 
-    def _grid(self, call: Call) -> list[int]:
+    def _grid(self, call: LexicographicCall) -> list[int]:
         return [int(extent.evaluate(self.sizes, INTS)) for _, extent in call.programs]
 
-    def _memory(self, call: Call, state: State, after: bool, at: tuple[int, ...]) -> tuple[Any, bool]:
+    def _memory(self, call: LexicographicCall, state: CallMemory, after: bool, at: tuple[int, ...]) -> tuple[Any, bool]:
         cell, program = at[: len(state.cells)], list(at[len(state.cells) :])
         extents = self._grid(call)
         total: Any = Counter()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Access
+from layoutproof.bodies.effects import Access, StartedCopy
 from layoutproof.bodies.values import Value, extent_term
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, failure, shorten
@@ -16,7 +16,7 @@ from layoutproof.core.products import Factor, Monomial, Named, Sum
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.relations.arrays import Array
+from layoutproof.values.relations.arrays import FloatArray
 from layoutproof.values.relations.calls import CALLS
 from layoutproof.values.relations.counts import Counts, Operand, differences
 from layoutproof.values.relations.reading import LARGEST, Reading, shape_terms
@@ -56,7 +56,8 @@ class _Side:
         # copies, semaphores, and memory that is not followed here
         other = next((e for e in self.on.effects if not isinstance(e, Access) or e.kind != "read"), None)
         if other is not None:
-            self.on.refused.setdefault((f"a {type(other).__name__.lower()} by hand", other.spot.source))
+            what = "copy" if isinstance(other, StartedCopy) else type(other).__name__.lower()
+            self.on.refused.setdefault((f"a {what} by hand", other.spot.source))
         if self.on.refused:
             what, place = next(iter(self.on.refused))
             raise UnsupportedOp(f"{what} at {place}" if place and place not in what else what)
@@ -71,7 +72,7 @@ def _given(name: str, i: Any) -> Value:
     def element(index: tuple[Term, ...]) -> Sum:
         return Sum((Monomial(factors=(Factor(name, index),)),))
 
-    return Array(shape, i.dtype, element)
+    return FloatArray(shape, i.dtype, element)
 
 
 def related(
@@ -115,7 +116,7 @@ def _related(
     conversions = tuple(sorted(ours.on.conversions | theirs.on.conversions))
     for k in range(len(ours.outputs)) if outputs is None else outputs:
         one, other = ours.outputs[k], theirs.outputs[k]
-        if not isinstance(one, Array) or not isinstance(other, Array):
+        if not isinstance(one, FloatArray) or not isinstance(other, FloatArray):
             raise UnsupportedOp(f"output {k}, which holds no floats")
         if 0 in one.dims:
             continue

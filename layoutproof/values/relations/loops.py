@@ -22,7 +22,7 @@ from layoutproof.core.folding import FALSE, TRUE, all_of, constant, fold, linear
 from layoutproof.core.products import Factor, Monomial, Named, Sum, added
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import scan_parts
-from layoutproof.values.relations.arrays import Array, opaque, renamed, times
+from layoutproof.values.relations.arrays import FloatArray, opaque, renamed, times
 from layoutproof.values.relations.reading import Reading, bounds, is_float, shape_terms
 
 MOST_STEPS = 64
@@ -38,7 +38,7 @@ class _Loop:
 
     def __init__(self, on: Reading, counter: str, steps: Term) -> None:
         self.on, self.counter, self.steps = on, counter, steps
-        self.states: dict[str, tuple[Array, Array | None]] = {}
+        self.states: dict[str, tuple[FloatArray, FloatArray | None]] = {}
         self._asked: list[str] = []
 
     def after(self, source: str, index: Index, steps: Term) -> Sum:
@@ -134,7 +134,7 @@ def looped(
     before = dict(on.memory)
     slots: list[Any] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
-        if isinstance(init, Array):
+        if isinstance(init, FloatArray):
             slots.append(opaque(f"{counter}.{k}", init.dims, init.dtype))
         else:
             slots.append(_counted(init, add, t, most - 1))
@@ -151,20 +151,20 @@ def looped(
             on.memory[name] = _end(loop, f"{counter}.{name}", held)
     finals: list[Any] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
-        if isinstance(init, Array):
+        if isinstance(init, FloatArray):
             source = f"{counter}.{k}"
             loop.states[source] = init, None if results[k] is slots[k] else results[k]
             finals.append(_end(loop, source, init))
         else:
             finals.append(init if add == 0 else Value(init.dims, init.dtype, "a number that a long loop leaves"))
-    return finals, [_given_by(loop, r) if isinstance(r, Array) else None for r in results[len(inits) :]]
+    return finals, [_given_by(loop, r) if isinstance(r, FloatArray) else None for r in results[len(inits) :]]
 
 
-def _end(loop: _Loop, source: str, like: Array) -> Array:
-    return Array(like.dims, like.dtype, lambda index: loop.after(source, index, loop.steps))
+def _end(loop: _Loop, source: str, like: FloatArray) -> FloatArray:
+    return FloatArray(like.dims, like.dtype, lambda index: loop.after(source, index, loop.steps))
 
 
-def _given_by(loop: _Loop, value: Array) -> Callable[[Index, Term], Sum]:
+def _given_by(loop: _Loop, value: FloatArray) -> Callable[[Index, Term], Sum]:
     return lambda index, step: loop.at(value.sum(index), step)
 
 
@@ -215,8 +215,8 @@ def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _row(value: Any, at: Term) -> Any:
-    if isinstance(value, Array):
-        return Array(value.dims[1:], value.dtype, lambda index: value.sum((at, *index)))
+    if isinstance(value, FloatArray):
+        return FloatArray(value.dims[1:], value.dtype, lambda index: value.sum((at, *index)))
     return Value(value.dims[1:], value.dtype, lambda index: value.number((at, *index)))
 
 
@@ -224,7 +224,7 @@ def _stacked_by(made: Any, place: Callable[[Term], Term], dims: tuple[Any, ...],
     """What each step gives, one row after the other; from the last row on where the loop runs backwards."""
     if made is None:
         return Value(dims, aval.dtype, "integers that a loop gives")
-    return Array(dims, aval.dtype, lambda index: made(index[1:], place(index[0])))
+    return FloatArray(dims, aval.dtype, lambda index: made(index[1:], place(index[0])))
 
 
 def _stack(rows: Sequence[Any], aval: Any, dims: tuple[Any, ...]) -> Any:
@@ -239,7 +239,7 @@ def _stack(rows: Sequence[Any], aval: Any, dims: tuple[Any, ...]) -> Any:
         each = (row.sum(index[1:]).under(fold("==", index[0], Term("int", k))) for k, row in enumerate(rows))
         return added(*each)
 
-    return Array(dims, aval.dtype, element)
+    return FloatArray(dims, aval.dtype, element)
 
 
 def _while(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:

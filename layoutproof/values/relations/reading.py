@@ -17,7 +17,7 @@ import numpy as np
 from layoutproof.bodies import choosing, shapes
 from layoutproof.bodies.arithmetic import PRIMITIVES as ARITHMETIC
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Reference, View, places
+from layoutproof.bodies.effects import BodyReference, View, places
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Interpreter
 from layoutproof.bodies.memory import through, view_of
@@ -26,13 +26,13 @@ from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_ter
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
-from layoutproof.core.products import Call, Monomial, Sum, added
+from layoutproof.core.products import LexicographicCall, Monomial, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
 from layoutproof.ir.program import Memory, planted
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of, narrowed
 from layoutproof.values.literals import literals
-from layoutproof.values.relations.arrays import Array, chosen, number, refused, tag, times
+from layoutproof.values.relations.arrays import FloatArray, chosen, number, refused, tag, times
 
 LARGE = 1e9
 """A literal of at least this magnitude is a mask value, and no number."""
@@ -40,6 +40,8 @@ LARGEST = 2**30
 """Sizes that are names are at most this: what JAX computes of them fits 32 bits."""
 NARROWEST = 16
 """Bits of a float type between which and wider ones a conversion changes nothing, over the reals."""
+
+_Rule = Callable[["Reading", Any, list[Any]], list[Any]]
 
 
 class Reading(Interpreter):
@@ -53,9 +55,9 @@ class Reading(Interpreter):
         nothing: Any = SimpleNamespace(grid=(), grid_names=(), counted=(), axes=(), tables=())
         super().__init__(nothing, induction=False)
         self.rules = {**RULES, **more}
-        self.memory: dict[str, Array] = {}
+        self.memory: dict[str, FloatArray] = {}
         self.programs: Any = None
-        self.calls: list[Call] = []
+        self.calls: list[LexicographicCall] = []
         self.looped = 0
         self.conversions: set[tuple[str, str]] = set()
 
@@ -79,7 +81,7 @@ class Reading(Interpreter):
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         equation = _with_terms(equation)
         rule = self.rules.get(equation.primitive.name)
-        floats = any(isinstance(o, Array) for o in operands) or any(is_float(v.aval) for v in equation.outvars)
+        floats = any(isinstance(o, FloatArray) for o in operands) or any(is_float(v.aval) for v in equation.outvars)
         if rule is None and floats:
             rule = _moved if equation.primitive.name in MOVES else _refused
         if rule is None:
@@ -164,32 +166,32 @@ MOVES: Mapping[str, Callable[..., list[Any]]] = {
 
 
 def _moved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    parts = {k: o for k, o in enumerate(operands) if isinstance(o, Array)}
+    parts = {k: o for k, o in enumerate(operands) if isinstance(o, FloatArray)}
     if not parts:
         return _refused(on, equation, operands)
     tagged = [tag(k, o) if k in parts else o for k, o in enumerate(operands)]
     every = [parts.get(k, operands[0]) for k in range(len(operands))]
 
-    def array(value: Value) -> Array:
-        return Array(value.dims, value.dtype, lambda index: chosen(value.number(index), every))
+    def array(value: Value) -> FloatArray:
+        return FloatArray(value.dims, value.dtype, lambda index: chosen(value.number(index), every))
 
     return [array(value) for value in MOVES[equation.primitive.name](on, equation, tagged)]
 
 
-def _of(value: Array, dims: Sequence[Any]) -> Callable[[Index], Sum]:
+def _of(value: FloatArray, dims: Sequence[Any]) -> Callable[[Index], Sum]:
     return lambda index: value.sum(aligned(value, dims, index))
 
 
 def _elementwise(of: Callable[..., Sum]) -> Callable[..., list[Any]]:
     def rule(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         variable = equation.outvars[0]
-        if not all(isinstance(o, Array) for o in operands):
+        if not all(isinstance(o, FloatArray) for o in operands):
             return Interpreter._results(on, equation, operands) if not is_float(variable.aval) else _refused(
                 on, equation, operands
             )  # fmt: skip
         dims = shape_of(equation)
         return [
-            Array(dims, variable.aval.dtype, lambda index: of(on, *(_of(o, dims)(index) for o in operands)))
+            FloatArray(dims, variable.aval.dtype, lambda index: of(on, *(_of(o, dims)(index) for o in operands)))
         ]  # fmt: skip
 
     return rule
@@ -203,7 +205,7 @@ def _divided(on: Reading, a: Sum, b: Sum) -> Sum:
 
 def _power(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     (operand,), exponent = operands, int(equation.params["y"])
-    if not isinstance(operand, Array):
+    if not isinstance(operand, FloatArray):
         return Interpreter._results(on, equation, operands)
     if exponent not in (1, 2, 3):
         return _refused(on, equation, operands)
@@ -215,19 +217,19 @@ def _power(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             found = times(found, one, on.named)
         return found
 
-    return [Array(operand.dims, operand.dtype, element)]
+    return [FloatArray(operand.dims, operand.dtype, element)]
 
 
 def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     (operand,), old, new = operands, equation.invars[0].aval.dtype, equation.params["new_dtype"]
     if kind_of(new) != "f":
         return Interpreter._results(on, equation, operands)
-    if isinstance(operand, Array):
+    if isinstance(operand, FloatArray):
         if min(ELEMENT_BITS.get(element_type(d), 0) for d in (old, new)) < NARROWEST:
             return _refused(on, equation, operands)
         if str(old) != str(new):
             on.conversions.add((str(old), str(new)))
-        return [Array(operand.dims, new, operand.sum)]
+        return [FloatArray(operand.dims, new, operand.sum)]
 
     def element(index: Index) -> Sum:
         term = operand.number(index)
@@ -239,7 +241,7 @@ def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             raise UnsupportedOp(f"an integer that is no constant, as a float, at {on.source()}")
         return Sum((Monomial(Fraction(known)),) if known else ())
 
-    return [Array(operand.dims, new, element)]
+    return [FloatArray(operand.dims, new, element)]
 
 
 def _narrowed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -285,7 +287,7 @@ def _summed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         whole: Sum = operand.sum(tuple(next(added_ if k in axes else kept) for k in range(len(operand.dims))))
         return whole.over(bound)
 
-    return [Array(shape_of(equation), operand.dtype, element)]
+    return [FloatArray(shape_of(equation), operand.dtype, element)]
 
 
 def _running(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -298,13 +300,13 @@ def _running(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         whole: Sum = operand.sum((*index[:axis], k, *index[axis + 1 :]))
         return whole.under(within).over(bound)
 
-    return [Array(operand.dims, operand.dtype, element)]
+    return [FloatArray(operand.dims, operand.dtype, element)]
 
 
 def _dot(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     (contract, batch), variable = equation.params["dimension_numbers"], equation.outvars[0]
     left, right = operands
-    if not is_float(variable.aval) or not all(isinstance(o, Array) for o in operands):
+    if not is_float(variable.aval) or not all(isinstance(o, FloatArray) for o in operands):
         return _refused(on, equation, operands)
     free = [
         [d for d in range(len(side.dims)) if d not in (*contract[k], *batch[k])] for k, side in enumerate((left, right))
@@ -322,14 +324,14 @@ def _dot(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
             sides.append(side.sum(tuple(at[d] for d in range(len(side.dims)))))
         return times(sides[0], sides[1], on.named).over(bound)
 
-    return [Array(shape_of(equation), variable.aval.dtype, element)]
+    return [FloatArray(shape_of(equation), variable.aval.dtype, element)]
 
 
 def _convolved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     image, kernel = operands
     p, variable = equation.params, equation.outvars[0]
     numbers = p["dimension_numbers"]
-    if p.get("batch_group_count", 1) != 1 or not all(isinstance(o, Array) for o in operands):
+    if p.get("batch_group_count", 1) != 1 or not all(isinstance(o, FloatArray) for o in operands):
         return _refused(on, equation, operands)
     of_image, of_kernel, of_result = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     per = kernel.dims[of_kernel[1]]
@@ -357,7 +359,7 @@ def _convolved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         inside = Sum(times(*sides, on.named).under(*when).numbers, sides[0].under(*when).undefined)
         return added(inside, Sum((), sides[1].undefined)).over(bound)
 
-    return [Array(shape_of(equation), variable.aval.dtype, element)]
+    return [FloatArray(shape_of(equation), variable.aval.dtype, element)]
 
 
 # memory
@@ -399,7 +401,7 @@ def _view(on: Reading, value: Any, transforms: Any) -> View:
     return through(on, view_of(on, value), transforms)
 
 
-def _loaded(on: Reading, view: View, variable: Any) -> Array:
+def _loaded(on: Reading, view: View, variable: Any) -> FloatArray:
     held = on.memory[view.reference.name]
     dims = dims_of(variable.aval)
 
@@ -416,10 +418,10 @@ def _loaded(on: Reading, view: View, variable: Any) -> Array:
         outside = () if plain else tuple(Monomial(when=(b,)) for b in beyond if b is not FALSE)
         return added(held.sum(at), Sum((), outside))
 
-    return Array(dims, variable.aval.dtype, element)
+    return FloatArray(dims, variable.aval.dtype, element)
 
 
-def _stored(on: Reading, view: View, value: Array, mask: Value | None = None) -> None:
+def _stored(on: Reading, view: View, value: FloatArray, mask: Value | None = None) -> None:
     name, before, path = view.reference.name, on.memory[view.reference.name], on.path
 
     def element(index: Index) -> Sum:
@@ -432,7 +434,7 @@ def _stored(on: Reading, view: View, value: Array, mask: Value | None = None) ->
             return kept
         return added(value.sum(aligned(value, view.dims or (), at)).under(within), kept)
 
-    on.memory[name] = Array(before.dims, before.dtype, element)
+    on.memory[name] = FloatArray(before.dims, before.dtype, element)
 
 
 def _is_held(on: Reading, view: View) -> bool:
@@ -459,10 +461,10 @@ def _added_to(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     view = _view(on, operands[0], planted(equation.params["tree"], operands[2:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
-    value: Array = operands[1]
+    value: FloatArray = operands[1]
     variable = equation.invars[1]
     before, dims = _loaded(on, view, variable), dims_of(variable.aval)
-    _stored(on, view, Array(dims, variable.aval.dtype, lambda index: added(before.sum(index), value.sum(index))))
+    _stored(on, view, FloatArray(dims, variable.aval.dtype, lambda index: added(before.sum(index), value.sum(index))))
     return []
 
 
@@ -481,7 +483,7 @@ def _masked_load(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         rest = Sum((), (Monomial(),)) if other is None else other.sum(aligned(other, found.dims, index))
         return added(found.sum(index).under(held), rest.under(left))
 
-    return [Array(found.dims, found.dtype, element)]
+    return [FloatArray(found.dims, found.dtype, element)]
 
 
 def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -494,14 +496,14 @@ def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [before]
 
 
-def unwritten(dims: tuple[Any, ...], dtype: Any) -> Array:
+def unwritten(dims: tuple[Any, ...], dtype: Any) -> FloatArray:
     """Memory that nobody wrote."""
-    return Array(dims, dtype, lambda index: Sum((), (Monomial(),)))
+    return FloatArray(dims, dtype, lambda index: Sum((), (Monomial(),)))
 
 
 def reference_of(on: Reading, aval: Any, name: str, role: str) -> View:
     """A reference; what it holds is in `on.memory`."""
-    return View(Reference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
+    return View(BodyReference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
 
 
 def _run_scoped(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -519,7 +521,9 @@ def _run_scoped(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    if not any(isinstance(o, Array | View) for o in operands) and not any(is_float(v.aval) for v in equation.outvars):
+    if not any(isinstance(o, FloatArray | View) for o in operands) and not any(
+        is_float(v.aval) for v in equation.outvars
+    ):
         return Interpreter._results(on, equation, operands)
     params = equation.params
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr", params.get("call"))))
@@ -560,7 +564,7 @@ def _joined(cases: Sequence[tuple[Term, Any]], dims: tuple[Any, ...], aval: Any)
         if aval.dtype.kind not in "iu":
             raise UnsupportedOp("truth values that branches give")
         return Value(dims, aval.dtype, said)
-    return Array(dims, aval.dtype, lambda index: added(*(value.sum(index).under(taken) for taken, value in cases)))
+    return FloatArray(dims, aval.dtype, lambda index: added(*(value.sum(index).under(taken) for taken, value in cases)))
 
 
 def _same(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -571,6 +575,13 @@ def _nothing(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     if equation.outvars:
         raise UnsupportedOp(f"the primitive {equation.primitive.name}")
     return []
+
+
+def _of_floats(rule: _Rule) -> _Rule:
+    """A rule for arrays of floats; of other arrays the interpreter's own."""
+    return lambda on, equation, operands: (rule if isinstance(operands[0], FloatArray) else Interpreter._results)(
+        on, equation, operands
+    )
 
 
 RULES: dict[str, Callable[..., list[Any]]] = {
@@ -584,8 +595,8 @@ RULES: dict[str, Callable[..., list[Any]]] = {
     "integer_pow": _power,
     "convert_element_type": _converted,
     "reduce_precision": _narrowed,
-    "reduce_sum": lambda on, e, o: _summed(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
-    "cumsum": lambda on, e, o: _running(on, e, o) if isinstance(o[0], Array) else Interpreter._results(on, e, o),
+    "reduce_sum": _of_floats(_summed),
+    "cumsum": _of_floats(_running),
     "iota": _counted,
     "dot_general": _dot,
     "conv_general_dilated": _convolved,
