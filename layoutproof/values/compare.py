@@ -44,6 +44,10 @@ difference begins."""
 MOST_POINTS, MOST_ASIDE = 8, 4
 """Times more points than asked are tried where roots of what is no square leave elements without an answer, and where a
 comparison came out one way alone."""
+WHOLE = 4
+"""Draws of whole numbers, where what points never show is what happens at equal ones."""
+CHOSEN = 4
+"""Times more points than asked where each maximum of two is the one that a comparison chooses: each decides one way."""
 
 
 @dataclass(frozen=True)
@@ -378,6 +382,12 @@ def _compare(
             hint=_hint(sides, inputs, prepared, outputs, shown.first) if hint else "",
             begins=_begins(sides, inputs, prepared, outputs, shown.first, retrace),
         )  # fmt: skip
+    if said.state == "differs" and "max" in said.axioms and not shown.reason:
+        # an identity of maxima of two, like max(a, b) + min(a, b) = a + b
+        chosen = _at_points(sides, inputs, prepared, CHOSEN * points, outputs, tick, chosen=True)
+        if chosen.state == "same":
+            same = replace(chosen, axioms=said.axioms | chosen.axioms, audit=said.audit)
+            return _of_same_points(sides, inputs, prepared, outputs, same, shown, retrace)
     if said.state == "differs":
         why = (
             shown.reason
@@ -444,7 +454,8 @@ def _of_same_points(
             Verdict.REFUTED, why, witness=other, axioms=axioms,
             begins=_begins(sides, inputs, prepared, outputs, other, retrace),
         )  # fmt: skip
-    if EQUAL in said.axioms and (tied := where_equal(sides, inputs, prepared, outputs)) is not None:
+    whole = (where_equal(sides, inputs, prepared, outputs, seed) for seed in range(1, 1 + WHOLE))
+    if EQUAL in said.axioms and (tied := next(filter(None, whole), None)) is not None:
         return Comparison(
             Verdict.UNKNOWN,
             f"no difference at {said.points} points of a field, where other numbers are never equal, and float64 "
@@ -536,8 +547,9 @@ def _run(
 
 def _at_points(
     sides: Sides, inputs: Sequence[Input], prepared: Prepared, points: int, outputs: Sequence[int] | None,
-    tick: Callable[[str], None],
+    tick: Callable[[str], None], chosen: bool = False,
 ) -> _Field:  # fmt: skip
+    """What random points say. chosen: as of `points.Points`."""
     depth, seed, done = Depth(prepared.levels), 0, 0
     found = _Field("same")
     tallies: list[_Tally] = []
@@ -554,7 +566,7 @@ def _at_points(
         try:
             whose = ""
             numbers = Points(
-                seed, depth.levels, bounds, lean, depth.oracles, prepared.readings, prepared.compared_with()
+                seed, depth.levels, bounds, lean, depth.oracles, prepared.readings, prepared.compared_with(), chosen
             )
             numbers.preferred, asked = preferred, bounds
             values = drawn(numbers, inputs)

@@ -116,6 +116,7 @@ class Points:
     left: whether one was not.  oracles: whether exponentials and logarithms are functions without laws, however deep
     they are nested.  readings: of numbers of the code that are not read by themselves, what makes them.
     compared: numbers of the code that others are compared with; what comes of one value agrees with their order.
+    chosen: whether a maximum of two arrays is, at each element, the one that a comparison of the two chooses.
     """
 
     exact = True
@@ -123,6 +124,7 @@ class Points:
     def __init__(
         self, seed: int, levels: int = 1, bounds: bool = True, lean: bool = False, oracles: bool = False,
         readings: Mapping[float, Reading] = MappingProxyType({}), compared: Collection[float] = (),
+        chosen: bool = False,
     ) -> None:  # fmt: skip
         sizes = np.unique([0.0, *map(abs, compared)])
         sizes = sizes[np.append(True, np.diff(sizes) > NEAR * sizes[1:])]
@@ -130,7 +132,7 @@ class Points:
         self.compared = np.concatenate([-sizes[:0:-1], sizes])
         # of what was compared, the numbers of the code that are none of these
         self.met: set[float] = set()
-        self.bounds, self.oracles, self.readings = bounds, oracles, readings
+        self.bounds, self.oracles, self.readings, self.chosen = bounds, oracles, readings, chosen
         # whether some was found
         self.bounded = False
         self.lean, self.left = lean, False
@@ -153,7 +155,9 @@ class Points:
 
     def again(self) -> Points:
         """The same point, before anything is drawn."""
-        found = Points(self.seed, self.levels, self.bounds, self.lean, self.oracles, self.readings, self.compared)
+        found = Points(
+            self.seed, self.levels, self.bounds, self.lean, self.oracles, self.readings, self.compared, self.chosen
+        )
         found.preferred = self.preferred
         return found
 
@@ -698,17 +702,7 @@ class Points:
         shape = np.broadcast_shapes(a.shape, b.shape)
         a, b = (self.map(x, lambda r: np.broadcast_to(r, shape)) for x in (a, b))
         if of_constant:
-            below = self.less(a, b)
-            found = self.combine([a, b], lambda parts: np.where(below, parts[1], parts[0]))
-            undefined = (a.kinds == UNDEFINED) | (b.kinds == UNDEFINED)
-            # beside an infinity or a mask value the other one is it, whatever it is a maximum of
-            alone = (a.kinds != NUMBER) | (b.kinds != NUMBER)
-            both_low = a.marks & b.marks & NONPOSITIVE
-            flags = np.where(alone, found.marks, (found.marks & ~np.uint8(MAXIMUM | NONPOSITIVE | BESIDE)) | both_low)
-            flags = np.where(undefined, UNDEFINED, flags)
-            at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
-            flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
-            return replace(self._kept(found.residues, flags, found.span), shift=found.shift, fixed=found.fixed)
+            return self._larger(a, b)
         if shape and shape[-1] > 1 and _repeated(a) and _repeated(b):
             # a running maximum is often kept once for each lane
             x, y = (self.map(part, lambda r: r[..., :1]) for part in (a, b))
@@ -717,8 +711,26 @@ class Points:
         if not any(r is not None and r.any() for r in residues) and not (a.kinds.any() or b.kinds.any()):
             # max(x, -x) = |x|
             return self.absolute(a)
+        if self.chosen:
+            # two that are equal are never met
+            self.axioms.add(EQUAL)
+            return self._larger(a, b)
         both = self.combine([a, b], lambda parts: np.stack([p.reshape(-1) for p in parts], 1))
         return self.map(self._maxima(both), lambda r: r.reshape(shape))
+
+    def _larger(self, a: Field, b: Field) -> Field:
+        """Of two of one shape the one that `less` chooses."""
+        below = self.less(a, b)
+        found = self.combine([a, b], lambda parts: np.where(below, parts[1], parts[0]))
+        undefined = (a.kinds == UNDEFINED) | (b.kinds == UNDEFINED)
+        # beside an infinity or a mask value the other one is it, whatever it is a maximum of
+        alone = (a.kinds != NUMBER) | (b.kinds != NUMBER)
+        both_low = a.marks & b.marks & NONPOSITIVE
+        flags = np.where(alone, found.marks, (found.marks & ~np.uint8(MAXIMUM | NONPOSITIVE | BESIDE)) | both_low)
+        flags = np.where(undefined, UNDEFINED, flags)
+        at_least = (((a.marks | b.marks) & NONNEGATIVE) != 0) & ((flags & KIND) == NUMBER)
+        flags = (flags | np.where(at_least, NONNEGATIVE, 0)).astype(np.uint8)
+        return replace(self._kept(found.residues, flags, found.span), shift=found.shift, fixed=found.fixed)
 
     def absolute(self, a: Field) -> Field:
         """|a|."""

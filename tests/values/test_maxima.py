@@ -94,3 +94,45 @@ def test_one_row_whose_maximum_leaves_one_column_out_is_refuted(name: str, most:
     if name != "its gradient":
         # which is told of each half, and then of both
         assert lp.same(of(in_halves), of(top), "f32[1,256]").verdict.value == "sampled"
+
+
+def larger(a: Any, b: Any) -> Any:
+    return jnp.maximum(a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    return jnp.minimum(a, b)
+
+
+# of the larger of two: (one way, another way, another function)
+OF_TWO: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
+    "both together": (lambda a, b: larger(a, b) + smaller(a, b), lambda a, b: a + b, lambda a, b: a + a),
+    "their distance": (
+        lambda a, b: larger(a, b) - smaller(a, b), lambda a, b: abs(a - b), lambda a, b: abs(a + b),
+    ),
+    "chosen": (larger, lambda a, b: jnp.where(a < b, b, a), lambda a, b: jnp.where(a < b, a, b)),
+    "the log of two": (
+        jnp.logaddexp, lambda a, b: jnp.log(jnp.exp(a) + jnp.exp(b)), lambda a, b: larger(a, b) + jnp.log(2.0),
+    ),
+    "a sum of products": (
+        lambda a, b: (larger(a, b) * smaller(a, b)).sum(), lambda a, b: (a * b).sum(),
+        lambda a, b: (larger(a, b) * a).sum(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_the_larger_of_two_is_the_one_that_a_comparison_chooses(name: str) -> None:
+    ours, theirs, other = OF_TWO[name]
+    args = "f32[4,8], f32[4,8]"
+    assert lp.same(ours, theirs, args).verdict.value == "sampled"
+    assert lp.same(theirs, ours, args).verdict.value == "sampled"
+    assert lp.same(ours, other, args).verdict.value == "refuted"
+
+
+def test_what_happens_where_two_are_equal_is_not_the_same_by_that() -> None:
+    found = lp.same(
+        larger, lambda a, b: jnp.where(a < b, b, jnp.where(a > b, a, 0.0)), "f32[4,8], f32[4,8]"
+    )  # fmt: skip
+    assert found.verdict.value == "unknown"
+    assert "whole numbers" in str(found)
