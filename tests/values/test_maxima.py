@@ -124,15 +124,15 @@ OF_TWO: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
 @pytest.mark.parametrize("name", OF_TWO)
 def test_the_larger_of_two_is_the_one_that_a_comparison_chooses(name: str) -> None:
     ours, theirs, other = OF_TWO[name]
-    args = "f32[4,8], f32[4,8]"
-    assert lp.same(ours, theirs, args).verdict.value == "sampled"
-    assert lp.same(theirs, ours, args).verdict.value == "sampled"
-    assert lp.same(ours, other, args).verdict.value == "refuted"
+    args = "f32[4,8]", "f32[4,8]"
+    assert lp.same(ours, theirs, *args).verdict.value == "sampled"
+    assert lp.same(theirs, ours, *args).verdict.value == "sampled"
+    assert lp.same(ours, other, *args).verdict.value == "refuted"
 
 
 def test_what_happens_where_two_are_equal_is_not_the_same_by_that() -> None:
     found = lp.same(
-        larger, lambda a, b: jnp.where(a < b, b, jnp.where(a > b, a, 0.0)), "f32[4,8], f32[4,8]"
+        larger, lambda a, b: jnp.where(a < b, b, jnp.where(a > b, a, 0.0)), "f32[4,8]", "f32[4,8]"
     )  # fmt: skip
     assert found.verdict.value == "unknown"
     assert "whole numbers" in str(found)
