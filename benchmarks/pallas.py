@@ -20,10 +20,11 @@ from typing import Any
 
 from table import median_us, show
 
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import judged
-from layoutproof.pallas.from_jax.adapter import KINDS, device_of, need_jax, opened
+from layoutproof.pallas.from_jax.adapter import device_of, need_jax, opened
 from layoutproof.pallas.from_jax.trace import walk
 from layoutproof.pallas.judge import kernel_of
 
@@ -49,7 +50,7 @@ def wheel() -> tuple[list[Row], list[tuple[float, str]]]:
     traced, ours = list[float](), list[tuple[float, str]]()
     for op in ops():
         function, arguments = op.build()
-        with device_of(op.target) if op.target in KINDS else contextlib.nullcontext():
+        with device_of(op.target) if op.target in CHIPS else contextlib.nullcontext():
             try:
                 tracing, jaxpr = timed(lambda f=function, a=arguments: jax.make_jaxpr(f)(*a))
             except Exception as error:
