@@ -1047,12 +1047,12 @@ NOT_APPLIED: Mapping[str, str] = {}
 
 
 def fix_texts(source: str) -> Iterator[str]:
-    """The longest constant part of every text in the functions of a source that make a `Fix`."""
+    """The longest constant part of every text in the functions of a source that make a `KernelFix`."""
     tree = ast.parse(source)
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        makes = [n for n in ast.walk(function) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "Fix"]
+        makes = [n for n in ast.walk(function) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "KernelFix"]
         if not makes:
             continue
         inside = {id(part) for n in ast.walk(function) if isinstance(n, ast.JoinedStr) for part in n.values}
@@ -1070,7 +1070,7 @@ def fix_texts(source: str) -> Iterator[str]:
 
 def test_every_text_of_a_fix_is_one_that_was_applied() -> None:
     told = "\n".join(refuted(repair).fix for repair in REPAIRS)
-    files = [path for path in SOURCES.rglob("*.py") if "Fix(" in path.read_text() and path.name != "repairs.py"]
+    files = [path for path in SOURCES.rglob("*.py") if "KernelFix(" in path.read_text() and path.name != "repairs.py"]
     assert len(files) >= 4
     texts = {text: path.name for path in files for text in fix_texts(path.read_text())}
     assert len(texts) > 30
@@ -1079,5 +1079,5 @@ def test_every_text_of_a_fix_is_one_that_was_applied() -> None:
 
 
 def test_a_text_that_nobody_applies_is_found() -> None:
-    planted = 'def f(k):\n    """A b c d."""\n    words = f"let {k} be another one at last"\n    yield Fix(words, k)\n'
+    planted = 'def f(k):\n    """A b c d."""\n    words = f"let {k} be another one at last"\n    yield KernelFix(words, k)\n'
     assert list(fix_texts(planted)) == ["be another one at last"]
