@@ -30,6 +30,7 @@ from layoutproof.values.readings import folded
 from layoutproof.values.readings import told as read
 from layoutproof.values.refusals import OFFER, TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.relations.decide import Related, related
+from layoutproof.values.sets import NOBODY
 from layoutproof.values.stability import Exponent, KeptSum, StabilityAudit, sums_in
 from layoutproof.values.walk import Prepared, Walk
 
@@ -553,7 +554,7 @@ def _at_points(
     depth, seed, done = Depth(prepared.levels), 0, 0
     found = _Field("same")
     tallies: list[_Tally] = []
-    preferred: frozenset[int] = frozenset()
+    preferred = NOBODY
     taken: Array | None = None
     # what is at most 0 is the same at every point, and only ours is told: after the first one, and of the reference
     # where ours has such, it is asked where that may explain a difference
@@ -605,11 +606,11 @@ def _at_points(
             continue
         found.chose = found.chose or numbers.chose
         found.told = found.told or bool(mine | numbers.told)
-        if not preferred and (preferred := numbers.apart(mine, numbers.told)):
+        if not preferred.size and (preferred := numbers.apart(mine, numbers.told)).size:
             # these decide whether the two tell the same: the point once more, where a maximum is one of them
             seed -= 1
             continue
-        preferred = frozenset()
+        preferred = NOBODY
         found.axioms |= numbers.axioms
         found.bits = int(numbers.fields[-1].p).bit_length() - 1
         done += 1

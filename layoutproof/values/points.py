@@ -21,7 +21,7 @@ from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
 from layoutproof.values.known import Span, any_integers, hull, product_span
 from layoutproof.values.literals import FEW, Reading, literals, meant, value_of
 from layoutproof.values.refusals import ChainTooShort, NotModelled
-from layoutproof.values.sets import Sets
+from layoutproof.values.sets import NOBODY, Sets
 
 Array = np.ndarray[Any, Any]
 
@@ -150,8 +150,8 @@ class Points:
         self.told: set[tuple[int, int]] = set()
         # whether an order of data was drawn
         self.chose = False
-        # members, as residues, that maxima are before others
-        self.preferred: frozenset[int] = frozenset()
+        # members, as residues and sorted, that maxima are before others
+        self.preferred: Array = NOBODY
 
     def again(self) -> Points:
         """The same point, before anything is drawn."""
@@ -681,13 +681,13 @@ class Points:
         self.met |= {abs(float(x)) for x in distinct[np.unique(where[unknown])]}
         return np.where(unknown, difference, rest), np.where(known, near, zero)[where], np.where(rest == 0, shift, 0.0)
 
-    def apart(self, ours: set[tuple[int, int]], theirs: set[tuple[int, int]]) -> frozenset[int]:
-        """The members of maxima that one side alone told, but for those that are in maxima of both."""
-        members = [
-            {int(m) for level, key in one - other for m in self.sets[level].members(key)}
-            for one, other in ((ours, theirs), (theirs, ours))
-        ]
-        return frozenset(members[0] ^ members[1])
+    def apart(self, ours: set[tuple[int, int]], theirs: set[tuple[int, int]]) -> Array:
+        """The members of maxima that one side alone told, but for those that are in maxima of both, sorted."""
+        one, other = (
+            [NOBODY, *(self.sets[level].members(key).astype(np.int64) for level, key in some)]
+            for some in (ours - theirs, theirs - ours)
+        )
+        return np.setxor1d(np.concatenate(one), np.concatenate(other))
 
     def finite(self, a: Field) -> Array:
         """Whether it is a number."""

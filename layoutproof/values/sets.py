@@ -19,6 +19,8 @@ KEPT = 200_000
 """Of arrays of more maxima than that the sets are not kept: a maximum of those is unknown."""
 NONE = 2**31 - 1
 """No member: every residue is below it."""
+NOBODY = np.zeros(0, np.int64)
+"""No members."""
 _AT_ONCE = 2**17
 """Members that are sorted at once, which stay in the processor's own memory."""
 
@@ -120,16 +122,18 @@ class Sets:
         """What a maximum was taken of."""
         return self._members[key]
 
-    def ranks(self, members: Array, preferred: frozenset[int] = frozenset()) -> Array:
-        """The order in which a maximum is one of its members, the first of them. preferred: those before others."""
+    def ranks(self, members: Array, preferred: Array = NOBODY) -> Array:
+        """The order in which a maximum is one of its members, the first of them.
+
+        preferred: members before others, sorted.
+        """
         found = mixed(members, self.salt + 2) >> np.uint64(1)
-        if preferred:
-            first = np.fromiter(preferred, np.int64, len(preferred))
-            found += np.where(np.isin(members, first), np.uint64(0), np.uint64(2**63))
+        if preferred.size:
+            found += np.where(_found(preferred, members), np.uint64(0), np.uint64(2**63))
         return found
 
-    def drawn(self, residues: Array, preferred: frozenset[int] = frozenset()) -> Array:
-        """Of each maximum the member that it is. preferred: members that it is before others."""
+    def drawn(self, residues: Array, preferred: Array = NOBODY) -> Array:
+        """Of each maximum the member that it is. preferred: members that it is before others, sorted."""
         distinct, where = _distinct(residues)
 
         def of(members: Array) -> Any:
