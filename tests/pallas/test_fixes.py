@@ -1079,5 +1079,7 @@ def test_every_text_of_a_fix_is_one_that_was_applied() -> None:
 
 
 def test_a_text_that_nobody_applies_is_found() -> None:
-    planted = 'def f(k):\n    """A b c d."""\n    words = f"let {k} be another one at last"\n    yield KernelFix(words, k)\n'
+    planted = (
+        'def f(k):\n    """A b c d."""\n    words = f"let {k} be another one at last"\n    yield KernelFix(words, k)\n'
+    )
     assert list(fix_texts(planted)) == ["be another one at last"]
