@@ -154,8 +154,8 @@ def _differs(old: str, new: str) -> bool | None:
 
     from layoutproof.core.errors import LayoutError
     from layoutproof.programs.two_texts import inputs_of, program_of
-    from layoutproof.values.compare import drawn
     from layoutproof.values.floats import Floats
+    from layoutproof.values.pair import drawn
     from layoutproof.values.refusals import NotModelled, OutOfBounds
     from layoutproof.values.walk import Prepared, Walk
 
@@ -185,7 +185,7 @@ def _drawn(inputs: Sequence[Any], old: str, new: str) -> Iterator[tuple[int, Seq
 
     import numpy as np
 
-    from layoutproof.values.compare import with_integers
+    from layoutproof.values.pair import with_integers
 
     given = with_integers(inputs)
     yield from ((seed, given) for seed in SEEDS)

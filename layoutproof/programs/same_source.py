@@ -25,8 +25,9 @@ from layoutproof.from_hlo.programs import CompiledModule, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
 from layoutproof.questions.reduced import work_of
-from layoutproof.values.compare import Comparison, Input, compare, elements_of
+from layoutproof.values.compare import Comparison, compare
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.pair import Input, Pair, elements_of
 from layoutproof.values.partly import partly
 from layoutproof.values.readings import readings, told
 from layoutproof.values.ties import untied
@@ -168,7 +169,7 @@ def difference(
         if found.verdict is Verdict.SAMPLED and prepared.foreign:
             # of a source and what was made of it the compiler writes comparisons as it likes
             draws = list(islice(_tried(ours, source, inputs), MOST_TIED)) if found.drawn else []
-            why, place = untied(sides, inputs, draws, prepared, outputs)
+            why, place = untied(Pair(sides, inputs, prepared, outputs), draws)
             if why:
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=why, place=place)
         return found

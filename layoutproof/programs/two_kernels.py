@@ -20,9 +20,10 @@ from layoutproof.pallas.records import KernelRecord
 from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import difference, misfit
 from layoutproof.questions.reduced import work_of
-from layoutproof.values.compare import Input, number
+from layoutproof.values.pair import Input
 from layoutproof.values.parting import parting
 from layoutproof.values.walk import Prepared
+from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 NAMES = ("the new record", "the old record")

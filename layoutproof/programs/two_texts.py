@@ -23,12 +23,14 @@ from layoutproof.ir.program import Program
 from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import LARGEST, difference, misfit
 from layoutproof.questions.reduced import equations_in, work_of
-from layoutproof.values.compare import Comparison, Input, number
+from layoutproof.values.compare import Comparison
 from layoutproof.values.devices import Split
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.pair import Input
 from layoutproof.values.parting import ComputedEquation, parted
 from layoutproof.values.readings import both_ways, told
 from layoutproof.values.walk import Prepared
+from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 _ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))

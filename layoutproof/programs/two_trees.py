@@ -30,11 +30,12 @@ from layoutproof.questions.same import MOST_ELEMENTS, answered
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.questions.same_plan import traced as traced_plan
-from layoutproof.values.compare import Input, elements_of, number
 from layoutproof.values.digests import evaluator, values_of
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.pair import Input, elements_of
 from layoutproof.values.parting import parting
 from layoutproof.values.refusals import NotModelled
+from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 

@@ -18,9 +18,12 @@ from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Plan, TracedPair, again, planned, traced
 from layoutproof.questions.same_premises import Call, conditions, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
-from layoutproof.values.compare import RELATIONS, SMALL, WITNESSED, Comparison, TooLarge, compare, differs, elements_of
+from layoutproof.values.compare import RELATIONS, SMALL, Comparison, TooLarge, compare, differs
+from layoutproof.values.pair import Pair, elements_of
 from layoutproof.values.partly import partly
 from layoutproof.values.refusals import OFFER
+from layoutproof.values.walk import Prepared
+from layoutproof.values.witness import WITNESSED
 
 MOST_ELEMENTS = 2**27
 """Elements of all arguments and results together."""
@@ -201,7 +204,7 @@ def _at_given_sizes_too(plan: Plan, given: TracedPair, pair: TracedPair, found: 
         return found
     if max(elements_of(given.programs, given.arrays), *(_largest(t)[0] for t in given.programs)) <= WITNESSED:
         tick("float64, at the given sizes")
-        if differs(given.programs, given.arrays, given.outputs):
+        if differs(Pair(given.programs, given.arrays, Prepared(), given.outputs)):
             return found
         why = "float64 shows no difference at the given ones"
     else:

@@ -14,11 +14,13 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.questions.same_kept import kept_of_any
 from layoutproof.questions.same_plan import Plan, TracedPair, traced
+from layoutproof.values.at_points import not_same
 from layoutproof.values.carried import Along, axes, loops, state
-from layoutproof.values.compare import drawn, elements_of, not_same
 from layoutproof.values.floats import Floats
+from layoutproof.values.pair import Pair, drawn, elements_of
 from layoutproof.values.refusals import NotModelled, OutOfBounds
 from layoutproof.values.uniform import Blocks, Varies, uniform
+from layoutproof.values.walk import Prepared
 
 COMPARED = (1, 2, 3, 5)
 """Numbers of blocks at which the two are compared, beside the given one."""
@@ -94,7 +96,7 @@ def _shown(
     many = sorted({*COMPARED, *scaled} - {along.blocks})
     for n in many:
         there = _traced(plan, at(n))
-        why = not_same(there.programs, there.arrays, there.outputs)
+        why = not_same(Pair(there.programs, there.arrays, Prepared(), there.outputs))
         if why:
             raise Varies(f"at {n} blocks: {why}")
     last = _traced(plan, at(max(many)))

@@ -18,10 +18,11 @@ from layoutproof.core.result import Verdict
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.questions.same_premises import Call
-from layoutproof.values.compare import Comparison, Witness
+from layoutproof.values.compare import Comparison
 from layoutproof.values.prefixes import Begin
 from layoutproof.values.stability import Exponent, KeptSum
 from layoutproof.values.uniform import Blocks
+from layoutproof.values.witness import Witness
 
 T = TypeVar("T")
 _HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, KeptSum, Finding)

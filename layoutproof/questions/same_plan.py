@@ -18,8 +18,8 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import symbols_of
 from layoutproof.ir.program import Program
-from layoutproof.values.compare import Input
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.pair import Input
 
 Call = Callable[..., list[Any]]
 

@@ -16,7 +16,8 @@ from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.values import meshes
-from layoutproof.values.compare import Comparison, Input
+from layoutproof.values.compare import Comparison
+from layoutproof.values.pair import Input
 from layoutproof.values.relations.reading import LARGEST
 
 PREMISES = (

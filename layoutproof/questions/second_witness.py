@@ -17,7 +17,8 @@ import numpy as np
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.values.compare import Comparison, Witness
+from layoutproof.values.compare import Comparison
+from layoutproof.values.witness import Witness
 
 HALF, NEAR = 0.5, 0.125
 """Parts of the difference on float64: from the first on JAX has it too; below the second it has none."""

@@ -101,52 +101,30 @@ def _blocks(
     def of(atom: Any) -> Origins:
         return known.get(atom, _nothing(_shape(atom))) if isinstance(atom, Variable) else _nothing(_shape(atom))
 
-    def reads(place: Axis | None, width: Any) -> None:
-        if loop is None or place is None:
+    def reads(around: Equation, place: Axis | None, width: Any) -> None:
+        if place is None:
             return
         argument, axis = place[:2]
-        width, length = int(width) * (place[2] if len(place) > 2 else 1), int(loop.params["length"])
+        width, length = int(width) * (place[2] if len(place) > 2 else 1), int(around.params["length"])
         if 0 <= length * width - shapes[argument][axis] < width:
-            found.setdefault(loop, {})[argument, axis] = width
+            found.setdefault(around, {})[argument, axis] = width
 
     for equation in program.eqns:
         operands = [of(atom) for atom in equation.invars]
         name, params = equation.primitive.name, equation.params
-        if name in ("get", "swap", "addupdate"):
-            transforms = planted(params["tree"], equation.invars[1 if name == "get" else 2 :])
-            indices = [index for one in _indexed(transforms) for index in one]
-            for place, index in zip(operands[0], indices, strict=False):
-                start = index.start if isinstance(index, Span) else index
-                if isinstance(start, Variable):
-                    reads(place, index.size if isinstance(index, Span) else 1)
-        elif name == "dynamic_slice":
-            for place, start, width in zip(operands[0], equation.invars[1:], params["slice_sizes"], strict=True):
-                if isinstance(start, Variable):
-                    reads(place, width)
+        if loop is not None and operands:
+            for place, width in _slices(equation, operands[0]):
+                reads(loop, place, width)
         if name == "pallas_call":
-            mapping, inner = params["grid_mapping"], params["jaxpr"]
-            seen: list[Origins] = [_nothing(_shape(v)) for v in inner.invars]
-            for k, (window, places) in enumerate(
-                zip(mapping.windows[: mapping.inputs], operands[mapping.dynamic + mapping.tables :], strict=False)
-            ):
-                whole = [d.kind != "squeezed" for d in window.block]
-                seen[mapping.tables + k] = tuple(
-                    p if d.extent == n else None
-                    for p, d, n, w in zip(places, window.block, window.aval.shape, whole, strict=True)
-                    if w
-                )
-            _blocks(inner, seen, loop, shapes, found)
+            _blocks(params["jaxpr"], _seen(equation, operands), loop, shapes, found)
         elif name == "scan":
             consts, carry = scan_parts(equation)
-            seen = [*operands[: consts + carry], *(o[1:] for o in operands[consts + carry :])]
             if params.get("reverse") or int(params["length"]) < 2:
                 continue
-            if loop is None:
-                for rows in operands[consts + carry :]:
-                    if rows and rows[0] is not None:
-                        outer, loop = loop, equation
-                        reads(rows[0], 1)
-                        loop = outer
+            for rows in operands[consts + carry :] if loop is None else ():
+                if rows:
+                    reads(equation, rows[0], 1)
+            seen = [*operands[: consts + carry], *(o[1:] for o in operands[consts + carry :])]
             _blocks(params["jaxpr"], seen, loop or equation, shapes, found)
         elif name == "cond":
             for branch in params["branches"]:
@@ -159,6 +137,35 @@ def _blocks(
             known[variable] = _split(equation, operands, _shape(variable)) or _moved(
                 equation, operands, _shape(variable)
             )
+
+
+def _slices(equation: Equation, origins: Origins) -> Iterator[tuple[Axis | None, Any]]:
+    """The axes of the first operand that are read from a computed place on, and how many elements of each."""
+    name, params = equation.primitive.name, equation.params
+    if name in ("get", "swap", "addupdate"):
+        transforms = planted(params["tree"], equation.invars[1 if name == "get" else 2 :])
+        for place, index in zip(origins, (i for one in _indexed(transforms) for i in one), strict=False):
+            start, size = (index.start, index.size) if isinstance(index, Span) else (index, 1)
+            if isinstance(start, Variable):
+                yield place, size
+    elif name == "dynamic_slice":
+        for place, start, width in zip(origins, equation.invars[1:], params["slice_sizes"], strict=True):
+            if isinstance(start, Variable):
+                yield place, width
+
+
+def _seen(call: Equation, operands: Sequence[Origins]) -> list[Origins]:
+    """What the windows of a Pallas call have of the arguments: the axes of which a block has all."""
+    mapping = call.params["grid_mapping"]
+    seen: list[Origins] = [_nothing(_shape(v)) for v in call.params["jaxpr"].invars]
+    given = operands[mapping.dynamic + mapping.tables :]
+    for k, (window, places) in enumerate(zip(mapping.windows[: mapping.inputs], given, strict=False)):
+        seen[mapping.tables + k] = tuple(
+            p if d.extent == n else None
+            for p, d, n in zip(places, window.block, window.aval.shape, strict=True)
+            if d.kind != "squeezed"
+        )
+    return seen
 
 
 def _indexed(transforms: Any) -> list[tuple[Any, ...]]:

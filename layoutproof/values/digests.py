@@ -19,13 +19,15 @@ import numpy as np
 
 from layoutproof.core.files import read
 from layoutproof.ir.program import Program
-from layoutproof.values.compare import CLEAR, DRAWN, DRAWS, MOST_POINTS, PLACES_DRAWN, Input, drawn
+from layoutproof.values.at_points import MOST_POINTS, OneWay
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import Depth
 from layoutproof.values.floats import Floats
+from layoutproof.values.pair import DRAWN, PLACES_DRAWN, Input, drawn
 from layoutproof.values.points import EQUAL, KIND, LOST, NUMBER, ROOT, Field, Points
 from layoutproof.values.refusals import TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
+from layoutproof.values.witness import CLEAR, DRAWS
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +110,7 @@ def _at_points(program: Program, inputs: Sequence[Input], points: int, found: An
     prepared = Prepared()
     depth, seed, done = Depth(), 0, 0
     said: list[Array] = []
-    taken: Array | None = None
+    one_way = OneWay()
     while done < MOST_POINTS * points:
         seed += 1
         if seed > 8 * points + 8:
@@ -133,9 +135,7 @@ def _at_points(program: Program, inputs: Sequence[Input], points: int, found: An
         found.update(f"{seed} {depth.levels} {depth.oracles}".encode())
         here = [_put(each, found) for each in outputs]
         said = [a | b for a, b in zip(said, here, strict=True)] if said else here
-        ever = np.array(numbers.taken, bool).reshape(-1, 3)
-        taken = ever if taken is None or taken.shape != ever.shape else taken | ever
-        aside = bool((taken[:, 0] & ~taken[:, 1:].all(1)).any())
+        aside = one_way.after(numbers)
         if done >= points and not aside and all(each.all() for each in said):
             return
     if not all(each.all() for each in said):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -170,41 +170,51 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
             return [words.RULES[name](on, equation, operands)]
         if all(isinstance(o, Known) for o in operands):
             if name in _KNOWN:
-                parts = [o.array for o in operands]
-                with np.errstate(all="ignore"):
-                    if name in _RATIONAL and all(part.dtype.kind == "f" for part in parts):
-                        found = computed(_KNOWN[name], parts)
-                    else:
-                        found = np.asarray(_KNOWN[name](*parts))
-                odd = np.isfinite(found) & ~np.isin(found, (0.0, 1.0))
-                if name in _GROWN and on.numbers.exact and odd.any():
-                    # e is no literal: it is what exp makes of 1
-                    return [_DATA[name](on.numbers, on.data(operands[0]))]
-                return [Known(found, any(o.sampled for o in operands))]
+                return [_known(name, on, operands)]
             if name in _COMPARED or name not in _DATA:
                 raise on.refuse(f"the primitive {name}")
-        n = on.numbers
-        data = [on.data(o) for o in operands]
-        if name in ("max", "min"):
-            constant = any(isinstance(o, Known) for o in operands)
-            shape = np.broadcast_shapes(*(d.shape for d in data))
-            data = [n.map(d, lambda r: np.broadcast_to(r, shape)) for d in data]
-            return [(n.maximum if name == "max" else n.minimum)(*data, constant)]
-        if name in ("exp", "exp2", "expm1") and on.audit is not None:
-            on.audit.exponent(on, data[0])
-        if name in _COMPARED:
-            return [Known(_COMPARED[name](n, *data), True)]
-        if name == "is_finite":
-            return [Known(n.finite(data[0]), n.exact)]
-        if name in ("and", "or", "xor", "not", "shift_left", "shift_right_arithmetic", "shift_right_logical"):
-            raise on.refuse(f"{name} of integers that are data")
-        if name == "div":
-            if _is_integer(equation):
-                raise on.refuse("a division of integers that are data")
-            return [n.div(*data)]
-        return [within(on, _DATA[name](n, *data), equation)]
+        return [_of_data(name, on, equation, operands)]
 
     return of
+
+
+def _known(name: str, on: Any, operands: Sequence[Known]) -> Any:
+    """What a primitive makes of known numbers."""
+    parts = [o.array for o in operands]
+    with np.errstate(all="ignore"):
+        if name in _RATIONAL and all(part.dtype.kind == "f" for part in parts):
+            found = computed(_KNOWN[name], parts)
+        else:
+            found = np.asarray(_KNOWN[name](*parts))
+    odd = np.isfinite(found) & ~np.isin(found, (0.0, 1.0))
+    if name in _GROWN and on.numbers.exact and odd.any():
+        # e is no literal: it is what exp makes of 1
+        return _DATA[name](on.numbers, on.data(operands[0]))
+    return Known(found, any(o.sampled for o in operands))
+
+
+def _of_data(name: str, on: Any, equation: Any, operands: Sequence[Any]) -> Any:
+    """What a primitive makes of data."""
+    n = on.numbers
+    data = [on.data(o) for o in operands]
+    if name in ("max", "min"):
+        constant = any(isinstance(o, Known) for o in operands)
+        shape = np.broadcast_shapes(*(d.shape for d in data))
+        data = [n.map(d, lambda r: np.broadcast_to(r, shape)) for d in data]
+        return (n.maximum if name == "max" else n.minimum)(*data, constant)
+    if name in ("exp", "exp2", "expm1") and on.audit is not None:
+        on.audit.exponent(on, data[0])
+    if name in _COMPARED:
+        return Known(_COMPARED[name](n, *data), True)
+    if name == "is_finite":
+        return Known(n.finite(data[0]), n.exact)
+    if name in ("and", "or", "xor", "not", "shift_left", "shift_right_arithmetic", "shift_right_logical"):
+        raise on.refuse(f"{name} of integers that are data")
+    if name == "div":
+        if _is_integer(equation):
+            raise on.refuse("a division of integers that are data")
+        return n.div(*data)
+    return within(on, _DATA[name](n, *data), equation)
 
 
 def within(on: Any, value: Any, equation: Any) -> Any:

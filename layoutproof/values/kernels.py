@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Program
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import ElementView, HeldMemory, fresh, missing_of, touched, unwritten
@@ -184,84 +185,105 @@ def _written(on: Any, window: _Window) -> None:
 def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
-    if (
-        type(params.get("compiler_params")).__module__.find("gpu") >= 0
-        or "triton" in type(params.get("compiler_params")).__module__
-    ):
+    platform = type(params.get("compiler_params")).__module__
+    if "gpu" in platform or "triton" in platform:
         raise on.refuse("a kernel for a GPU")
-    bounds = mapping.dynamic
-    dynamic = iter(numbers_of(on, operands[:bounds], "the extent of a grid"))
-    grid = tuple(n if type(n) is int else next(dynamic) for n in mapping.extents)
-    if prod(grid) > MOST_PROGRAMS:
-        raise on.refuse(f"a grid of {prod(grid):,} programs, more than {MOST_PROGRAMS:,}; {OFFER}")
-    given = operands[bounds:]
-    dtypes = [v.aval.dtype for v in equation.invars[bounds:]]
-    count = mapping.tables
-    tables = [HeldMemory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(zip(given[:count], dtypes, strict=False))]
-    inputs = [
-        HeldMemory(v, d, f"args[{k}]") for k, (v, d) in enumerate(zip(given[count:], dtypes[count:], strict=True))
-    ]
-    aliases = {int(b): int(a) - count for a, b in params.get("input_output_aliases") or ()}
-    windows = []
-    for k, block in enumerate(mapping.windows):
-        output = k >= mapping.inputs
-        if not output:
-            whole = inputs[k]
-        elif aliases.get(k - mapping.inputs, -1) >= 0:
-            whole = inputs[aliases[k - mapping.inputs]]
-        else:
-            shape, dtype = block.aval.shape, block.aval.dtype
-            name = f"outputs[{k - mapping.inputs}]"
-            whole = HeldMemory(unwritten(on, shape, dtype), dtype, name, missing_of(on, shape, dtype))
-        windowed = block.memory not in ("any", "hbm")
-        windows.append(_Window(whole, block, output, windowed, _extents(block), _shown(block)))
+    many = mapping.dynamic
+    grid = _grid(on, mapping, operands[:many])
+    dtypes = [v.aval.dtype for v in equation.invars[many:]]
+    given, count = list(zip(operands[many:], dtypes, strict=True)), mapping.tables
+    tables = [HeldMemory(v, d, f"prefetch{k}") for k, (v, d) in enumerate(given[:count])]
+    inputs = [HeldMemory(v, d, f"args[{k}]") for k, (v, d) in enumerate(given[count:])]
+    windows = _windows(on, mapping, inputs, params.get("input_output_aliases") or ())
     scratch = [fresh(on, aval, f"scratch[{k}]") for k, aval in enumerate(mapping.scratch)]
     if on.watch is not None and (found := on.watch.call(windows, scratch)) is not None:
         return list(found)
-    before, held, known = on.programs, [t.value for t in tables], _contents(tables)
-    for ids in product(*(range(n) for n in grid)):
-        on.programs = GridPosition(grid, ids, mapping.counted)
-        on.prepared.tick(grid, ids)
-        refs: list[Any] = []
-        if any(t.value is not h for t, h in zip(tables, held, strict=True)):
-            held, known = [t.value for t in tables], _contents(tables)
-        for window in windows:
-            if not window.windowed:
-                refs.append(window.whole)
-                continue
-            starts = _starts(on, window.block, ids, tables, known)
-            on.inside = on.inside and _seen(window.block, starts, window.whole.shape)
-            if starts != window.at:
-                for memory, written in ((window.whole, window.output), (window.memory, True)):
-                    if memory is not None:
-                        touched(on, ElementView(memory, None, memory.shape), written)
-                if window.output:
-                    _written(on, window)
-                    shown, dtype = window.shown, window.whole.dtype
-                    missing = missing_of(on, shown, dtype)
-                    window.memory = HeldMemory(unwritten(on, shown, dtype), dtype, window.whole.name, missing)
-                else:
-                    window.memory = _fetched(on, window, starts)
-                window.at = starts
-            refs.append(window.memory)
-        arguments = [*tables, *refs, *scratch]
-        if on.lockstep is not None:
-            on.lockstep.begins(on, arguments)
-        if on.watch is not None:
-            on.watch.program(on, params["jaxpr"], arguments)
-        on.run(params["jaxpr"], arguments)
+    before = on.programs
+    _run_programs(on, params["jaxpr"], grid, mapping.counted, tables, windows, scratch)
     on.ordered = on.ordered and not on.flying
     on.flying = []
-    for window in windows:
-        if window.windowed and window.output:
+    outputs = [w for w in windows if w.output]
+    for window in outputs:
+        if window.windowed:
             _written(on, window)
     # an integer of a result that nobody wrote is any
-    left = [w.whole.missing for w in windows if w.output and w.whole.missing is not None]
+    left = [w.whole.missing for w in outputs if w.whole.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
     if on.watch is not None:
         on.watch.done()
     on.programs = before
-    return [w.whole.value for w in windows if w.output]
+    return [w.whole.value for w in outputs]
+
+
+def _run_programs(
+    on: Any, body: Program, grid: tuple[int, ...], counted: tuple[int, ...], tables: Sequence[HeldMemory],
+    windows: Sequence[_Window], scratch: Sequence[Any],
+) -> None:  # fmt: skip
+    """Runs the programs of a grid, one after the other. counted: as of `GridPosition`."""
+    held, known = [t.value for t in tables], _contents(tables)
+    for ids in product(*(range(n) for n in grid)):
+        on.programs = GridPosition(grid, ids, counted)
+        on.prepared.tick(grid, ids)
+        if any(t.value is not h for t, h in zip(tables, held, strict=True)):
+            held, known = [t.value for t in tables], _contents(tables)
+        for window in windows:
+            if window.windowed:
+                starts = _starts(on, window.block, ids, tables, known)
+                on.inside = on.inside and _seen(window.block, starts, window.whole.shape)
+                _move(on, window, starts)
+        arguments = [*tables, *(w.memory if w.windowed else w.whole for w in windows), *scratch]
+        if on.lockstep is not None:
+            on.lockstep.begins(on, arguments)
+        if on.watch is not None:
+            on.watch.program(on, body, arguments)
+        on.run(body, arguments)
+
+
+def _grid(on: Any, mapping: Any, dynamic: Sequence[Any]) -> tuple[int, ...]:
+    """The extents of a grid. dynamic: the numbers of those that the call computes."""
+    numbers = iter(numbers_of(on, dynamic, "the extent of a grid"))
+    grid = tuple(n if type(n) is int else next(numbers) for n in mapping.extents)
+    if prod(grid) > MOST_PROGRAMS:
+        raise on.refuse(f"a grid of {prod(grid):,} programs, more than {MOST_PROGRAMS:,}; {OFFER}")
+    return grid
+
+
+def _windows(
+    on: Any, mapping: Any, inputs: Sequence[HeldMemory], aliases: Sequence[tuple[Any, Any]]
+) -> list[_Window]:  # fmt: skip
+    """The windows of a call, before its first program. aliases: of operands, of which outputs have the memory."""
+    aliased = {int(output): int(operand) - mapping.tables for operand, output in aliases}
+    windows = []
+    for k, block in enumerate(mapping.windows):
+        output = k - mapping.inputs
+        if output < 0:
+            whole = inputs[k]
+        elif aliased.get(output, -1) >= 0:
+            whole = inputs[aliased[output]]
+        else:
+            shape, dtype = block.aval.shape, block.aval.dtype
+            missing = missing_of(on, shape, dtype)
+            whole = HeldMemory(unwritten(on, shape, dtype), dtype, f"outputs[{output}]", missing)
+        windowed = block.memory not in ("any", "hbm")
+        windows.append(_Window(whole, block, output >= 0, windowed, _extents(block), _shown(block)))
+    return windows
+
+
+def _move(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> None:
+    """Makes a window that of the block which starts there: an output's is written back, an input's fetched."""
+    if starts == window.at:
+        return
+    for memory, written in ((window.whole, window.output), (window.memory, True)):
+        if memory is not None:
+            touched(on, ElementView(memory, None, memory.shape), written)
+    if window.output:
+        _written(on, window)
+        shown, dtype = window.shown, window.whole.dtype
+        missing = missing_of(on, shown, dtype)
+        window.memory = HeldMemory(unwritten(on, shown, dtype), dtype, window.whole.name, missing)
+    else:
+        window.memory = _fetched(on, window, starts)
+    window.at = starts
 
 
 def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

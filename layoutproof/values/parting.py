@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from layoutproof.ir.program import Program, programs_in
-from layoutproof.values.compare import Input, drawn, with_integers
 from layoutproof.values.fields import Depth
 from layoutproof.values.known import DeviceParts, Known
 from layoutproof.values.literals import Reading
+from layoutproof.values.pair import Input, drawn, with_integers
 from layoutproof.values.points import KIND, Field, Points
 from layoutproof.values.refusals import ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from layoutproof.core.result import Verdict
-from layoutproof.values.compare import Comparison, Sides
+from layoutproof.values.compare import Comparison
+from layoutproof.values.pair import Sides
 from layoutproof.values.walked import beyond, share
 
 

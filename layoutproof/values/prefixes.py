@@ -432,34 +432,25 @@ def _in_run(on: _Compared, run: ProgramRun, right: Sequence[ProgramRun], sole: b
     if not ends:
         return Begin()
     final, store = ends[min(ends)]
-    unknown = Begin(stored=store.place)
-    here = Begin(store.place, "", programs[final].ids, store.place)
-    # all that is computed goes through one store
-    computed = [(p.ids, s.place) for p in programs for s in p.stores if s.computed]
-    alone = sole and final == len(programs) - 1 and len({place for _, place in computed}) == 1
-    only = unknown
-    if alone:
-        ids = {ids for ids, _ in computed}
-        only = replace(unknown, place=computed[0][1], program=computed[0][0] if len(ids) == 1 else ())
+    only = Begin(stored=store.place)
+    if sole and final == len(programs) - 1:
+        only = _one_store(programs, only)
     if len(programs) == 1:
         return _in_loops(on, run.numbers[0], store.place) or only
-    # the branches that store at the end: not those that begin a block, and none that keeps a state
-    early = {key for p in programs[:1] for s in p.stores for key in s.around}
-    kept = {key for p in on.seen.programs for s in p.stores if s.output < 0 for key in s.around}
-    last = {key: taken for _, s in ends.values() for key, taken in s.around if (key, taken) not in early | kept}
     cuts = on.cuts(run)
     if not cuts or len(programs) > MOST_STEPS:
         return only
+    last = _at_the_end(on, programs[0], [s for _, s in ends.values()])
     whole: dict[int, Sequence[int | None]] = {k: [None] for k in run.numbers}
     for other in right:
         whole |= {k: [None] for k in other.numbers[:1]}
     tried = on.walked(last, whole)
     where = run.reached & on.wrong
-
-    def agrees(step: int) -> Array:
-        return on.agrees(tried.ended[run.numbers[step], None], programs[step], [cuts[step]], where)
-
-    steps = [agrees(k) for k in range(len(programs))]
+    steps = [
+        on.agrees(tried.ended[number, None], program, [cut], where)
+        for number, program, cut in zip(run.numbers, programs, cuts, strict=True)
+    ]
+    here = Begin(store.place, "", programs[final].ids, store.place)
     if steps[-1][where].mean() >= MOST:
         return here
     until = np.max([np.where(ok, k, -1) for k, ok in enumerate(steps)], 0)[where]
@@ -469,16 +460,32 @@ def _in_run(on: _Compared, run: ProgramRun, right: Sequence[ProgramRun], sole: b
     step = int(np.argmax(np.bincount(until[until >= 0])))
     if step + 1 == len(programs):
         return only
-    elements = np.zeros_like(where)
-    elements[where] = until == step
-    same = all(
-        np.array_equal(a, b, equal_nan=True)
-        for a, b in zip(*(tried.ended[run.numbers[k], None].blocks for k in (step, step + 1)), strict=True)
-    )
-    if same:
+    if _same_blocks(*(tried.ended[run.numbers[k], None].blocks for k in (step, step + 1))):
         # nothing of the next step is stored
         return here
+    elements = np.zeros_like(where)
+    elements[where] = until == step
     return _in_step(on, run, last, cuts, step + 1, elements, store.place) or only
+
+
+def _one_store(programs: Sequence[ProgramStores], unknown: Begin) -> Begin:
+    """Where all that is computed goes through one store, that one; else what is known without it."""
+    computed = [(p.ids, s.place) for p in programs for s in p.stores if s.computed]
+    if len({place for _, place in computed}) != 1:
+        return unknown
+    ids = {ids for ids, _ in computed}
+    return replace(unknown, place=computed[0][1], program=computed[0][0] if len(ids) == 1 else ())
+
+
+def _at_the_end(on: _Compared, first: ProgramStores, ends: Sequence[ObservedStore]) -> dict[int, int]:
+    """The branches that store at the end of a block: not those that begin one, and none that keeps a state."""
+    early = {key for s in first.stores for key in s.around}
+    kept = {key for p in on.seen.programs for s in p.stores if s.output < 0 for key in s.around}
+    return {key: taken for s in ends for key, taken in s.around if (key, taken) not in early | kept}
+
+
+def _same_blocks(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 
 def _effects(program: ProgramStores, last: Mapping[int, int]) -> list[ObservedStore]:

@@ -18,6 +18,8 @@ from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.words import bits_of
 
 Array = np.ndarray[Any, Any]
+Piece = slice | int | Array
+"""What is taken along one axis: a slice, an element, or an array of elements."""
 
 
 class HeldMemory:
@@ -225,66 +227,66 @@ def _of_words(words: Sequence[ElementView], dtype: Any) -> ElementView:
 
 
 def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> ElementView:
-    pieces: list[Any] = []
-    whole = True
-    arrays = False
+    """The part of a view that indices name. clip: whether elements outside are left out, else they end the walk."""
+    pieces: list[Piece] = []
     for entry, extent in zip(indices, view.shape, strict=True):
-        if isinstance(entry, Span):
-            start, size, stride = index_of(on, entry.start), index_of(on, entry.size), int(entry.stride or 1)
-            last = start + (size - 1) * stride
-            outside = bool(size) and (start < 0 or last >= extent)
-            if outside and not clip:
-                raise OutOfBounds(f"elements {start} to {last} of {extent}")
-            on.inside = on.inside and not outside
-            whole = whole and start == 0 and size == extent and stride == 1
-            pieces.append(
-                start + stride * np.arange(size) if outside else slice(start, last + 1 if size else start, stride)
-            )
-        else:
-            at = index_of(on, entry)
-            whole = False
-            outside = bool(np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)))
-            on.inside = on.inside and not outside
-            if not clip and outside:
-                raise OutOfBounds(
-                    f"element {at if np.ndim(at) == 0 else np.asarray(at).ravel()[:4].tolist()} of {extent}"
-                )
-            arrays = arrays or np.ndim(at) > 0
-            pieces.append(at)
-    if whole:
+        piece, outside = _span(on, entry, extent) if isinstance(entry, Span) else _elements(index_of(on, entry), extent)
+        if outside and not clip:
+            raise OutOfBounds(outside)
+        on.inside = on.inside and not outside
+        pieces.append(piece)
+    if all(isinstance(p, slice) and p == slice(0, n, 1) for p, n in zip(pieces, view.shape, strict=True)):
         return view
-    if (
-        view.at is None
-        and view.box is None
-        and all(
-            isinstance(p, slice) or (isinstance(p, int) and 0 <= p < n) for p, n in zip(pieces, view.shape, strict=True)
-        )
-    ):
-        shown = tuple(len(range(n)[p]) for p, n in zip(pieces, view.shape, strict=True) if isinstance(p, slice))
+    within = list(zip(pieces, view.shape, strict=True))
+    if view.at is None and view.box is None and all(_is_box(p, n) for p, n in within):
+        shown = tuple(len(range(n)[p]) for p, n in within if isinstance(p, slice))
         return ElementView(view.memory, None, shown, box=tuple(pieces))
-    base = places_of(view)
-    if any(isinstance(p, np.ndarray) and not arrays for p in pieces) or (
-        clip
-        and any(
-            not isinstance(p, slice) and np.any((np.asarray(p) < 0) | (np.asarray(p) >= n))
-            for p, n in zip(pieces, view.shape, strict=True)
-        )
-    ):
-        rows = []
-        inside_all: Any = True
-        shape: list[int] = []
-        for p, n in zip(pieces, view.shape, strict=True):
-            at = np.arange(n)[p] if isinstance(p, slice) else np.asarray(p)
-            rows.append(np.atleast_1d(at))
-            if at.ndim:
-                shape.append(at.size)
-        mesh = np.ix_(*[np.clip(r, 0, n - 1) for r, n in zip(rows, view.shape, strict=True)])
-        for r, n, m in zip(rows, view.shape, mesh, strict=True):
-            inside_all = inside_all & ((r >= 0) & (r < n)).reshape(m.shape)
-        found = np.where(inside_all, base[mesh], -1).reshape(shape)
-        return ElementView(view.memory, found, found.shape)
-    found = base[tuple(pieces)]
-    return ElementView(view.memory, np.asarray(found), np.asarray(found).shape)
+    arrays = any(
+        isinstance(p, np.ndarray) and p.ndim
+        for (p, _), entry in zip(within, indices, strict=True)
+        if not isinstance(entry, Span)
+    )
+    spans = any(isinstance(p, np.ndarray) and not arrays for p in pieces)
+    if spans or (clip and any(not isinstance(p, slice) and _is_outside(p, n) for p, n in within)):
+        found = _meshed(places_of(view), pieces)
+    else:
+        found = np.asarray(places_of(view)[tuple(pieces)])
+    return ElementView(view.memory, found, found.shape)
+
+
+def _span(on: Any, span: Span, extent: int) -> tuple[Piece, str]:
+    """The elements of a slice, and which are outside of an extent, in words; "" where none is."""
+    start, size, stride = index_of(on, span.start), index_of(on, span.size), int(span.stride or 1)
+    last = start + (size - 1) * stride
+    if size and (start < 0 or last >= extent):
+        return start + stride * np.arange(size), f"elements {start} to {last} of {extent}"
+    return slice(start, last + 1 if size else start, stride), ""
+
+
+def _elements(at: Any, extent: int) -> tuple[Piece, str]:
+    """An index, or an array of them, and which are outside of an extent, in words; "" where none is."""
+    if not _is_outside(at, extent):
+        return at, ""
+    return at, f"element {at if np.ndim(at) == 0 else np.asarray(at).ravel()[:4].tolist()} of {extent}"
+
+
+def _is_outside(at: Any, extent: int) -> bool:
+    return bool(np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)))
+
+
+def _is_box(piece: Piece, extent: int) -> bool:
+    return isinstance(piece, slice) or (isinstance(piece, int) and 0 <= piece < extent)
+
+
+def _meshed(base: Array, pieces: Sequence[Piece]) -> Array:
+    """The places of the product of all pieces, -1 of those outside."""
+    at = [np.arange(n)[p] if isinstance(p, slice) else np.asarray(p) for p, n in zip(pieces, base.shape, strict=True)]
+    rows = [np.atleast_1d(each) for each in at]
+    mesh = np.ix_(*[np.clip(r, 0, n - 1) for r, n in zip(rows, base.shape, strict=True)])
+    inside: Any = True
+    for r, n, m in zip(rows, base.shape, mesh, strict=True):
+        inside = inside & ((r >= 0) & (r < n)).reshape(m.shape)
+    return np.where(inside, base[mesh], -1).reshape([each.size for each in at if each.ndim])
 
 
 def load(on: Any, view: ElementView) -> Any:

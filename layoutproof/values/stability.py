@@ -7,7 +7,7 @@ n u times the sum of their magnitudes (Higham, Accuracy and Stability of Numeric
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -127,32 +127,37 @@ def _sums(program: Program) -> Iterator[tuple[str, Any, int]]:
     made = {v: e for e in program.eqns for v in e.outvars}
     for equation in program.eqns:
         name, place = equation.primitive.name, str(equation.source)
-        if name == "reduce_sum" and _is_float(equation.outvars[0].aval):
-            shape = equation.invars[0].aval.shape
-            yield place, equation.outvars[0].aval.dtype, prod(shape[k] for k in equation.params["axes"])
-        elif name == "cumsum" and _is_float(equation.outvars[0].aval):
-            yield place, equation.outvars[0].aval.dtype, equation.invars[0].aval.shape[equation.params["axis"]]
-        elif name == "dot_general" and _is_float(equation.outvars[0].aval):
-            (contracted, _), _ = equation.params["dimension_numbers"]
-            shape = equation.invars[0].aval.shape
-            yield place, equation.outvars[0].aval.dtype, prod(shape[k] for k in contracted)
+        if name in _TERMS and _is_float(equation.outvars[0].aval):
+            yield place, equation.outvars[0].aval.dtype, _TERMS[name](equation.invars[0].aval.shape, equation.params)
         elif name == "addupdate" and _is_float(equation.invars[1].aval):
             yield place, equation.invars[1].aval.dtype, 0
         elif name in STORES:
-            reference = equation.invars[0]
+            reference, value = equation.invars[:2]
             loads = {
                 v for e in program.eqns if e.primitive.name in LOADS and e.invars[0] is reference for v in e.outvars
             }
-            value = equation.invars[1]
             if _is_float(value.aval) and _adds_to(made, value, loads):
                 yield place, value.aval.dtype, 0
         elif name == "scan":
-            inner = equation.params["jaxpr"]
-            consts, carry = scan_parts(equation)
-            inside = {v: e for e in inner.eqns for v in e.outvars}
-            for before, after in zip(inner.invars[consts : consts + carry], inner.outvars[:carry], strict=True):
-                if not hasattr(after, "val") and _is_float(after.aval) and _adds_to(inside, after, {before}):
-                    yield place, after.aval.dtype, equation.params["length"]
+            yield from ((place, dtype, equation.params["length"]) for dtype in _carried_sums(equation))
+
+
+_TERMS: Mapping[str, Callable[[Sequence[int], Mapping[str, Any]], int]] = {
+    "reduce_sum": lambda shape, params: prod(shape[k] for k in params["axes"]),
+    "cumsum": lambda shape, params: shape[params["axis"]],
+    "dot_general": lambda shape, params: prod(shape[k] for k in params["dimension_numbers"][0][0]),
+}
+"""How many terms each element of a sum has, of the first operand's shape."""
+
+
+def _carried_sums(scan: Any) -> Iterator[Any]:
+    """The element types of what a loop hands on and each step adds to."""
+    inner = scan.params["jaxpr"]
+    consts, carry = scan_parts(scan)
+    made = {v: e for e in inner.eqns for v in e.outvars}
+    for before, after in zip(inner.invars[consts : consts + carry], inner.outvars[:carry], strict=True):
+        if not hasattr(after, "val") and _is_float(after.aval) and _adds_to(made, after, {before}):
+            yield after.aval.dtype
 
 
 def _adds_to(made: Any, value: Any, before: set[Any]) -> bool:

@@ -8,24 +8,23 @@ integers: that of two clamps one ends at 90 and one at 91 is seen by numbers fro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from layoutproof.ir.program import Equation
-from layoutproof.values.compare import Input, Sides, drawn, told, where_equal, with_integers
 from layoutproof.values.contractions import ORDERED
 from layoutproof.values.floats import Floats
 from layoutproof.values.known import Known
+from layoutproof.values.pair import Input, Pair, with_integers
 from layoutproof.values.parting import at_a_point, named
 from layoutproof.values.points import Points
 from layoutproof.values.refusals import NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
+from layoutproof.values.witness import WHOLE, told, where_equal
 
-SEEDS = 8
-"""Draws of whole numbers."""
 Key = tuple[str, str, str]
 """What is compared: "<" or "=", and the names of both sides; of `a >= b` those of `a < b`, which it is not."""
 _TURNED = {"lt": False, "ge": False, "gt": True, "le": True}
@@ -91,46 +90,28 @@ class _Noting(Walk):
         self.keys.setdefault(("<" if name in _TURNED else "=", first, second), (equation, known))
 
 
-def untied(
-    sides: Sides, inputs: Sequence[Input], draws: Sequence[Sequence[Input]], prepared: Prepared,
-    outputs: Sequence[int] | None,
-) -> tuple[str, str]:  # fmt: skip
+def untied(pair: Pair, draws: Sequence[Sequence[Input]]) -> tuple[str, str]:
     """(Why equal numbers may tell two programs apart that no point does, where), "" where nothing says so.
 
     draws: the inputs with integers, several times; what is given for those that nobody gave.
     """
-    draws = [with_integers(inputs), *draws]
-    odd: dict[Equation, bool] = {}
-    texts: dict[Equation, list[set[Key]]] = {}
+    given = [pair.given(inputs) for inputs in (with_integers(pair.inputs), *draws)]
     met: dict[Equation, set[str]] = {}
-    for given in draws:
-        walks = _points(sides, given, prepared)
-        if walks is None:
-            return "what is compared in it cannot be looked through", ""
-        mine, theirs = (walk.keys for walk in walks)
-        for one, other in ((mine, theirs), (theirs, mine)):
-            for key, (equation, known) in one.items():
-                if key not in other and (known or key[0] == "=" or (key[0], key[2], key[1]) in other):
-                    odd[equation] = odd.get(equation, False) or known
-        for walk in walks:
-            for equation, words in walk.met.items():
-                met.setdefault(equation, set()).update(words)
-                texts.setdefault(equation, []).append({k for k, (of, _) in walk.keys.items() if of is equation})
-    # numbers that are the same for all integers do not rest on them
-    odd = {e: known for e, known in odd.items() if not known or any(keys != texts[e][0] for keys in texts[e])}
+    odd = _compared_otherwise(given, met)
+    if odd is None:
+        return "what is compared in it cannot be looked through", ""
     if not odd:
         return "", ""
-    for seed, given in (*((seed, draws[0]) for seed in range(1, SEEDS + 1)), *((1, each) for each in draws[1:])):
-        found = where_equal(sides, given, prepared, outputs, seed)
+    for seed, each in (*((seed, given[0]) for seed in range(1, WHOLE + 1)), *((1, each) for each in given[1:])):
+        found = where_equal(each, seed)
         if found is not None:
             return f"no point tells them apart, and float64 does on whole numbers: {told(found)}", ""
         with suppress(NotModelled, OutOfBounds):
-            for side in sides:
-                walk = _Noting(Floats(seed, whole=True, numbers=prepared.numbers), prepared)
+            for side in each.sides:
+                walk = _Noting(Floats(seed, whole=True, numbers=each.prepared.numbers), each.prepared)
                 with np.errstate(all="ignore"):
-                    walk.run(side, drawn(walk.numbers, given))
-                for equation, words in walk.met.items():
-                    met.setdefault(equation, set()).update(words)
+                    walk.run(side, each.draw(walk.numbers))
+                _add(met, walk.met)
     for equation, known in odd.items():
         lacks = (set("<=>") if known else {"="}) - met.get(equation, set())
         if lacks:
@@ -140,14 +121,44 @@ def untied(
     return "", ""
 
 
-def _points(sides: Sides, given: Sequence[Input], prepared: Prepared) -> list[_Noting] | None:
+def _compared_otherwise(given: Sequence[Pair], met: dict[Equation, set[str]]) -> dict[Equation, bool] | None:
+    """The comparisons that one of two programs has and the other has not, and whether all of each is known; None where
+    a point is not modelled.
+
+    given: the pair with integers, several times.  met: takes in which of "<", "=" and ">" each comparison met.
+    """
+    odd: dict[Equation, bool] = {}
+    texts: dict[Equation, list[set[Key]]] = {}
+    for pair in given:
+        walks = _points(pair)
+        if walks is None:
+            return None
+        mine, theirs = (walk.keys for walk in walks)
+        for one, other in ((mine, theirs), (theirs, mine)):
+            for key, (equation, known) in one.items():
+                if key not in other and (known or key[0] == "=" or (key[0], key[2], key[1]) in other):
+                    odd[equation] = odd.get(equation, False) or known
+        for walk in walks:
+            _add(met, walk.met)
+            for equation in walk.met:
+                texts.setdefault(equation, []).append({k for k, (of, _) in walk.keys.items() if of is equation})
+    # numbers that are the same for all integers do not rest on them
+    return {e: known for e, known in odd.items() if not known or any(keys != texts[e][0] for keys in texts[e])}
+
+
+def _add(met: dict[Equation, set[str]], more: Mapping[Equation, set[str]]) -> None:
+    for equation, words in more.items():
+        met.setdefault(equation, set()).update(words)
+
+
+def _points(pair: Pair) -> list[_Noting] | None:
     """Both programs walked over at one point; None where that is not modelled."""
 
     def of(numbers: Points) -> list[_Noting]:
-        walks = [_Noting(numbers, prepared) for _ in sides]
-        values = drawn(numbers, given)
-        for walk, side in zip(walks, sides, strict=True):
+        walks = [_Noting(numbers, pair.prepared) for _ in pair.sides]
+        values = pair.draw(numbers)
+        for walk, side in zip(walks, pair.sides, strict=True):
             walk.run(side, values)
         return walks
 
-    return at_a_point(of, prepared)
+    return at_a_point(of, pair.prepared)

@@ -179,41 +179,18 @@ class _Steps(Reading):
 
     def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
         name = equation.primitive.name
-        floats = [v.aval for v in (*equation.invars, *equation.outvars) if is_float(v.aval)]
-        touches = any(isinstance(o, View) for o in operands)
         if name.startswith(("dma_", "semaphore_")):
             raise Varies("a copy by hand", self.source())
         if name in HANDS_ON:
-            if name == "cond":
-                self._ask(operands[0], decides=True)
-            if any(isinstance(o, _Sized) for o in _carried(equation, operands)):
-                raise Varies("a number of blocks that a loop hands on", self.source())
-            results = super()._results(equation, operands)
-            if name not in ("jit", "pjit") and any(isinstance(r, _Sized) for r in results):
-                raise Varies("a number of blocks that control hands on", self.source())
-            return results
+            return self._handed_on(equation, operands)
         if name == "dynamic_slice" and self.step and isinstance(operands[0], FloatArray):
-            variable, dims = equation.outvars[0], operands[0].dims
-            sizes = _dims(variable.aval)
-            starts = [self._element(start) for start in operands[1:]]
-            self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], dims)
-            return [refused("data", sizes, variable.aval.dtype)]
+            return self._dynamic_slice(equation, operands)
+        floats = [v.aval for v in (*equation.invars, *equation.outvars) if is_float(v.aval)]
         if name not in ALIKE | ACCESSES and any(not isinstance(n, int) for a in floats for n in a.shape):
             raise Varies(f"{name} along the axis", self.source())
         if any(isinstance(o, _Sized) for o in operands):
-            pairs = zip(operands, equation.invars, strict=True)
-            others = [hasattr(a, "val") or _is_number(o) for o, a in pairs if not isinstance(o, _Sized)]
-            degree = sum(o.degree for o in operands if isinstance(o, _Sized))
-            if name in SCALES and others == [False]:
-                self.scaled += degree
-                return super()._results(equation, operands)
-            if name in OF_SIZES and all(others):
-                said = _shifted(name, operands)
-                return [_sized(v, degree, said) for v in equation.outvars]
-            compared = _compared(name, operands)
-            if compared is None:
-                raise Varies(f"{name} of a number of blocks", self.source())
-            return [Value(_dims(equation.outvars[0].aval), equation.outvars[0].aval.dtype, lambda index: compared)]
+            return self._of_sizes(equation, operands)
+        touches = any(isinstance(o, View) for o in operands)
         if name in ACCESSES and touches:
             self._accessed(equation, operands)
         elif floats or touches or equation.effects:
@@ -222,12 +199,50 @@ class _Steps(Reading):
                 return [_sized(equation.outvars[0], 1, self._element(integers[0]))]
             for value in integers:
                 self._ask(value)
+        return self._of_data(name, operands, super()._results(equation, operands))
+
+    def _of_data(self, name: str, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+        """The results of a primitive: where data are compared, truth values of data."""
+        if name not in COMPARES | MOVES or not all(isinstance(o, FloatArray | _OfData) for o in operands):
+            return results
+        return [_OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in results]
+
+    def _handed_on(self, equation: Any, operands: list[Any]) -> list[Any]:
+        """The results of a call, a branch or a loop, of which none may be a number of blocks."""
+        name = equation.primitive.name
+        if name == "cond":
+            self._ask(operands[0], decides=True)
+        if any(isinstance(o, _Sized) for o in _carried(equation, operands)):
+            raise Varies("a number of blocks that a loop hands on", self.source())
         results = super()._results(equation, operands)
-        if name in COMPARES | MOVES and all(isinstance(o, FloatArray | _OfData) for o in operands):
-            return [
-                _OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in results
-            ]  # fmt: skip
+        if name not in ("jit", "pjit") and any(isinstance(r, _Sized) for r in results):
+            raise Varies("a number of blocks that control hands on", self.source())
         return results
+
+    def _dynamic_slice(self, equation: Any, operands: list[Any]) -> list[Any]:
+        """A slice of data, block by block along the axis."""
+        variable = equation.outvars[0]
+        sizes = _dims(variable.aval)
+        starts = [self._element(start) for start in operands[1:]]
+        self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], operands[0].dims)
+        return [refused("data", sizes, variable.aval.dtype)]
+
+    def _of_sizes(self, equation: Any, operands: list[Any]) -> list[Any]:
+        """What comes of numbers of blocks: data scaled by one, another such number, or a comparison of two."""
+        name, variable = equation.primitive.name, equation.outvars[0]
+        pairs = zip(operands, equation.invars, strict=True)
+        others = [hasattr(a, "val") or _is_number(o) for o, a in pairs if not isinstance(o, _Sized)]
+        degree = sum(o.degree for o in operands if isinstance(o, _Sized))
+        if name in SCALES and others == [False]:
+            self.scaled += degree
+            return super()._results(equation, operands)
+        if name in OF_SIZES and all(others):
+            said = _shifted(name, operands)
+            return [_sized(v, degree, said) for v in equation.outvars]
+        compared = _compared(name, operands)
+        if compared is None:
+            raise Varies(f"{name} of a number of blocks", self.source())
+        return [Value(_dims(variable.aval), variable.aval.dtype, lambda index: compared)]
 
     def _accessed(self, equation: Any, operands: list[Any]) -> None:
         """Notes where memory is read or stored to: along the axis block by block, else at all steps alike."""
@@ -438,44 +453,49 @@ def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
         raise Varies("more than one kernel", on.source())
     if mapping.tables or params.get("input_output_aliases"):
         raise Varies("tables, or outputs that take the place of inputs,", on.source())
-    many = mapping.dynamic
-    dynamic = iter(value.number() for value in operands[:many])
-    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
-    grows = [k for k, n in enumerate(grid) if n.op != "int"]
-    if grows and (len(grows) != 1 or grid[grows[0]] is not Term("name", on.size)):
-        raise Varies(f"a grid of {', '.join(map(str, grid))} programs", on.source())
-    # where no axis grows it is a loop inside of each program
-    axis = grows[0] if grows else -1
+    grid, axis = _grid(on, mapping, operands)
     names = [on.named("p") for _ in grid]
     ids = [Term("name", name) for name in names]
-    on.step, on.ids = names[axis] if grows else "", frozenset(names)
+    on.step, on.ids = names[axis] if axis >= 0 else "", frozenset(names)
     on.spans = {name: int(n.args[0]) for k, (name, n) in enumerate(zip(names, grid, strict=True)) if k != axis}
     extents = [bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
     reduced = True
     for k, block in enumerate(mapping.windows):
-        if block.memory in ("any", "hbm"):
-            raise Varies("a copy by hand", on.source())
         along = _goes_along(on, block, starts_of(on, block, ids, spans))
         reduced = reduced and not (along and k >= mapping.inputs)
-    if grows and not reduced and not mapping.scratch:
+    if axis >= 0 and not reduced and not mapping.scratch:
         raise Varies("no state that the programs keep", on.source())
-    variables = params["jaxpr"].invars
-    name = on.named("call")
-    before, on.memory = on.memory, {}
-    avals = [replace(v.aval, shape=_dims(v.aval)) for v in variables]
-    refs = [reference_of(on, aval, f"{name}.{k}", "scratch") for k, aval in enumerate(avals)]
-    for view, aval in zip(refs, avals, strict=True):
-        if is_float_memory(aval):
-            on.memory[view.reference.name] = refused("data", dims_of(aval), aval.dtype)
-    on.programs = (ids, grid, spans, extents, mapping.counted)
-    on.run(params["jaxpr"], refs)
+    before, on.programs = on.memory, (ids, grid, spans, extents, mapping.counted)
+    on.run(params["jaxpr"], _references(on, params["jaxpr"]))
     on.memory, on.programs = before, None
-    if grows:
+    if axis >= 0:
         if on.found:
             raise Varies("a loop along the axis in a kernel whose grid goes along it", on.source())
         on.found.append(Uniform(axis, reduced))
     return [refused("data", _dims(v.aval), v.aval.dtype) for v in equation.outvars]
+
+
+def _grid(on: _Steps, mapping: Any, operands: Sequence[Any]) -> tuple[list[Term], int]:
+    """The extents of a grid, and which axis grows; -1 where none does, and a loop inside of each program does."""
+    dynamic = iter(value.number() for value in operands[: mapping.dynamic])
+    grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
+    grows = [k for k, n in enumerate(grid) if n.op != "int"]
+    if grows and (len(grows) != 1 or grid[grows[0]] is not Term("name", on.size)):
+        raise Varies(f"a grid of {', '.join(map(str, grid))} programs", on.source())
+    return grid, grows[0] if grows else -1
+
+
+def _references(on: _Steps, body: Program) -> list[View]:
+    """The memory of a kernel, the only one while it is read: floats in it are data."""
+    on.memory = {}
+    name = on.named("call")
+    avals = [replace(v.aval, shape=_dims(v.aval)) for v in body.invars]
+    refs = [reference_of(on, aval, f"{name}.{k}", "scratch") for k, aval in enumerate(avals)]
+    for view, aval in zip(refs, avals, strict=True):
+        if is_float_memory(aval):
+            on.memory[view.reference.name] = refused("data", dims_of(aval), aval.dtype)
+    return refs
 
 
 def is_float_memory(aval: Any) -> bool:
@@ -520,6 +540,8 @@ def _term(extent: Any) -> Term:
 
 def _goes_along(on: _Steps, block: Any, starts: Sequence[tuple[str, Term]]) -> bool:
     """Whether a window goes along the axis, block by block over all of the array; it may stay where it is."""
+    if block.memory in ("any", "hbm"):
+        raise Varies("a copy by hand", on.source())
     along = False
     for (kind, start), (_, extent, _), n in zip(starts, block.block, _dims(block.aval), strict=True):
         start = unwrapped(start)

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from layoutproof.pallas.from_jax.programs import program_of
-from layoutproof.values.compare import Input
 from layoutproof.values.digests import Values, values_of
+from layoutproof.values.pair import Input
 from layoutproof.values.refusals import NotModelled
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ jax = pytest.importorskip("jax", reason="the extra jax is not installed")
 import jax.numpy as jnp  # noqa: E402
 
 from layoutproof.pallas.from_jax.programs import program_of  # noqa: E402
-from layoutproof.values.compare import Input  # noqa: E402
+from layoutproof.values.pair import Input  # noqa: E402
 from layoutproof.values.parting import parting  # noqa: E402
 
 pytestmark = pytest.mark.slow

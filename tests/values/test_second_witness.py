@@ -10,7 +10,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.values.compare import Comparison, Witness
+from layoutproof.values.compare import Comparison
+from layoutproof.values.witness import Witness
 
 pytestmark = pytest.mark.slow
 

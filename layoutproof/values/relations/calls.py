@@ -6,13 +6,14 @@ undefined whenever its block changes, and written back, as far as the array goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import View
 from layoutproof.bodies.values import Index, Value, dims_of, extent_term
 from layoutproof.bodies.values import number as single
 from layoutproof.core.dimensions import dimension
@@ -84,6 +85,20 @@ def _index(named: Named) -> tuple[Term, ...]:
     return tuple(Term("name", name) for name, _ in named)
 
 
+@dataclass(frozen=True)
+class _Memory:
+    """A memory that programs fill. block: of an output.  starts: of its window in a program, None where it is scratch.
+
+    begun: what is there when a program begins.  alias: the operand whose place an output takes.
+    """
+
+    source: str
+    begun: FloatArray
+    block: Any
+    starts: list[tuple[str, Term]] | None
+    alias: int | None
+
+
 def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
@@ -92,74 +107,91 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         raise UnsupportedOp("a kernel for a GPU")
     if on.looped:
         raise UnsupportedOp("a kernel in a long loop")
-    many = mapping.dynamic
+    many, tables = mapping.dynamic, mapping.tables
     dynamic = iter(value.number() for value in operands[:many])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     programs = bounded([on.named("p") for _ in grid], grid)
     ids = _index(programs)
     extents = [bounds(n) for n in grid]
     spans = [(0, max(high - 1, 0)) for _, high in extents]
-    given = operands[many:]
-    tables = mapping.tables
     aliases = {int(b): int(a) for a, b in params.get("input_output_aliases") or ()}
     name = on.named("call")
-    variables = params["jaxpr"].invars
-    refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(variables)]
-    blocks = mapping.windows
-    before, on.memory = on.memory, {}
-    outer = on.programs
+    refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(params["jaxpr"].invars)]
+    before, outer, on.memory = on.memory, on.programs, {}
     # tables are no memory here: what is loaded from them is a number that nobody knows
-    held: list[tuple[str, FloatArray, tuple[Term, ...] | None]] = []
-    shown: list[tuple[Any, list[tuple[str, Term]], str, int | None]] = []
-    for k, (view, variable) in enumerate(zip(refs[tables:], variables[tables:], strict=True)):
-        source = view.reference.name
-        dtype = getattr(variable.aval, "dtype", np.dtype(bool))
-        dims = dims_of(variable.aval)
-        block = blocks[k] if k < len(blocks) else None
-        windowed = block is not None and block.memory not in ("any", "hbm")
-        if block is not None and k < mapping.inputs:
-            array = given[tables + k]
-            if isinstance(array, FloatArray):
-                starts = starts_of(on, block, ids, spans) if windowed else None
-                on.memory[source] = _window(array, starts, dims) if starts is not None else array
-            continue
-        if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
-            if block is not None:
-                raise UnsupportedOp(f"an output of {dtype}")
-            continue
-        if block is not None and not windowed:
-            raise UnsupportedOp("an output that copies by hand fill")
-        starts = None if block is None else starts_of(on, block, ids, spans)
-        on.memory[source] = _memory(f"{source} before", dims, dtype, ids)
-        held.append((source, on.memory[source], None if starts is None else tuple(start for _, start in starts)))
-        if starts is not None:
-            shown.append((block, starts, source, aliases.get(k - mapping.inputs)))
-    inputs = {v.reference.name for k, v in enumerate(refs[tables:]) if k < mapping.inputs}
-    at_first = {source: on.memory[source] for source in inputs if source in on.memory}
+    variables = params["jaxpr"].invars[tables:]
+    _fill_inputs(on, mapping, operands[many + tables :], variables, refs[tables:], ids, spans)
+    at_first = dict(on.memory)
+    filled = _filled(on, mapping, variables, refs[tables:], ids, spans, aliases)
+    on.memory.update((each.source, each.begun) for each in filled)
     on.programs = (ids, grid, spans, extents, mapping.counted)
     on.run(params["jaxpr"], refs)
     if any(on.memory[source] is not array for source, array in at_first.items()):
         raise UnsupportedOp("a store to an input")
     states = {}
-    for source, begun, places in held:
-        cells = _cells(on, begun.dims)
-        states[source] = CallMemory(
-            f"{source} before", f"{source} after", cells, on.memory[source].sum(_index(cells)), places
-        )  # fmt: skip
+    for each in filled:
+        cells = _cells(on, each.begun.dims)
+        places = None if each.starts is None else tuple(start for _, start in each.starts)
+        after = on.memory[each.source].sum(_index(cells))
+        states[each.source] = CallMemory(f"{each.source} before", f"{each.source} after", cells, after, places)
     on.memory, on.programs = before, outer
     outputs, results = {}, []
-    for block, starts, source, alias in shown:
-        dims = shape_terms(block.aval.shape)
+    for each in filled:
+        if each.starts is None:
+            continue
+        dims = shape_terms(each.block.aval.shape)
         element = _cells(on, dims)
         at = _index(element)
-        shows, cell = _shows(block, starts, at)
-        output = Output(f"{source} out", f"{source} after", element, shows, cell)
-        if alias is not None:
-            output = replace(output, **_in_place(on, blocks[alias - tables], given[alias], at, ids, spans))
+        shows, cell = _shows(each.block, each.starts, at)
+        output = Output(f"{each.source} out", f"{each.source} after", element, shows, cell)
+        if each.alias is not None:
+            block, array = mapping.windows[each.alias - tables], operands[many + each.alias]
+            output = replace(output, **_in_place(on, block, array, at, ids, spans))
         outputs[output.source] = output
-        results.append(opaque(output.source, dims, block.aval.dtype))
+        results.append(opaque(output.source, dims, each.block.aval.dtype))
     on.calls.append(LexicographicCall(programs, states, outputs))
     return results
+
+
+def _is_windowed(block: Any) -> bool:
+    return block.memory not in ("any", "hbm")
+
+
+def _fill_inputs(
+    on: Reading, mapping: Any, given: Sequence[Any], variables: Sequence[Any], refs: Sequence[View], ids: Index,
+    spans: Sequence[tuple[int, int]],
+) -> None:  # fmt: skip
+    """Puts floats of the arguments in the memory of a program, each as its window."""
+    for block, array, variable, view in zip(mapping.windows[: mapping.inputs], given, variables, refs, strict=False):
+        if isinstance(array, FloatArray):
+            starts = starts_of(on, block, ids, spans) if _is_windowed(block) else None
+            held = array if starts is None else _window(array, starts, dims_of(variable.aval))
+            on.memory[view.reference.name] = held
+
+
+def _filled(
+    on: Reading, mapping: Any, variables: Sequence[Any], refs: Sequence[View], ids: Index,
+    spans: Sequence[tuple[int, int]], aliases: Mapping[int, int],
+) -> list[_Memory]:  # fmt: skip
+    """The memories of floats that programs fill: outputs and scratch."""
+    found = []
+    blocks = mapping.windows
+    for k, (view, variable) in enumerate(zip(refs, variables, strict=True)):
+        if k < mapping.inputs:
+            continue
+        block = blocks[k] if k < len(blocks) else None
+        dtype = getattr(variable.aval, "dtype", np.dtype(bool))
+        if kind_of(dtype) != "f" or view.reference.memory == "semaphore":
+            if block is not None:
+                raise UnsupportedOp(f"an output of {dtype}")
+            continue
+        if block is not None and not _is_windowed(block):
+            raise UnsupportedOp("an output that copies by hand fill")
+        source = view.reference.name
+        begun = _memory(f"{source} before", dims_of(variable.aval), dtype, ids)
+        starts = None if block is None else starts_of(on, block, ids, spans)
+        found.append(_Memory(source, begun, block, starts, aliases.get(k - mapping.inputs)))
+    return found
 
 
 def _shows(
