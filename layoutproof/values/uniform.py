@@ -199,9 +199,9 @@ class _Steps(Reading):
                 return [_sized(equation.outvars[0], 1, self._element(integers[0]))]
             for value in integers:
                 self._ask(value)
-        return self._of_data(name, operands, super()._results(equation, operands))
+        return self._truths(name, operands, super()._results(equation, operands))
 
-    def _of_data(self, name: str, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+    def _truths(self, name: str, operands: Sequence[Any], results: list[Any]) -> list[Any]:
         """The results of a primitive: where data are compared, truth values of data."""
         if name not in COMPARES | MOVES or not all(isinstance(o, FloatArray | _OfData) for o in operands):
             return results
