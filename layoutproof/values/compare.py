@@ -31,8 +31,8 @@ from layoutproof.values.witness import (
     WHOLE,
     WITNESSED,
     Draw,
+    OnFloats,
     Retrace,
-    Shown,
     Witness,
     hint,
     on_floats,
@@ -256,7 +256,7 @@ class _Question:
         axioms = tuple(sorted(said.axioms))
         return Comparison(Verdict.REFUTED, why, witness=witness, axioms=axioms, begins=begins)
 
-    def _shown(self, said: AtPoints) -> Shown:
+    def _shown(self, said: AtPoints) -> OnFloats:
         """What float64 shows; where the field differs, of further draws too, until one shows it."""
         pair = self.pair
         self.tick("float64")
@@ -282,7 +282,7 @@ class _Question:
             shown = replace(shown, first=where_others_are_largest(pair))
         return shown
 
-    def _of_same_points(self, said: AtPoints, shown: Shown) -> Comparison:
+    def _of_same_points(self, said: AtPoints, shown: OnFloats) -> Comparison:
         """What is answered where no point of the field differs: float64 may all the same, where other elements are the
         largest, or equal."""
         axioms = tuple(sorted(said.axioms))

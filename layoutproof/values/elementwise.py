@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
+from layoutproof.ir.program import Equation
 from layoutproof.values import words
 from layoutproof.values.known import BitWords, Complex, Known, combined, moved
 from layoutproof.values.literals import computed
@@ -73,7 +74,7 @@ _KNOWN: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _is_integer(equation: Any) -> bool:
+def _is_integer(equation: Equation) -> bool:
     return getattr(equation.outvars[0].aval.dtype, "kind", "") in "iu"
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Equation, Grid, Program, Window
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import ElementView, HeldMemory, fresh, missing_of, touched, unwritten
+from layoutproof.values.references import ElementView, HeldMemory, Semaphore, fresh, missing_of, touched, unwritten
 from layoutproof.values.refusals import OFFER
 
 MOST_PROGRAMS = 100_000
@@ -45,7 +45,7 @@ class _Window:
     """
 
     whole: HeldMemory
-    block: Any
+    block: Window
     output: bool
     windowed: bool
     extents: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ class _Window:
 
 
 def _starts(
-    on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any], known: tuple[bytes, ...] | None
+    on: Any, block: Window, ids: Sequence[int], tables: Sequence[Any], known: tuple[bytes, ...] | None
 ) -> tuple[tuple[int, int], ...]:
     """Of each dimension (first element, extent) of the block that a program sees.
 
@@ -87,7 +87,7 @@ def _contents(tables: Sequence[HeldMemory]) -> tuple[bytes, ...] | None:
     return tuple(str(t.shape).encode() + np.asarray(t.value.array).tobytes() for t in tables)
 
 
-def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+def _computed(on: Any, block: Window, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
     given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
     found = on.run(block.index_map, given[: len(block.index_map.invars)])
     numbers = iter(numbers_of(on, found, "an index map"))
@@ -107,7 +107,7 @@ def _computed(on: Any, block: Any, ids: Sequence[int], tables: Sequence[Any]) ->
     return tuple(result)
 
 
-def _seen(block: Any, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
+def _seen(block: Window, starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> bool:
     """Whether a block has an element in its array, in every dimension; a window of elements lies there as a whole."""
     for (kind, _, _), (first, extent), n in zip(block.block, starts, shape, strict=True):
         whole = kind not in ("blocked", "squeezed")
@@ -126,11 +126,11 @@ def overlap(starts: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[tu
     return tuple(array), tuple(block)
 
 
-def _extents(block: Any) -> tuple[int, ...]:
+def _extents(block: Window) -> tuple[int, ...]:
     return tuple(extent for _, extent, _ in block.block)
 
 
-def _shown(block: Any) -> tuple[int, ...]:
+def _shown(block: Window) -> tuple[int, ...]:
     """The shape in which the body sees a block."""
     return tuple(extent for kind, extent, _ in block.block if kind != "squeezed")
 
@@ -182,7 +182,7 @@ def _written(on: Any, window: _Window) -> None:
         whole.missing[array] = False if held is None else held.reshape(extents)[inside]
 
 
-def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _pallas_call(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
     platform = type(params.get("compiler_params")).__module__
@@ -217,7 +217,7 @@ def _pallas_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _run_programs(
     on: Any, body: Program, grid: tuple[int, ...], counted: tuple[int, ...], tables: Sequence[HeldMemory],
-    windows: Sequence[_Window], scratch: Sequence[Any],
+    windows: Sequence[_Window], scratch: Sequence[HeldMemory | Semaphore],
 ) -> None:  # fmt: skip
     """Runs the programs of a grid, one after the other. counted: as of `GridPosition`."""
     held, known = [t.value for t in tables], _contents(tables)
@@ -239,7 +239,7 @@ def _run_programs(
         on.run(body, arguments)
 
 
-def _grid(on: Any, mapping: Any, dynamic: Sequence[Any]) -> tuple[int, ...]:
+def _grid(on: Any, mapping: Grid, dynamic: Sequence[Any]) -> tuple[int, ...]:
     """The extents of a grid. dynamic: the numbers of those that the call computes."""
     numbers = iter(numbers_of(on, dynamic, "the extent of a grid"))
     grid = tuple(n if type(n) is int else next(numbers) for n in mapping.extents)
@@ -249,7 +249,7 @@ def _grid(on: Any, mapping: Any, dynamic: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _windows(
-    on: Any, mapping: Any, inputs: Sequence[HeldMemory], aliases: Sequence[tuple[Any, Any]]
+    on: Any, mapping: Grid, inputs: Sequence[HeldMemory], aliases: Sequence[tuple[int, int]]
 ) -> list[_Window]:  # fmt: skip
     """The windows of a call, before its first program. aliases: of operands, of which outputs have the memory."""
     aliased = {int(output): int(operand) - mapping.tables for operand, output in aliases}
@@ -286,14 +286,14 @@ def _move(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> None
     window.at = starts
 
 
-def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _program_id(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
     programs, axis = on.programs, int(equation.params["axis"])
     if programs is None:
         raise on.refuse("a program's id outside of a kernel")
     return [Known(np.asarray(programs.ids[programs.counted[axis]], np.int32))]
 
 
-def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _num_programs(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
     programs, axis = on.programs, int(equation.params["axis"])
     if programs is None:
         raise on.refuse("a number of programs outside of a kernel")

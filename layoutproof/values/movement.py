@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Equation
 from layoutproof.values.known import Known, combined, moved
 
 Array = np.ndarray[Any, Any]
@@ -22,17 +23,17 @@ def _one(move: Callable[[Any], Callable[[Array], Array]]) -> Callable[[Any, Any,
     return rule
 
 
-def _shaped(equation: Any) -> Callable[[Array], Array]:
+def _shaped(equation: Equation) -> Callable[[Array], Array]:
     shape = tuple(int(n) for n in equation.outvars[0].aval.shape)
     return lambda r: r.reshape(shape)
 
 
-def _transposed(equation: Any) -> Callable[[Array], Array]:
+def _transposed(equation: Equation) -> Callable[[Array], Array]:
     order = equation.params["permutation"]
     return lambda r: np.transpose(r, order)
 
 
-def _broadcast(equation: Any) -> Callable[[Array], Array]:
+def _broadcast(equation: Equation) -> Callable[[Array], Array]:
     shape = tuple(int(n) for n in equation.params["shape"])
     at = tuple(equation.params["broadcast_dimensions"])
 
@@ -45,14 +46,14 @@ def _broadcast(equation: Any) -> Callable[[Array], Array]:
     return move
 
 
-def _sliced(equation: Any) -> Callable[[Array], Array]:
+def _sliced(equation: Equation) -> Callable[[Array], Array]:
     p = equation.params
     strides = p["strides"] or (1,) * len(p["start_indices"])
     cut = tuple(slice(a, b, c) for a, b, c in zip(p["start_indices"], p["limit_indices"], strides, strict=True))
     return lambda r: r[cut]
 
 
-def _reversed(equation: Any) -> Callable[[Array], Array]:
+def _reversed(equation: Equation) -> Callable[[Array], Array]:
     dims = tuple(equation.params["dimensions"])
     return lambda r: np.flip(r, dims)
 
@@ -250,12 +251,12 @@ def _roll(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(on.numbers, value, lambda r: np.roll(r, by, axis))]
 
 
-def _repeated(equation: Any) -> Callable[[Array], Array]:
+def _repeated(equation: Equation) -> Callable[[Array], Array]:
     axis, times = int(equation.params["axis"]), int(equation.params["repeats"])
     return lambda r: np.concatenate([r] * times, axis)
 
 
-def _tiled(equation: Any) -> Callable[[Array], Array]:
+def _tiled(equation: Equation) -> Callable[[Array], Array]:
     reps = tuple(equation.params["reps"])
     return lambda r: np.tile(r, reps)
 

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from layoutproof.ir.program import Literal, Program, Variable
 from layoutproof.values.control import called
@@ -163,7 +164,7 @@ def range_of(i: Input) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def _held(i: Input) -> Any:
+def _held(i: Input) -> DTypeLike:
     """The type of NumPy in which they are held."""
     return i.dtype if getattr(i.dtype, "kind", "") in "iu" else np.int8
 

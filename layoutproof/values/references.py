@@ -270,7 +270,7 @@ def _elements(at: Any, extent: int) -> tuple[Piece, str]:
     return at, f"element {at if np.ndim(at) == 0 else np.asarray(at).ravel()[:4].tolist()} of {extent}"
 
 
-def _is_outside(at: Any, extent: int) -> bool:
+def _is_outside(at: int | Array, extent: int) -> bool:
     return bool(np.any((np.asarray(at) < 0) | (np.asarray(at) >= extent)))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from layoutproof.ir.program import Program, programs_in, scan_parts
+from layoutproof.ir.program import Equation, Program, programs_in, scan_parts
 
 PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
 """What a carried sum may pass through between its addition and where it is kept."""
@@ -150,7 +150,7 @@ _TERMS: Mapping[str, Callable[[Sequence[int], Mapping[str, Any]], int]] = {
 """How many terms each element of a sum has, of the first operand's shape."""
 
 
-def _carried_sums(scan: Any) -> Iterator[Any]:
+def _carried_sums(scan: Equation) -> Iterator[Any]:
     """The element types of what a loop hands on and each step adds to."""
     inner = scan.params["jaxpr"]
     consts, carry = scan_parts(scan)

@@ -29,7 +29,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, Undecided, failure
 from layoutproof.core.folding import all_of, any_of, constant, fold, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term, every, size_term
-from layoutproof.ir.program import Program, planted, scan_parts
+from layoutproof.ir.program import Equation, Grid, Program, Window, planted, scan_parts
 from layoutproof.values import elementwise
 from layoutproof.values.relations.arrays import FloatArray, refused
 from layoutproof.values.relations.calls import CALLS, starts_of
@@ -177,7 +177,7 @@ class _Steps(Reading):
         elif self.size in names_in(steps):
             self.others.add(counter)
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[Any]) -> list[Any]:
         name = equation.primitive.name
         if name.startswith(("dma_", "semaphore_")):
             raise Varies("a copy by hand", self.source())
@@ -207,7 +207,7 @@ class _Steps(Reading):
             return results
         return [_OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in results]
 
-    def _handed_on(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _handed_on(self, equation: Equation, operands: list[Any]) -> list[Any]:
         """The results of a call, a branch or a loop, of which none may be a number of blocks."""
         name = equation.primitive.name
         if name == "cond":
@@ -219,7 +219,7 @@ class _Steps(Reading):
             raise Varies("a number of blocks that control hands on", self.source())
         return results
 
-    def _dynamic_slice(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _dynamic_slice(self, equation: Equation, operands: list[Any]) -> list[Any]:
         """A slice of data, block by block along the axis."""
         variable = equation.outvars[0]
         sizes = _dims(variable.aval)
@@ -227,7 +227,7 @@ class _Steps(Reading):
         self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], operands[0].dims)
         return [refused("data", sizes, variable.aval.dtype)]
 
-    def _of_sizes(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _of_sizes(self, equation: Equation, operands: list[Any]) -> list[Any]:
         """What comes of numbers of blocks: data scaled by one, another such number, or a comparison of two."""
         name, variable = equation.primitive.name, equation.outvars[0]
         pairs = zip(operands, equation.invars, strict=True)
@@ -244,7 +244,7 @@ class _Steps(Reading):
             raise Varies(f"{name} of a number of blocks", self.source())
         return [Value(_dims(variable.aval), variable.aval.dtype, lambda index: compared)]
 
-    def _accessed(self, equation: Any, operands: list[Any]) -> None:
+    def _accessed(self, equation: Equation, operands: list[Any]) -> None:
         """Notes where memory is read or stored to: along the axis block by block, else at all steps alike."""
         if equation.primitive.name in ("get", "swap", "addupdate"):
             first = 1 if equation.primitive.name == "get" else 2
@@ -444,7 +444,7 @@ def _sized(variable: Any, degree: int, term: Term | None) -> _Sized:
     return found
 
 
-def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+def _kernel(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
     """A Pallas call whose grid grows along one axis."""
     params = equation.params
     mapping = params["grid_mapping"]
@@ -476,7 +476,7 @@ def _kernel(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
     return [refused("data", _dims(v.aval), v.aval.dtype) for v in equation.outvars]
 
 
-def _grid(on: _Steps, mapping: Any, operands: Sequence[Any]) -> tuple[list[Term], int]:
+def _grid(on: _Steps, mapping: Grid, operands: Sequence[Any]) -> tuple[list[Term], int]:
     """The extents of a grid, and which axis grows; -1 where none does, and a loop inside of each program does."""
     dynamic = iter(value.number() for value in operands[: mapping.dynamic])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
@@ -503,7 +503,7 @@ def is_float_memory(aval: Any) -> bool:
     return elementwise.kind_of(getattr(aval, "dtype", bool)) == "f" and aval.memory != "semaphore"
 
 
-def _carried(equation: Any, operands: list[Any]) -> list[Any]:
+def _carried(equation: Equation, operands: list[Any]) -> list[Any]:
     """What the steps of a loop hand on, at first."""
     if equation.primitive.name == "scan":
         consts, carry = scan_parts(equation)
@@ -513,7 +513,7 @@ def _carried(equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _while(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+def _while(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
     """A loop of as many steps as there are blocks is read for one of them, and no first ones are run before."""
     p = equation.params
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
@@ -528,7 +528,7 @@ def _while(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
     return looped(on, steps, inits, adds, most, lambda slots, t: on.run(p["body_jaxpr"], [*fixed, *slots]))[0]
 
 
-def _scan(on: _Steps, equation: Any, operands: list[Any]) -> list[Any]:
+def _scan(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
     if equation.params.get("reverse") and not isinstance(equation.params["length"], int):
         raise Varies("a loop from the last block to the first", on.source())
     return LOOPS["scan"](on, equation, operands)
@@ -538,7 +538,7 @@ def _term(extent: Any) -> Term:
     return extent if isinstance(extent, Term) else Term("int", extent)
 
 
-def _goes_along(on: _Steps, block: Any, starts: Sequence[tuple[str, Term]]) -> bool:
+def _goes_along(on: _Steps, block: Window, starts: Sequence[tuple[str, Term]]) -> bool:
     """Whether a window goes along the axis, block by block over all of the array; it may stay where it is."""
     if block.memory in ("any", "hbm"):
         raise Varies("a copy by hand", on.source())

@@ -296,7 +296,7 @@ class Walk:
 
 
 @lru_cache(maxsize=256)
-def reaches_devices(equation: Any) -> bool:
+def reaches_devices(equation: Equation) -> bool:
     """Whether an equation, or one in it, speaks of another device or waits for what it sends."""
     name = equation.primitive.name
     if name == "get_barrier_semaphore":

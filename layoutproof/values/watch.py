@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Equation
 from layoutproof.values.known import Known
 from layoutproof.values.references import HeldMemory, Semaphore
 from layoutproof.values.refusals import Ended
@@ -301,7 +302,7 @@ class Watch:
         loops = {id(loop.equation): loop for loop in self.programs[-1].loops}
         return [loops[id(e)] for e in on.around if id(e) in loops]
 
-    def _latest(self, equation: Any) -> Looped:
+    def _latest(self, equation: Equation) -> Looped:
         return next(loop for loop in reversed(self.programs[-1].loops) if loop.equation is equation)
 
     def _number(self, memory: Any) -> int:

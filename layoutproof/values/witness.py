@@ -43,7 +43,7 @@ class Large:
     sign: int
     words: str
 
-    def of(self, values: Sequence[Any]) -> list[Any]:
+    def of(self, values: Sequence[Real | Known]) -> list[Real | Known]:
         """The inputs, with these elements large."""
         array = np.array(values[self.input].array)
         array[self.at] = self.sign * (BEYOND + np.abs(array[self.at]))
@@ -103,7 +103,7 @@ class Witness:
 
 
 @dataclass
-class Shown:
+class OnFloats:
     """What float64 shows. first: a difference.  clear: one at scale 1 that is no rounding.  outside: an access."""
 
     first: Witness | None = None
@@ -113,9 +113,9 @@ class Shown:
     place: str = ""
 
 
-def on_floats(pair: Pair, draws: Sequence[Draw] = DRAWS) -> Shown:
+def on_floats(pair: Pair, draws: Sequence[Draw] = DRAWS) -> OnFloats:
     """What float64 shows on some draws, of which all are looked at."""
-    found = Shown()
+    found = OnFloats()
     for draw in draws:
         numbers = _floats(draw, pair)
         try:
@@ -140,7 +140,7 @@ def on_floats(pair: Pair, draws: Sequence[Draw] = DRAWS) -> Shown:
     return found
 
 
-def _look(found: Shown, pair: Pair, draw: Draw, numbers: Floats, k: int, a: Real, b: Real) -> None:
+def _look(found: OnFloats, pair: Pair, draw: Draw, numbers: Floats, k: int, a: Real, b: Real) -> None:
     """Notes whether an output differs on a draw. k: its position among those that are compared."""
 
     def differing(beyond: Array | float = 0.0) -> tuple[Witness | None, Witness | None]:
@@ -178,7 +178,7 @@ def _moved(x: Array, y: Array) -> Array:
     return np.where(np.isfinite(x) & np.isfinite(y), far, np.where(np.isfinite(x) == np.isfinite(y), 0.0, np.inf))
 
 
-def _inputs(pair: Pair, numbers: Floats, draw: Draw) -> list[Any]:
+def _inputs(pair: Pair, numbers: Floats, draw: Draw) -> list[Real | Known]:
     """The inputs of a draw."""
     values = pair.draw(numbers)
     return values if draw.large is None else draw.large.of(values)
@@ -291,7 +291,7 @@ def _on(witness: Witness | None, inputs: tuple[Array, ...], large: str = "") -> 
     return witness if witness is None or witness.inputs else replace(witness, inputs=inputs, large=large)
 
 
-def _inputs_of(witness: Witness, numbers: Floats, pair: Pair) -> list[Any]:
+def _inputs_of(witness: Witness, numbers: Floats, pair: Pair) -> list[Real | Known]:
     """The inputs on which a witness is one; of another scale likewise, where none was made large."""
     values = pair.draw(numbers)
     if not witness.large:
@@ -312,7 +312,7 @@ def hint(pair: Pair, witness: Witness) -> str:
     numbers = _floats(witness, pair)
     output = pair.compared(witness.output)
 
-    def element(values: Sequence[Any]) -> tuple[float, float]:
+    def element(values: Sequence[Real | Known]) -> tuple[float, float]:
         ours, theirs = (results[output].array[witness.index] for results in pair.results(numbers, values))
         return float(ours), float(theirs)
 

@@ -20,13 +20,16 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
+from layoutproof.ir.program import Equation, Grid, Variable, Window
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import FloatArray, bounded, opaque
 from layoutproof.values.relations.loops import LOOPS
 from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
 
 
-def starts_of(on: Reading, block: Any, ids: Sequence[Term], spans: Sequence[tuple[int, int]]) -> list[tuple[str, Term]]:
+def starts_of(
+    on: Reading, block: Window, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
+) -> list[tuple[str, Term]]:
     """Of each dimension of an array: (kind, where the block starts)."""
     dtype = np.dtype(np.int32)
     given = [single(k, dtype, span) for k, span in zip(ids, spans, strict=True)]
@@ -94,12 +97,12 @@ class _Memory:
 
     source: str
     begun: FloatArray
-    block: Any
+    block: Window | None
     starts: list[tuple[str, Term]] | None
     alias: int | None
 
 
-def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
     kind = type(params.get("compiler_params")).__module__
@@ -137,7 +140,7 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     on.memory, on.programs = before, outer
     outputs, results = {}, []
     for each in filled:
-        if each.starts is None:
+        if each.block is None or each.starts is None:
             continue
         dims = shape_terms(each.block.aval.shape)
         element = _cells(on, dims)
@@ -153,12 +156,12 @@ def _pallas_call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return results
 
 
-def _is_windowed(block: Any) -> bool:
+def _is_windowed(block: Window) -> bool:
     return block.memory not in ("any", "hbm")
 
 
 def _fill_inputs(
-    on: Reading, mapping: Any, given: Sequence[Any], variables: Sequence[Any], refs: Sequence[View], ids: Index,
+    on: Reading, mapping: Grid, given: Sequence[Any], variables: Sequence[Variable], refs: Sequence[View], ids: Index,
     spans: Sequence[tuple[int, int]],
 ) -> None:  # fmt: skip
     """Puts floats of the arguments in the memory of a program, each as its window."""
@@ -170,7 +173,7 @@ def _fill_inputs(
 
 
 def _filled(
-    on: Reading, mapping: Any, variables: Sequence[Any], refs: Sequence[View], ids: Index,
+    on: Reading, mapping: Grid, variables: Sequence[Variable], refs: Sequence[View], ids: Index,
     spans: Sequence[tuple[int, int]], aliases: Mapping[int, int],
 ) -> list[_Memory]:  # fmt: skip
     """The memories of floats that programs fill: outputs and scratch."""
@@ -195,7 +198,7 @@ def _filled(
 
 
 def _shows(
-    block: Any, starts: Sequence[tuple[str, Term]], at: Index
+    block: Window, starts: Sequence[tuple[str, Term]], at: Index
 ) -> tuple[tuple[Term, ...], tuple[Term, ...]]:  # fmt: skip
     """Of an element of the array: whether a program's window has it, and where it is in it."""
     shows, cell = [], []
@@ -210,7 +213,7 @@ def _shows(
 
 
 def _in_place(
-    on: Reading, block: Any, array: Any, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
+    on: Reading, block: Window, array: Any, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:  # fmt: skip
     """Of an output that takes an input's place: what is there where no program writes, and which programs read it."""
     if not isinstance(array, FloatArray):
@@ -221,7 +224,7 @@ def _in_place(
 
 
 def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
-    def rule(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
         if on.programs is None:
             raise UnsupportedOp("a program's id outside of a kernel")
         ids, grid, spans, extents, counted = on.programs
@@ -231,7 +234,7 @@ def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
     return rule
 
 
-def _dimension(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _dimension(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
     """A size that is a name, as a number."""
     term = size_term(dimension(equation.params["dim"]))
     return [single(term, equation.outvars[0].aval.dtype, bounds(term))]
