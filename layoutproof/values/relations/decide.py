@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Access, StartedCopy
+from layoutproof.bodies.effects import Access, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.values import Value, extent_term
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, failure, shorten
@@ -27,6 +27,16 @@ ROUNDED = Fraction(1, 2**20)
 """Of a number of the code in float32, and of a few of them multiplied: how far it may be from what is meant."""
 STEPS = 2_000_000
 """The budget for reading and deciding one pair."""
+
+
+_EFFECTS = {
+    Access: "a store",
+    StartedCopy: "a copy by hand",
+    Wait: "a wait for a copy",
+    Signal: "a signal of a semaphore",
+    Freed: "memory of a scope",
+}
+"""Effects that relations do not follow, in words."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,7 @@ class _Side:
         # copies, semaphores, and memory that is not followed here
         other = next((e for e in self.on.effects if not isinstance(e, Access) or e.kind != "read"), None)
         if other is not None:
-            what = "copy" if isinstance(other, StartedCopy) else type(other).__name__.lower()
-            self.on.refused.setdefault((f"a {what} by hand", other.spot.source))
+            self.on.refused.setdefault((_EFFECTS[type(other)], other.spot.source))
         if self.on.refused:
             what, place = next(iter(self.on.refused))
             raise UnsupportedOp(f"{what} at {place}" if place and place not in what else what)
