@@ -190,7 +190,7 @@ def once_round(
     """Carried names that are the loop's counter, and 0 again after the last one of `end` iterations.
 
     So is the id of a grid of one dimension whose extent the running program computes, `select(x + 1 == end, 0, x + 1)`:
-    in iteration t < end it is t, and t + 1 == end holds in the last one alone. Where there is no iteration it is 0, too.
+    in iteration t < end it is t, and t + 1 == end holds in the last one alone. With no iteration it is 0, too.
     starts, nexts: as for `closed_form`.  known: the terms of names that have one.
 
     >>> x, n = Term("name", "carry1"), Term("name", "final2")

@@ -92,7 +92,7 @@ def _added(term: Term) -> _Added | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TilesOfRows:
-    """Tiles of rows that groups have one after the other: each group has those that its rows touch, `cdiv(x + s % a, t)`.
+    """Tiles of rows that groups have one after the other: each has those that its rows touch, `cdiv(x + s % a, t)`.
 
     s is the row where the group of x rows starts, which another number is that the same loop hands on, and tiles start
     at multiples of a, of which t is one. Then after k groups there are at most `k + (s - 1) // t` tiles more than at
@@ -227,12 +227,9 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
 
 def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[Any, _Added, int, int, int] | None:
     """(the table, what an iteration adds, how far ahead of the counter its entry is, entries, the number at first)."""
-    rest, counter = unwrapped(one.following), Term("name", one.loop.name)
-    own = [part for part in rest.args if part.op == "name" and part.args[0] == one.name] if rest.op == "+" else []
-    others = [made for part in rest.args if (made := _added(part)) is not None] if own else []
-    if len(own) != 1 or len(others) != 1 or one.start.op != "int":
+    added, counter = _added_by(one), Term("name", one.loop.name)
+    if added is None or one.start.op != "int":
         return None
-    (added,) = others
     table = next((t for t in every_table(kernel) if t.name == added.read.args[0].args[0]), None)
     if table is None or table.total is None or type(table.low) is not int or table.low < 0:
         return None
@@ -241,6 +238,22 @@ def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[Any, _Added, int, 
     if ahead is None or ahead < 0 or type(entries) is not int:
         return None
     return table, added, ahead, entries, int(one.start.args[0])
+
+
+def _added_by(one: Handed) -> _Added | None:
+    """What an iteration adds to a number, where that is one entry of a table, or tiles over it."""
+    rest = unwrapped(one.following)
+    own = [part for part in rest.args if part.op == "name" and part.args[0] == one.name] if rest.op == "+" else []
+    others = [made for part in rest.args if (made := _added(part)) is not None] if own else []
+    return others[0] if len(own) == len(others) == 1 else None
+
+
+def added_up(body: Body, one: Handed) -> str:
+    """The table of which each iteration adds another entry to a number that a loop hands on; "" where none is added."""
+    added = _added_by(one)
+    at = None if added is None else unwrapped(inlined(body.definitions, added.read.args[1]))
+    further = None if at is None else difference(at, Term("name", one.loop.name))
+    return "" if added is None or further is None else str(added.read.args[0].args[0])
 
 
 def _most(kernel: Kernel, body: Body, one: Handed) -> _Most | None:
