@@ -164,8 +164,8 @@ def _touched(term: Term) -> tuple[Term, Term, int, int] | None:
         ways = [way for way in term.args[1:] if constant(way) != 0]
         return _touched(ways[0]) if len(ways) == 1 else None
     if term.op in ("//", "truncdiv"):
-        tile, over = constant(term.args[1]), _parts(term.args[0])
-        over = None if over is None or tile is None else (over[0], over[1] - tile + 1)
+        tile, (parts, more) = constant(term.args[1]), _parts(term.args[0])
+        over = None if tile is None else (parts, more - tile + 1)
     elif term.op == "-" and constant(term.args[0]) == 0 and term.args[1].op == "//":
         tile, less = constant(term.args[1].args[1]), term.args[1].args[0]
         over = _parts(less.args[1]) if less.op == "-" and constant(less.args[0]) == 0 else None
@@ -180,14 +180,18 @@ def _touched(term: Term) -> tuple[Term, Term, int, int] | None:
     return read, rest.args[0], align, tile
 
 
-def _parts(term: Term) -> tuple[list[Term], int] | None:
+def _parts(term: Term) -> tuple[list[Term], int]:
     """The parts of a sum, and the constant beside them."""
     if term.op == "int":
         return [], int(term.args[0])
+    less = constant(term.args[1]) if term.op == "-" else None
+    if less is not None:
+        before = _parts(term.args[0])
+        return before[0], before[1] - less
     if term.op != "+":
         return [term], 0
     left, right = _parts(term.args[0]), _parts(term.args[1])
-    return None if left is None or right is None else ([*left[0], *right[0]], left[1] + right[1])
+    return [*left[0], *right[0]], left[1] + right[1]
 
 
 def _tiles(term: Term, less: Term, divisor: Term) -> _Added | None:
