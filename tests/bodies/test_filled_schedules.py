@@ -51,8 +51,13 @@ LOST = {"the same with room", "from the end of the group"}
 """What is right and not shown."""
 
 
-def schedule(tiles: Tiles, space: int, first: int = 0, interpret: Any = False) -> Callable[[jax.Array], jax.Array]:
-    """A kernel that fills a schedule of `space` tiles. first: the row where the first group starts."""
+def schedule(
+    tiles: Tiles, space: int, first: int = 0, behind: bool = False, interpret: Any = False
+) -> Callable[[jax.Array], jax.Array]:
+    """A kernel that fills a schedule of `space` tiles.
+
+    first: the row where the first group starts.  behind: whether what comes after the last tile is read.
+    """
 
     def called(sizes: jax.Array) -> jax.Array:
         def body(t_ref: Any, o_ref: Any, groups: Any) -> None:
@@ -67,8 +72,8 @@ def schedule(tiles: Tiles, space: int, first: int = 0, interpret: Any = False) -
                 jax.lax.fori_loop(many, after, tile, 0)
                 return after, start + t_ref[g]
 
-            jax.lax.fori_loop(0, GROUPS, group, (jnp.int32(0), jnp.int32(first)))
-            o_ref[...] = jnp.zeros_like(o_ref)
+            many, _ = jax.lax.fori_loop(0, GROUPS, group, (jnp.int32(0), jnp.int32(first)))
+            o_ref[...] = jnp.zeros_like(o_ref) + (groups[many] if behind else 0)
 
         return pl.pallas_call(
             body,
@@ -122,6 +127,11 @@ def test_a_first_group_that_starts_later_has_more_tiles() -> None:
         assert code(schedule(touched(), space - 1, first)) == 3
         # what is shown is as large as if all rows before were some group's
         assert code(schedule(touched(), GROUPS + max(ROWS + first - 1, 0) // TILE, first)) == 0
+
+
+def test_what_comes_after_the_last_tile_needs_one_place_more() -> None:
+    assert code(schedule(touched(), SPACE + 1, behind=True)) == 0
+    assert code(schedule(touched(), SPACE, behind=True)) == 3
 
 
 def test_one_row_more_needs_another_tile() -> None:
