@@ -18,7 +18,7 @@ from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
 from layoutproof.bodies.integers import DIVISIONS, condition_of, number_of
 from layoutproof.bodies.memory import allocated
-from layoutproof.bodies.recurrence import closed_form, difference, rounds
+from layoutproof.bodies.recurrence import closed_form, difference, once_round, rounds
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Index, Lost, Span, Value, dims_of, hull, leaf, maybe, span_of_type, takes
@@ -411,6 +411,10 @@ def _close(
         index = counted[0]
         wide = forms[index]
         forms |= {index: wide.args[0] if wide.op == "int32" else wide}
+    ends: dict[str, Term] = {}
+    if counted is not None and difference(counted[1], ZERO) == 0:
+        ends = dict.fromkeys(once_round(begin, step, forms, counted[2]), ZERO)
+        forms |= dict.fromkeys(ends, Term("name", loop.name))
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed
@@ -448,6 +452,7 @@ def _close(
         form = forms.get(name)
         if form is not None:
             last = replaced(form, renaming({loop.name: trips})) if loop.name in names_in(form) else form
+            last = ends.get(name, last)
         else:
             held = shapes.get(name, ())
             given, last = Term("name", name), Term("name", after)
@@ -494,7 +499,9 @@ def _counted(
     (name,), upper = condition.args[0].args, condition.args[1]
     start, following = starts.get(name), nexts.get(name)
     above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
-    if start is None or name not in forms or {loop.name, *varying} & set(_reached(forms, above)):
+    # what is carried and is no term may be another number in each iteration
+    changing = {loop.name, *varying, *(other for other in starts if other not in forms)}
+    if start is None or name not in forms or changing & set(_reached(forms, above)):
         return None
     by_one = following is not None and difference(unwrapped(following), Term("name", name)) == 1
     return (name, start, above) if by_one else None

@@ -16,10 +16,12 @@ from layoutproof.bodies.effects import Access, Body, Effect, KeptEntry, Loop, Vi
 from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
+from layoutproof.bodies.terms import names_in
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, linear, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, linear, negation
+from layoutproof.core.operations import INT32
 from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.solvers.decide import proves
@@ -50,36 +52,59 @@ def kept(
     """
     counter = Term("name", loops[-1].name)
     starts = {name: start for name, (start, _) in carried.items()}
-    alive = {name: list(_proposed(name, *ends, condition, starts)) for name, ends in carried.items()}
+    low = {name: body.unknowns[name].low if name in body.unknowns else -INT32 for name in carried}
+    alive = {name: list(_proposed(name, *ends, condition, starts, low[name])) for name, ends in carried.items()}
+    about = _rests_on(carried, condition)
     asked_for = 0
-    changed = True
-    while changed and any(alive.values()):
-        changed = False
-        for name, (_, following) in carried.items():
+    changed = set(carried)
+    while changed:
+        # a step is asked again where something was dropped that it may rest on
+        again, changed = [name for name in carried if about[name] & changed], set()
+        for name in again:
+            following = carried[name][1]
             for shape in tuple(alive[name]):
-                before = [s(Term("name", other), counter) for other, shapes in alive.items() for s in shapes]
+                near = [(other, one) for other, shapes in alive.items() if other in about[name] for one in shapes]
+                before = [one(Term("name", other), counter) for other, one in near]
                 broken = negation(shape(following, Term("+", counter, ONE)))
                 asked_for += 1
                 if asked_for > MOST_ASKED:
                     return {}
                 if not never(kernel, body, [*path, condition, *before, broken], loops):
                     alive[name].remove(shape)
-                    changed = True
+                    changed.add(name)
     return {name: tuple(shapes) for name, shapes in alive.items()}
 
 
-def _proposed(name: str, start: Term, following: Term, condition: Term, starts: Mapping[str, Term]) -> Iterable[Shape]:
-    """Conditions that hold at the start, of the shapes that real loops have.
+def _rests_on(carried: Mapping[str, tuple[Term, Term]], condition: Term) -> dict[str, set[str]]:
+    """The carried numbers on which a step of each may rest: itself, and what it and the loop's condition speak of."""
+    speaks = {name: {name, *names_in(following), *names_in(condition)} for name, (_, following) in carried.items()}
+    found = {name: names & set(carried) for name, names in speaks.items()}
+    growing = True
+    while growing:
+        more = {name: set[str]().union(*(found[other] for other in names)) for name, names in found.items()}
+        growing, found = more != found, more
+    return found
 
-    starts: of all that the loop hands on: one end of an interval that is halved ends where the other one starts.
+
+def _proposed(
+    name: str, start: Term, following: Term, condition: Term, starts: Mapping[str, Term], low: int
+) -> Iterable[Shape]:
+    """Conditions that hold at the start, of the shapes that real loops have, and that the type does not say.
+
+    starts: of all that the loop hands on: one end of an interval that is halved ends where the other one starts.  low:
+    the least number of the type.
     """
     own = Term("name", name)
     others = [starts[part.args[0]] for part in every(following) if part.op == "name" and part.args[0] in starts]
     tops = [ONE, *_ends(name, condition), *_numbers(following), *(end for end in others if end is not start)]
     steps = sorted({s for s in _steps(own, following) if s})
-    found: list[Shape] = [
-        lambda v, t: Term("<=", Term("min", start, ZERO), v),
-        lambda v, t: Term("<=", start, v),
+    first = constant(start)
+    found: list[Shape] = []
+    if low < 0 and (first is None or first > 0):
+        found.append(lambda v, t: Term("<=", Term("min", start, ZERO), v))
+    if first is None or first > low:
+        found.append(lambda v, t: Term("<=", start, v))
+    found += [
         lambda v, t: Term("<=", v, start),
         *(_below(start, top) for top in _different(tops)),
         *(_within(start, step) for step in steps),

@@ -184,6 +184,35 @@ def _wrapped(own: Term, start: Term, following: Term, counter: Term) -> Term | N
     return Term("%", _moved(start, 1, counter), Term("int", size))
 
 
+def once_round(
+    starts: Mapping[str, Term | None], nexts: Mapping[str, Term | None], known: Mapping[str, Term], end: Term
+) -> list[str]:
+    """Carried names that are the loop's counter, and 0 again after the last one of `end` iterations.
+
+    So is the id of a grid of one dimension whose extent the running program computes, `select(x + 1 == end, 0, x + 1)`:
+    in iteration t < end it is t, and t + 1 == end holds in the last one alone. With no iteration it is 0, too.
+    starts, nexts: as for `closed_form`.  known: the terms of names that have one.
+
+    >>> x, n = Term("name", "carry1"), Term("name", "final2")
+    >>> ahead = Term("+", x, ONE)
+    >>> once_round({"carry1": ZERO}, {"carry1": Term("select", Term("==", ahead, n), ZERO, ahead)}, {}, n)
+    ['carry1']
+    """
+    found = []
+    for name, start in starts.items():
+        following, own = nexts.get(name), Term("name", name)
+        if name in known or start is None or following is None or difference(start, ZERO) != 0:
+            continue
+        step = unwrapped(following)
+        if step.op != "select" or step.args[0].op != "==":
+            continue
+        (reached, whole), again, ahead = step.args[0].args, *step.args[1:]
+        around = difference(again, ZERO) == 0 and difference(ahead, own) == 1 and difference(reached, own) == 1
+        if around and replaced(whole, renaming(known)) == end:
+            found.append(name)
+    return found
+
+
 def _swapped(
     name: str,
     start: Term,

@@ -194,9 +194,10 @@ class ProgramWalk:
         return found
 
     def handed(self, one: Handed, value: Any, here: Here) -> Number:
-        """A number that a loop hands on."""
-        number: Number = int(value) if isinstance(value, bool) else value
-        return number
+        """A number that a loop hands on: one that is not known has a name, as terms of terms grow with each turn."""
+        if isinstance(value, int):
+            return int(value)
+        return named("handed", one.name, here.program, here.turns)
 
     def turned(self, loop: Loop) -> None:
         """Forgets what the turn has loaded, which the next one loads anew, and stops a run that is too long."""

@@ -33,11 +33,28 @@ def with_sums(kernel: Kernel, body: Any) -> Any:
 def _with_sums(kernel: Kernel, body: Body) -> Body:
     unknowns = dict(body.unknowns)
     for one in body.handed:
-        for name, done in ((one.name, Term("name", one.loop.name)), (one.after, one.trips)):
+        tiles = _tiles_of_rows(kernel, body, one)
+        most = tiles.most if tiles is not None else _most(kernel, body, one)
+        turns = None if one.trips is None else difference(one.trips, ZERO)
+        for name, done, after in ((one.name, Term("name", one.loop.name), False), (one.after, one.trips, True)):
             if done is not None and name in unknowns:
                 known = unknowns[name]
-                unknowns[name] = replace(known, facts=(*known.facts, *_facts(kernel, body, one, name, done)))
+                told = _facts(kernel, body, one, name, done)
+                told = told if tiles is None else tiles.facts(name, done, after)
+                if most is not None and turns is not None and turns <= most.turns and told:
+                    # no iteration reads behind the table
+                    known = replace(known, low=max(known.low, most.low), high=min(known.high, most.high + 1))
+                unknowns[name] = replace(known, facts=(*known.facts, *told))
     return replace(body, unknowns=unknowns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """Between which numbers, both included, it is what iterations add up, in as many as the table has entries for."""
+
+    low: int
+    high: int
+    turns: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +90,110 @@ def _added(term: Term) -> _Added | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _TilesOfRows:
+    """Tiles of rows that groups have one after the other: each has those that its rows touch, `cdiv(x + s % a, t)`.
+
+    s is the row where the group of x rows starts, which another number is that the same loop hands on, and tiles start
+    at multiples of a, of which t is one. Then after k groups there are at most `k + (s - 1) // t` tiles more than at
+    first, if s rows are at least one: of a group that starts at row s the last one is in tile `(x + s % a - 1) // t` of
+    its own, and `t * ((x + s % a - 1) // t) <= a * ((x + s % a - 1) // a) = a * ((s + x - 1) // a) - a * (s // a)`. So
+    `t * (tiles - k) <= a * ((s - 1) // a)` is kept, and a group may also have no tiles.
+
+    added: what an iteration adds, of the entry `read`.  rows: the other number.  last: iterations in the table.
+    """
+
+    one: Handed
+    rows: Handed
+    added: Term
+    read: Term
+    tile: int
+    last: int
+    most: _Most
+
+    def facts(self, name: str, done: Term, after: bool) -> tuple[Term, ...]:
+        """What holds of the number after some iterations, and with what the next one adds."""
+        number, rows = Term("name", name), Term("name", self.rows.after if after else self.rows.name)
+        last, tile, first = Term("int", self.last), self.tile, int(self.one.start.args[0])
+
+        def below(tiles: Term, turns: int, rows: Term) -> Term:
+            more = linear([(tile, tiles), (-tile, done)], -tile * (first + turns))
+            return fold("<=", more, fold("max", linear([(1, rows)], -1), ZERO))
+
+        found = (
+            any_of([fold("<", last, done), below(number, 0, rows)]),
+            any_of([fold("<", last, done), fold("<=", self.one.start, number)]),
+        )
+        ahead = linear([(1, number), (1, self.added)])
+        # after the loop its names are those of no iteration
+        following = any_of([fold("<=", last, done), below(ahead, 1, linear([(1, rows), (1, self.read)]))])
+        return found if after else (*found, following)
+
+
+def _tiles_of_rows(kernel: Kernel, body: Body, one: Handed) -> _TilesOfRows | None:
+    rest = unwrapped(one.following)
+    if rest.op != "+" or one.start.op != "int":
+        return None
+    own = Term("name", one.name)
+    others = [part for part in rest.args if part is not own]
+    touched = _touched(others[0]) if len(others) == 1 else None
+    if touched is None:
+        return None
+    read, start, align, tile = touched
+    if tile % align:
+        return None
+    for rows in body.handed:
+        summed = unwrapped(rows.following)
+        alike = rows.loop is one.loop and start is Term("name", rows.name)
+        if not alike or summed.op != "+" or {*summed.args} != {start, read}:
+            continue
+        most = _most(kernel, body, rows)
+        if most is None or most.low < 0:
+            return None
+        first = int(one.start.args[0])
+        high = first + most.turns + max(most.high - 1, 0) // tile
+        if max(high, most.high + align + tile) >= INT32 or first < 0:
+            return None
+        return _TilesOfRows(one, rows, others[0], read, tile, most.turns, _Most(first, high, most.turns))
+    return None
+
+
+def _touched(term: Term) -> tuple[Term, Term, int, int] | None:
+    """(x, s, a, t) of `cdiv(x + s % a, t)`, of an entry x, or of a choice between that and nothing."""
+    if term.op == "select":
+        ways = [way for way in term.args[1:] if constant(way) != 0]
+        return _touched(ways[0]) if len(ways) == 1 else None
+    if term.op in ("//", "truncdiv"):
+        tile, (parts, more) = constant(term.args[1]), _parts(term.args[0])
+        over = None if tile is None else (parts, more - tile + 1)
+    elif term.op == "-" and constant(term.args[0]) == 0 and term.args[1].op == "//":
+        tile, less = constant(term.args[1].args[1]), term.args[1].args[0]
+        over = _parts(less.args[1]) if less.op == "-" and constant(less.args[0]) == 0 else None
+    else:
+        return None
+    if tile is None or tile < 1 or over is None or over[1] != 0 or len(over[0]) != 2:
+        return None
+    read, rest = sorted(over[0], key=lambda part: part.op != "read")
+    align = constant(rest.args[1]) if rest.op == "%" else None
+    if read.op != "read" or len(read.args) != 2 or align is None or align < 1 or rest.args[0].op != "name":
+        return None
+    return read, rest.args[0], align, tile
+
+
+def _parts(term: Term) -> tuple[list[Term], int]:
+    """The parts of a sum, and the constant beside them."""
+    if term.op == "int":
+        return [], int(term.args[0])
+    less = constant(term.args[1]) if term.op == "-" else None
+    if less is not None:
+        before = _parts(term.args[0])
+        return before[0], before[1] - less
+    if term.op != "+":
+        return [term], 0
+    left, right = _parts(term.args[0]), _parts(term.args[1])
+    return [*left[0], *right[0]], left[1] + right[1]
+
+
 def _tiles(term: Term, less: Term, divisor: Term) -> _Added | None:
     """-(-t // by), as many tiles as t needs. less: -t of an entry t."""
     by = constant(divisor)
@@ -88,19 +209,10 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
     The entries are no less than 0, and each iteration adds the one after, as long as that is inside of the table. Of
     tiles, each entry needs at most a part of one more: sum(cdiv(t, b)) <= (sum(t) + n * (b - 1)) / b of n entries.
     """
-    rest, counter = unwrapped(one.following), Term("name", one.loop.name)
-    own = [part for part in rest.args if part.op == "name" and part.args[0] == one.name] if rest.op == "+" else []
-    others = [made for part in rest.args if (made := _added(part)) is not None] if own else []
-    if len(own) != 1 or len(others) != 1 or one.start.op != "int":
+    found = _summed(kernel, body, one)
+    if found is None:
         return ()
-    (added,) = others
-    table = next((t for t in every_table(kernel) if t.name == added.read.args[0].args[0]), None)
-    if table is None or table.total is None or type(table.low) is not int or table.low < 0:
-        return ()
-    ahead = difference(unwrapped(inlined(body.definitions, added.read.args[1])), counter)
-    entries, start = table.dims[0], int(one.start.args[0])
-    if ahead is None or ahead < 0 or type(entries) is not int:
-        return ()
+    table, added, ahead, entries, start = found
     if start + added.times * (table.total + added.more * entries) // added.by >= min(INT32, body.unknowns[name].high):
         return ()
     number, last = Term("name", name), Term("int", entries - ahead)
@@ -115,3 +227,44 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
         any_of([fold("<", last, done), fold("<=", one.start, number)]),
         any_of([fold("<=", last, done), fold("<=", following, shifted(most, added.times * added.more))]),
     )
+
+
+def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[Any, _Added, int, int, int] | None:
+    """(the table, what an iteration adds, how far ahead of the counter its entry is, entries, the number at first)."""
+    added, counter = _added_by(one), Term("name", one.loop.name)
+    if added is None or one.start.op != "int":
+        return None
+    table = next((t for t in every_table(kernel) if t.name == added.read.args[0].args[0]), None)
+    if table is None or table.total is None or type(table.low) is not int or table.low < 0:
+        return None
+    ahead = difference(unwrapped(inlined(body.definitions, added.read.args[1])), counter)
+    entries = table.dims[0]
+    if ahead is None or ahead < 0 or type(entries) is not int:
+        return None
+    return table, added, ahead, entries, int(one.start.args[0])
+
+
+def _added_by(one: Handed) -> _Added | None:
+    """What an iteration adds to a number, where that is one entry of a table, or tiles over it."""
+    rest = unwrapped(one.following)
+    own = [part for part in rest.args if part.op == "name" and part.args[0] == one.name] if rest.op == "+" else []
+    others = [made for part in rest.args if (made := _added(part)) is not None] if own else []
+    return others[0] if len(own) == len(others) == 1 else None
+
+
+def added_up(body: Body, one: Handed) -> str:
+    """The table of which each iteration adds another entry to a number that a loop hands on; "" where none is added."""
+    added = _added_by(one)
+    at = None if added is None else unwrapped(inlined(body.definitions, added.read.args[1]))
+    further = None if at is None else difference(at, Term("name", one.loop.name))
+    return "" if added is None or further is None else str(added.read.args[0].args[0])
+
+
+def _most(kernel: Kernel, body: Body, one: Handed) -> _Most | None:
+    """Between which numbers it is what iterations add up, none of which is behind the table."""
+    found = _summed(kernel, body, one)
+    if found is None:
+        return None
+    table, added, ahead, entries, start = found
+    high = start + added.times * (table.total + added.more * entries) // added.by
+    return _Most(start, high, entries - ahead) if high < INT32 else None

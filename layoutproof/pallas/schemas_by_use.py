@@ -1,18 +1,22 @@
 """Which schemas the tables of a call may have, by how the kernel uses them. Nothing of it is assumed: it is tried.
 
 A grouped product reads, for its step, a group; of the group where it starts and where the next one does; and a tile of
-rows, which chooses a block.
+rows, which chooses a block. Or a loop of the body adds up how many rows the groups have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutproof.bodies.effects import Access
+from layoutproof.bodies.effects import Access, Body
+from layoutproof.bodies.sums import added_up
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.folding import shifted
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Operand, Table
+
+MOST_TOTALS = 2
+"""Sums of one table that are tried."""
 
 
 def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
@@ -31,6 +35,22 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
             yield said
             # where empty groups have a step, too
             yield (*said, f"{groups}[:{extent}] is onto")
+    for total in _rows(kernel) if (lengths := _added_up(kernel)) else ():
+        yield tuple(f"{name} is group_sizes(total={total})" for name in lengths)
+
+
+def _added_up(kernel: Kernel) -> list[str]:
+    """Tables of whose entries nothing is said yet, and to which a loop of the body adds one entry after the other."""
+    tables = {table.name for table in kernel.tables if _is_list(table) and table.low is None and table.total is None}
+    body = kernel.body
+    names = [added_up(body, one) for one in body.handed] if isinstance(body, Body) else []
+    return [name for name in dict.fromkeys(names) if name in tables]
+
+
+def _rows(kernel: Kernel) -> list[int]:
+    """How many rows arrays have, the most first: as many as all groups together may have."""
+    rows = {operand.dims[0] for operand in kernel.operands if len(operand.dims) > 1 and not operand.windowed}
+    return sorted((n for n in rows if type(n) is int and n > 1), reverse=True)[:MOST_TOTALS]
 
 
 def _grouped(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
