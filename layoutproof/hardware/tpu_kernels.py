@@ -169,31 +169,22 @@ class TpuKernels:
     def refuses_block(self, operand: Operand, grid: Sequence[Any] = (), pipeline: str = "pallas_call") -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
         if not operand.dims and operand.memory not in ("semaphore", "host"):
-            if operand.memory != "smem":
-                return "a block of no dimensions: give the array one, [1], or put it into SMEM (JAX lowering)"
-            if grid:
-                return "a scalar in SMEM has no window in a grid: pass it as a table, or as [1] (libtpu)"
-            return ""
-        block: list[Any] = [b.size for b in operand.block]
-        dims: list[Any] = list(operand.dims)
+            return _refuses_scalar(operand, grid)
         if operand.memory in ("any", "hbm"):
-            whole = all(b == n for b, n in zip(block, dims, strict=True))
-            if whole and all(t.op == "int" and t.args[0] == 0 for t in operand.index):
-                return ""
-            return (
-                f"an operand in {operand.memory} has no window: leave the block out, or move it to VMEM (JAX lowering)"
-            )
-        if not operand.windowed or (operand.memory == "smem" and _trivial(operand)) or not dims:
+            return _refuses_part(operand)
+        if not operand.windowed or (operand.memory == "smem" and _trivial(operand)) or not operand.dims:
             return ""
-        for d, size in enumerate(block):
-            if type(size) is int and size < 1:
-                return f"dimension {d}: a block of {size} elements (JAX lowering)"
+        for d, b in enumerate(operand.block):
+            if type(b.size) is int and b.size < 1:
+                return f"dimension {d}: a block of {b.size} elements (JAX lowering)"
         for d, b in enumerate(operand.block):
             if b.low:
                 return f"dimension {d}: low padding {b.low} is not supported by Mosaic yet"
         bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
         if bits < 8 and not CHIPS[self.name].sub_byte:
             return f"{operand.dtype}: {self.name} stores it in whole bytes, and Mosaic expects it packed"
+        block: list[Any] = [b.size for b in operand.block]
+        dims: list[Any] = list(operand.dims)
         if len(dims) == 1:
             refused = self._one_dimension(block[0], dims[0], bits)
         else:
@@ -358,6 +349,20 @@ def _refused_operand(kernel: Kernel, operand: Operand) -> Sequence[str]:
 
 def _wrong_extents(kernel: Kernel) -> list[tuple[int, int]]:
     return [(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and not 0 <= n <= 2147483646]
+
+
+def _refuses_scalar(operand: Operand, grid: Sequence[Any]) -> str:
+    """Why the block of an array without dimensions is refused, or ""."""
+    if operand.memory != "smem":
+        return "a block of no dimensions: give the array one, [1], or put it into SMEM (JAX lowering)"
+    return "a scalar in SMEM has no window in a grid: pass it as a table, or as [1] (libtpu)" if grid else ""
+
+
+def _refuses_part(operand: Operand) -> str:
+    """Why the block of an array that no window is copied of is refused, or "": it is the whole array."""
+    if _trivial(operand):
+        return ""
+    return f"an operand in {operand.memory} has no window: leave the block out, or move it to VMEM (JAX lowering)"
 
 
 def _trivial(operand: Operand) -> bool:

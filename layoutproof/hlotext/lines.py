@@ -473,17 +473,7 @@ class _Scope:
         """The next instruction, from now on known; or what is wrong with it."""
         root, own, shape, opcode, inside, attributes, where = piece
         operands = () if opcode in ("constant", "parameter") else operand_names(inside)
-        problem = ""
-        if own in self.defined or (root and self.rooted) or opcode not in OPCODES or opcode == "constant":
-            problem = self._problem(InstructionText(*piece))
-        elif (attributes or opcode != "parameter") and (
-            demands.PLAIN.get(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
-        ):
-            problem = demands.wrong(own, opcode, len(operands), inside, attributes)
-        if not problem and (not shape or ("(" in inside and opcode != "constant")):
-            problem = _left_out(own, shape, opcode, inside)
-        if operands and ("#" in inside or ("[" in inside and not self.printed)):
-            problem = problem or _wrong_operand(own, inside, operands, self.shapes)
+        problem = self._wrong(piece, operands)
         if problem:
             return problem
         defined = self.defined
@@ -496,6 +486,22 @@ class _Scope:
             # XLA's parser takes no notice of what is written of this one
             self.result = "" if opcode == "add-dependency" else shape
         return Instruction(own, shape, opcode, inside, attributes[2:], where, root, operands)
+
+    def _wrong(self, piece: _Plain, operands: tuple[str, ...]) -> str:
+        """What is wrong with an instruction, by itself or among the others; "" for nothing."""
+        root, own, shape, opcode, inside, attributes, _ = piece
+        problem = ""
+        if own in self.defined or (root and self.rooted) or opcode not in OPCODES or opcode == "constant":
+            problem = self._problem(InstructionText(*piece))
+        elif (attributes or opcode != "parameter") and (
+            demands.PLAIN.get(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
+        ):
+            problem = demands.wrong(own, opcode, len(operands), inside, attributes)
+        if not problem and (not shape or ("(" in inside and opcode != "constant")):
+            problem = _left_out(own, shape, opcode, inside)
+        if not problem and operands and ("#" in inside or ("[" in inside and not self.printed)):
+            problem = _wrong_operand(own, inside, operands, self.shapes)
+        return problem
 
     def _problem(self, of: InstructionText) -> str:
         """What is wrong with an instruction as it stands in its computation; "" for nothing."""

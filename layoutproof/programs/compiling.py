@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -449,39 +450,47 @@ def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list
 
 
 def _sharded(jax: Any, mesh: Any, value: Any, spec: Any, what: str) -> Any:
+    """An array, or each of a dict or a list, with its sharding; one `P(..)` is that of all of them."""
     if isinstance(value, jax.ShapeDtypeStruct):
-        if not (isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"):
-            raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
-        if len(spec[1]) > len(value.shape):
-            raise LayoutError(f"{what} has {len(value.shape)} dimensions, and its sharding {len(spec[1])}")
-        for size, entry in zip(value.shape, spec[1], strict=False):
-            axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
-            many = 1
-            for axis in axes:
-                many *= mesh.shape[axis]
-            if size % many:
-                raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
-        sharding = (
-            jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
-            if mesh.axis_names
-            else jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
-        )
-        return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
-    one = isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
+        return _sharded_array(jax, mesh, value, spec, what)
     if isinstance(value, dict):
-        if not one and (not isinstance(spec, dict) or set(spec) - set(value)):
+        if not _is_one(spec) and (not isinstance(spec, dict) or set(spec) - set(value)):
             raise LayoutError(f"{what} is a dict of {', '.join(map(str, value))}, and its sharding has other keys")
-        parts = dict.fromkeys(value, spec) if one else {name: spec.get(name, ("P", ())) for name in value}
+        parts = dict.fromkeys(value, spec) if _is_one(spec) else {name: spec.get(name, ("P", ())) for name in value}
         return {name: _sharded(jax, mesh, each, parts[name], f"{what}[{name!r}]") for name, each in value.items()}
     if isinstance(value, list | tuple):
-        if not one and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
+        if not _is_one(spec) and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
             raise LayoutError(f"{what} has {len(value)} parts, and its sharding another number")
-        specs = [spec] * len(value) if one else spec
+        specs = [spec] * len(value) if _is_one(spec) else spec
         return type(value)(
             _sharded(jax, mesh, each, part, f"{what}[{k}]")
             for k, (each, part) in enumerate(zip(value, specs, strict=True))
         )
     return value
+
+
+def _is_one(spec: object) -> bool:
+    """Whether this is one `P(..)`, and no tree of them."""
+    return isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
+
+
+def _sharded_array(jax: Any, mesh: Any, array: Any, spec: Any, what: str) -> Any:
+    """One array, where the devices of the mesh divide each of its dimensions. LayoutError where they do not."""
+    if not _is_one(spec):
+        raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
+    entries = spec[1]
+    if len(entries) > len(array.shape):
+        raise LayoutError(f"{what} has {len(array.shape)} dimensions, and its sharding {len(entries)}")
+    for size, entry in zip(array.shape, entries, strict=False):
+        axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
+        many = prod(mesh.shape[axis] for axis in axes)
+        if size % many:
+            raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
+    if mesh.axis_names:
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*entries))
+    else:
+        sharding = jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
 
 
 def _out(request: Mapping[str, Any], mesh: Any) -> Any:

@@ -314,15 +314,31 @@ def _at_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], m
     """What has a bit in a byte: an element, several that share it, or nothing."""
     if m.memory is not None:
         m = flattened(m)
-    names = names_of(m)
-    others = {names.index(name): value for name, value in wanted.items() if name in names}
     subject, byte = shown(layout), wanted["byte"]
     if not 0 <= byte < int(memory.bytes()):
         return Contents(subject, wanted, "outside", reason=f"the memory has {memory.bytes()} bytes")
     if byte < memory.prefix_bytes:
         why = f"the first {memory.prefix_bytes} bytes are metadata before the elements"
         return Contents(subject, wanted, "padding", reason=why)
-    first = 8 * (byte - memory.prefix_bytes)
+    parts = _parts_of_byte(layout, m, memory, wanted, most)
+    held = [part for part in parts if part.count]
+    if not parts:
+        return Contents(subject, wanted, "padding", reason="the last byte is not full")
+    if not held:
+        return parts[0]
+    if len(held) > 1:
+        return _sharing(held, m, subject, wanted, most)
+    if len(parts) == 1:
+        return held[0]
+    empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
+    return replace(held[0], reason="; ".join(filter(None, (held[0].reason, empty))))
+
+
+def _parts_of_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> list[Contents]:
+    """What is at each offset that has bits in a byte, or the one bit of it that is asked for."""
+    names = names_of(m)
+    others = {names.index(name): value for name, value in wanted.items() if name in names}
+    first = 8 * (wanted["byte"] - memory.prefix_bytes)
     low, high = (first + wanted["bit"],) * 2 if "bit" in wanted else (first, first + 7)
     used = min(memory.bits, memory.natural_bits)
     parts = []
@@ -332,26 +348,21 @@ def _at_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], m
         part = _contents(layout, m, wanted, {**others, names.index("offset"): offset}, most)
         if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
             why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
-            part = Contents(subject, wanted, "padding", reason=f"{why}; this is the rest at offset {offset}")
+            why = f"{why}; this is the rest at offset {offset}"
+            part = Contents(shown(layout), wanted, "padding", reason=why)
         parts.append(part)
-    held = [part for part in parts if part.count]
-    if not parts:
-        return Contents(subject, wanted, "padding", reason="the last byte is not full")
-    if not held:
-        return parts[0]
-    if len(held) == 1:
-        only = held[0]
-        if len(parts) == 1:
-            return only
-        empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
-        return replace(only, reason="; ".join(filter(None, (only.reason, empty))))
-    if m.replicas.extents and sum(part.places for part in held) > sum(len(part.elements) for part in held):
+    return parts
+
+
+def _sharing(held: list[Contents], m: IndexMap, subject: str, wanted: dict[str, int], most: int) -> Contents:
+    """The elements at several offsets of one byte. Raises BudgetExceeded where replicas hide how many these are."""
+    places = sum(part.places for part in held)
+    if m.replicas.extents and places > sum(len(part.elements) for part in held):
         raise BudgetExceeded(f"more than {most} elements share this byte, some perhaps in several replicas")
     elements = sorted((each for part in held for each in part.elements), key=lambda each: (each.index, each.replica))
     count = len({each.index for each in elements}) if m.replicas.extents else sum(part.count for part in held)
     what: What = "elements" if count > 1 else "element"
     collide = next((part.reason for part in held if part.count > 1), "")
-    places = sum(part.places for part in held)
     return Contents(subject, wanted, what, tuple(elements[:most]), count, places, (), collide or "they share this byte")
 
 
