@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import layoutproof
 from layoutproof.compiler import cache, libtpu
@@ -27,6 +28,13 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
 from layoutproof.programs.shardings import read_specs
+
+if TYPE_CHECKING:
+    from jax import Device, ShapeDtypeStruct
+    from jax.extend.core import ClosedJaxpr
+    from jax.sharding import Mesh
+    from jax.stages import Compiled as JaxCompiled
+    from jax.stages import Lowered, Traced
 
 CPU = "cpu"
 _MEMORY = {
@@ -89,7 +97,7 @@ def _compared(
     return said | {"reduced": reduced}
 
 
-def _smaller(request: Mapping[str, Any], program: Any) -> tuple[list[tuple[int, ...]], str, list[str]]:
+def _smaller(request: Mapping[str, Any], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
     """(Smaller shapes of the arrays among the arguments, why there are none, what is said of those that changed)."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.questions.reduced import halved
@@ -152,7 +160,9 @@ def answer_of(
     return {**about, "traced": traced, **kept}
 
 
-def compiled(made: Any, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: "") -> dict[str, Any]:
+def compiled(
+    made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: ""
+) -> dict[str, Any]:
     """What JAX's compiled program says of itself, as plain data.
 
     results: their names, () where unknown.  otherwise: its text where it cannot be asked for it; "" where that fails.
@@ -198,7 +208,7 @@ def compiled(made: Any, results: Sequence[str] = (), otherwise: Callable[[], str
     }
 
 
-def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
+def _dumped(lowered: Lowered, flags: Mapping[str, str]) -> str:
     """The compiled text as the compiler itself writes it into a folder; the program is compiled once more for it."""
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
         lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
@@ -208,7 +218,7 @@ def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
     return ""
 
 
-def _specs(made: Any) -> dict[str, list[str]]:
+def _specs(made: JaxCompiled) -> dict[str, list[str]]:
     """The shardings of parameters and results as JAX spells them, "" for those without a mesh."""
     found: dict[str, list[str]] = {"parameters": [], "results": []}
     with contextlib.suppress(Exception):
@@ -221,7 +231,7 @@ def _specs(made: Any) -> dict[str, list[str]]:
     return found
 
 
-def _with_constants(made: Any) -> str:
+def _with_constants(made: JaxCompiled) -> str:
     """The compiled text with every constant written out; "" where it cannot be had."""
     with contextlib.suppress(Exception):
         from jaxlib._hlo import HloPrintOptions
@@ -232,7 +242,7 @@ def _with_constants(made: Any) -> str:
     return ""
 
 
-def _kept_inputs(lowered: Any) -> list[int] | None:
+def _kept_inputs(lowered: Lowered) -> list[int] | None:
     """The arguments, by number, that are parameters of what is compiled; None where JAX does not say."""
     with contextlib.suppress(Exception):
         return sorted(map(int, lowered._lowering.compile_args["kept_var_idx"]))
@@ -264,7 +274,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
         return lowered, _names(jax, lowered), traced.jaxpr
 
 
-def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Any:
+def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Traced:
     """What JAX traces of a request. stack: within it it is traced and lowered."""
     jax = need_jax()
     target, mesh = request["target"], _mesh(request)
@@ -317,11 +327,11 @@ def _at(shapes: Sequence[Sequence[int]], given: Any) -> Any:
     )
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     return isinstance(leaf, need_jax().ShapeDtypeStruct)
 
 
-def _must_give_arrays(results: Sequence[Any], place: str) -> None:
+def _must_give_arrays(results: Sequence[object], place: str) -> None:
     """LayoutError where a function gives back no array: of a program of nothing every claim holds."""
     if all(type(result).__name__ == "Literal" for result in results):
         what = "only numbers that are known when it is traced" if results else "nothing"
@@ -338,14 +348,14 @@ def _refuse_modules_of(checkout: Path) -> None:
             raise Unsupported(f"{why}: the old code was not compiled")
 
 
-def _names(jax: Any, lowered: Any) -> list[str]:
+def _names(jax: ModuleType, lowered: Lowered) -> list[str]:
     with contextlib.suppress(Exception):
         leaves, _ = jax.tree_util.tree_flatten_with_path(lowered.out_info)
         return [f"result{jax.tree_util.keystr(path)}" for path, _ in leaves]
     return []
 
 
-def on_mesh(mesh: Any) -> contextlib.AbstractContextManager[Any]:
+def on_mesh(mesh: Mesh) -> contextlib.AbstractContextManager[object]:
     """Within it bare partition specs in a function mean this mesh, if it has axes."""
     if not mesh.axis_names:
         return contextlib.nullcontext()
@@ -353,7 +363,7 @@ def on_mesh(mesh: Any) -> contextlib.AbstractContextManager[Any]:
     return jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh  # type: ignore[no-any-return]
 
 
-def _mesh(request: Mapping[str, Any]) -> Any:
+def _mesh(request: Mapping[str, Any]) -> Mesh:
     """The mesh of a request over the topology's devices; of one device without axes where it names none."""
     import numpy as np
 
@@ -386,7 +396,7 @@ def _mesh(request: Mapping[str, Any]) -> Any:
     return jax.sharding.Mesh(grid, names)
 
 
-def _devices(target: str, topology: str) -> list[Any]:
+def _devices(target: str, topology: str) -> list[Device]:
     from jax.experimental.topologies import get_topology_desc
 
     chip = CHIPS[target].topology
@@ -406,7 +416,7 @@ def _devices(target: str, topology: str) -> list[Any]:
         raise LayoutError(f"no topology {topology} of {target}: {shorten(str(error), 200)}") from None
 
 
-def _tree(value: Any) -> Any:
+def _tree(value: object) -> object:
     """An argument: arrays where a text writes a shape, also inside of dicts and lists; else itself."""
     if isinstance(value, str):
         try:
@@ -419,7 +429,7 @@ def _tree(value: Any) -> Any:
     return _inner(value)
 
 
-def _inner(value: Any) -> Any:
+def _inner(value: object) -> object:
     if isinstance(value, dict):
         return {key: _inner(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -429,14 +439,14 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _is_fixed(value: Any) -> bool:
+def _is_fixed(value: object) -> bool:
     """Whether an argument is no array nor a tree with arrays: Python's own, for which the program is made."""
     jax = need_jax()
     leaves = jax.tree_util.tree_leaves(value)
     return not any(map(_is_array, leaves))
 
 
-def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list[Any]:
+def _placed(given: Sequence[object], request: Mapping[str, Any], mesh: Mesh) -> list[object]:
     """The arguments with their shardings; replicated over the mesh where none is said."""
     jax = need_jax()
     specs = [read_specs(text, request["mesh"]) for text in request["in"]]
@@ -449,7 +459,7 @@ def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list
     ]
 
 
-def _sharded(jax: Any, mesh: Any, value: Any, spec: Any, what: str) -> Any:
+def _sharded(jax: ModuleType, mesh: Mesh, value: object, spec: Any, what: str) -> object:
     """An array, or each of a dict or a list, with its sharding; one `P(..)` is that of all of them."""
     if isinstance(value, jax.ShapeDtypeStruct):
         return _sharded_array(jax, mesh, value, spec, what)
@@ -474,7 +484,7 @@ def _is_one(spec: object) -> bool:
     return isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
 
 
-def _sharded_array(jax: Any, mesh: Any, array: Any, spec: Any, what: str) -> Any:
+def _sharded_array(jax: ModuleType, mesh: Mesh, array: ShapeDtypeStruct, spec: Any, what: str) -> ShapeDtypeStruct:
     """One array, where the devices of the mesh divide each of its dimensions. LayoutError where they do not."""
     if not _is_one(spec):
         raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
@@ -493,10 +503,10 @@ def _sharded_array(jax: Any, mesh: Any, array: Any, spec: Any, what: str) -> Any
     return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
 
 
-def _out(request: Mapping[str, Any], mesh: Any) -> Any:
+def _out(request: Mapping[str, Any], mesh: Mesh) -> object:
     jax = need_jax()
 
-    def made(spec: Any) -> Any:
+    def made(spec: Any) -> object:
         if isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P":
             return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
         if isinstance(spec, dict):
@@ -507,7 +517,7 @@ def _out(request: Mapping[str, Any], mesh: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _exported(path: Path, mesh: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+def _exported(path: Path, mesh: Mesh) -> tuple[Any, list[Any], dict[str, Any]]:
     """The function of a `jax.export` file, with the arguments that it says it takes."""
     jax = need_jax()
     from jax import export
