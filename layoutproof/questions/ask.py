@@ -35,7 +35,7 @@ def ask(
     engine: str | None = None,
     confirm: bool = False,
     effort: int = 1,
-    **options: Any,
+    **options: object,
 ) -> Finding:
     """Decide whether a property holds of one layout or of a pair.
 
@@ -118,7 +118,7 @@ def _check_many(name: str, layouts: tuple[object, ...], wanted: int) -> None:
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
 
 
-def _derivation(read: list[Any]) -> tuple[str, ...]:
+def _derivation(read: list[object]) -> tuple[str, ...]:
     """How layouts were made from what was given, each step once."""
     return tuple(dict.fromkeys([step for layout in read for step in getattr(layout, "derivation", ())]))
 
@@ -131,7 +131,7 @@ def _symbols(maps: list[IndexMap]) -> tuple[str, ...]:
 def _counted(
     counted: Callable[..., tuple[Mapping[str, Any], tuple[Claim, ...]]],
     maps: list[IndexMap],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     figures: Mapping[str, Any],
     claims: tuple[Claim, ...],
 ) -> tuple[Mapping[str, Any], tuple[Claim, ...], str]:
@@ -177,7 +177,7 @@ def _guarded(figures: Mapping[str, Any], claims: tuple[Claim, ...], where: Term 
     return {**figures, **holds_when(claims, where)}
 
 
-def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Finding:
+def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, object]) -> Finding:
     from layoutproof.pallas.judge import answer, kernel_of
 
     if len(layouts) != 1:
@@ -185,7 +185,7 @@ def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> F
     return answer(name, kernel_of(layouts[0], name), **how)
 
 
-def _subject(layout: Any) -> str:
+def _subject(layout: object) -> str:
     if isinstance(layout, IndexMap):
         return f"map of ({layout.domain})"
     return str(layout)

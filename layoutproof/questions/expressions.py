@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.registry.read import map_of, read_layout
+
+if TYPE_CHECKING:
+    from islpy import Map
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +37,7 @@ class Expressions:
     assumptions: tuple[Any, ...]
 
 
-def as_isl(layout: object) -> Any:
+def as_isl(layout: object) -> Map:
     """The map of a layout as isl has it: the relation between each element and its places.
 
     Args:
