@@ -17,7 +17,6 @@ What a body computes with the types that are taken (casts of f4, loads of s2 on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
@@ -79,12 +78,12 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
 _WIDTH = "a kernel's arrays have elements of 2, 4, 8, 16 or 32 bits (XLA and Mosaic refuse it)"
 
 
-def _empty(dims: Sequence[Any]) -> bool:
+def _empty(dims: Sequence[object]) -> bool:
     return any(type(extent) is int and extent == 0 for extent in dims)
 
 
 def _array(
-    name: str, role: str, dtype: str, dims: Sequence[Any], target: str, packed: bool, compiled: bool
+    name: str, role: str, dtype: str, dims: Sequence[object], target: str, packed: bool, compiled: bool
 ) -> Iterator[str]:
     shown = f"{dtype}[{','.join(map(str, dims))}]"
     if _empty(dims) and compiled and role != "inside":

@@ -177,7 +177,7 @@ class _Row:
     note: str
 
 
-def _rows(given: Mapping[str, Any], types: Mapping[str, int], parse: Parser) -> list[_Row]:
+def _rows(given: Mapping[str, object], types: Mapping[str, int], parse: Parser) -> list[_Row]:
     entries = {key: list_of(given.get(key, ()), key) for key in ("inputs", "outputs", "operands")}
     if "operands" in given and ("inputs" in given or "outputs" in given):
         raise LayoutError("a kernel lists its operands once: inputs and outputs, or operands with a role each")
@@ -233,7 +233,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
         )
 
 
-def _truth(given: Mapping[str, Any], key: str, default: bool) -> bool:
+def _truth(given: Mapping[str, object], key: str, default: bool) -> bool:
     value = given.get(key, default)
     if type(value) is not bool:
         raise LayoutError(f"{key} is true or false, not {shown(value)}")
