@@ -70,7 +70,8 @@ def ask(
         options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
         return _of_kernel(name, layouts, options)
     asked = layout_property(name)
-    _check_many(name, layouts, asked.layouts)
+    if len(layouts) != asked.layouts:
+        raise _wrong_number(name, layouts, asked.layouts)
     try:
         read = [read_layout(value) for value in layouts]
     except Undecided as undecided:
@@ -111,21 +112,22 @@ def _check_how(where: object, engine: object, effort: object) -> None:
         raise unknown_name("engine", engine, ENGINES)
 
 
-def _check_many(name: str, layouts: tuple[object, ...], wanted: int) -> None:
-    """LayoutError where a property is about another number of layouts."""
-    if len(layouts) != wanted:
-        many = "one layout" if wanted == 1 else f"{wanted} layouts"
-        raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
+def _wrong_number(name: str, layouts: tuple[object, ...], wanted: int) -> LayoutError:
+    """The error that a property is about another number of layouts."""
+    many = "one layout" if wanted == 1 else f"{wanted} layouts"
+    return LayoutError(f"{name} is about {many}; got {len(layouts)}")
 
 
 def _derivation(read: list[object]) -> tuple[str, ...]:
     """How layouts were made from what was given, each step once."""
-    return tuple(dict.fromkeys([step for layout in read for step in getattr(layout, "derivation", ())]))
+    steps = [step for layout in read for step in getattr(layout, "derivation", ())]
+    return tuple(dict.fromkeys(steps)) if steps else ()
 
 
 def _symbols(maps: list[IndexMap]) -> tuple[str, ...]:
     """The sizes that maps leave open."""
-    return tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
+    sizes = [size for m in maps for size in m.sizes()]
+    return tuple(dict.fromkeys(sizes)) if sizes else ()
 
 
 def _counted(

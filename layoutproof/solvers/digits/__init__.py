@@ -348,9 +348,9 @@ def _difference(
     constants = all(type(root.extent) is int for root in roots)
     differing: set[Digit] = set()
     found: list[sets.Values] = []
+    turned = {each.axis for each in moved if each is not None}
     for axis, (one, other) in enumerate(zip(*places, strict=True)):
-        by, by2 = (each if each is not None and each.axis == axis else None for each in moved)
-        if by is by2 is None:
+        if axis not in turned:
             form = _differing(one, other)
             if form is None:
                 return (0,) * entries
@@ -358,6 +358,7 @@ def _difference(
             continue
         if constants and not on.sizes and permuted.is_of_bits(one) and permuted.is_of_bits(other):
             raise Unsupported("digits leave an exclusive or of single bits to the engine of bits")
+        by, by2 = (each if each is not None and each.axis == axis else None for each in moved)
         first = permuted.first_difference((one, other), (by, by2), leaves_of(roots))
         if first is not None:
             found.append(first)
