@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.registry.read import map_of, read_layout
-
-if TYPE_CHECKING:
-    from islpy import Map
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +34,7 @@ class Expressions:
     assumptions: tuple[Any, ...]
 
 
-def as_isl(layout: object) -> Map:
+def as_isl(layout: object) -> Any:
     """The map of a layout as isl has it: the relation between each element and its places.
 
     Args:
