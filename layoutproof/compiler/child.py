@@ -100,7 +100,7 @@ class NoLongerAwaited(Exception):
 
 def ask(
     child: Child,
-    requests: Iterable[Any],
+    requests: Iterable[object],
     read: Callable[[Any], A],
     progress: Callable[[Any], None] = lambda value: None,
     stop: Callable[[], bool] = lambda: False,
@@ -133,7 +133,7 @@ def ask(
 def _one(
     process: _Process,
     child: Child,
-    request: Any,
+    request: object,
     read: Callable[[Any], A],
     progress: Callable[[Any], None],
     stop: Callable[[], bool],
@@ -263,7 +263,7 @@ class _Process:
             thread.start()
         self.send({"memory": child.memory})
 
-    def send(self, message: Any) -> None:
+    def send(self, message: object) -> None:
         """Puts a message into the pipe, without waiting until it is read."""
         self.outgoing.put(f"{MARK}{json.dumps(message)}\n".encode("ascii"))
 

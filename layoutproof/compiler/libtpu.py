@@ -13,9 +13,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError, shorten
+
+if TYPE_CHECKING:
+    from jax import Device
 
 WHAT = "the TPU compiler"
 
@@ -115,7 +118,7 @@ def version(library: str = "") -> str:
     return f"libtpu {number(library)}".strip()
 
 
-def device(topology: str, **options: Any) -> Any:
+def device(topology: str, **options: object) -> Device:
     """One chip of a topology, by the compiler's own name for it, as JAX has devices. In a process of its own only."""
     from jax.experimental.topologies import get_topology_desc
 

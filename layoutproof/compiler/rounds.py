@@ -20,7 +20,7 @@ def cores() -> int:
 
 def ask_in_rounds(
     child: Child,
-    plan: Generator[Sequence[Any], list[Reply[A]], R],
+    plan: Generator[Sequence[object], list[Reply[A]], R],
     read: Callable[[Any], A],
     progress: Callable[[int, Any], None] = lambda number, value: None,
     jobs: int = 0,
@@ -36,14 +36,14 @@ def ask_in_rounds(
     returned: list[R] = []
     now: _Round[A] = _Round(next(plan))
 
-    def told(taken: list[int]) -> Callable[[Any], None]:
-        def tell(value: Any) -> None:
+    def told(taken: list[int]) -> Callable[[object], None]:
+        def tell(value: object) -> None:
             with lock:
                 progress(taken[-1], value)
 
         return tell
 
-    def requests(of: _Round[A], taken: list[int]) -> Iterator[Any]:
+    def requests(of: _Round[A], taken: list[int]) -> Iterator[object]:
         while not raised:
             with lock:
                 number = next(of.left, None)
@@ -63,7 +63,7 @@ def ask_in_rounds(
         except BaseException as error:
             raised.append(error)
 
-    def led(taken: list[int]) -> Iterator[Any]:
+    def led(taken: list[int]) -> Iterator[object]:
         """The requests of all rounds, those that others do not take."""
         nonlocal now
         while True:
@@ -101,7 +101,7 @@ class _Round(Generic[A]):
 
     __slots__ = ("answers", "left", "requests")
 
-    def __init__(self, requests: Sequence[Any]) -> None:
+    def __init__(self, requests: Sequence[object]) -> None:
         self.requests = requests
         self.left = iter(range(len(requests)))
         self.answers: dict[int, Reply[A]] = {}

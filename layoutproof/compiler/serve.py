@@ -41,11 +41,11 @@ def serve(answer: Callable[[Any, Tell], Any], again: Callable[[Any], bool] = lam
     """
     requests, answers = _private(sys.stdin, 0), _private(sys.stdout, 1)
 
-    def say(message: Any) -> None:
+    def say(message: object) -> None:
         answers.write(f"{MARK}{json.dumps(message)}\n".encode("ascii"))
         answers.flush()
 
-    def tell(value: Any) -> None:
+    def tell(value: object) -> None:
         say({"progress": value})
 
     answering = threading.Event()
@@ -123,7 +123,7 @@ def _private(stream: Any, number: int) -> Any:
     return open(own, "wb")
 
 
-def _told(error: Exception) -> dict[str, Any]:
+def _told(error: Exception) -> dict[str, object]:
     """An exception as plain data; errors of ours keep their fields."""
     if isinstance(error, LayoutError):
         fields = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}

@@ -223,7 +223,7 @@ def _is_pythons(home: str) -> bool:
     return home.partition(".")[0] in sys.stdlib_module_names
 
 
-def _code(found: Any) -> FunctionType | None:
+def _code(found: object) -> FunctionType | None:
     """The function that is called in the end: behind decorators, partial applications, methods and callable objects."""
     for _ in range(_MOST_WRAPPED):
         inner = getattr(found, "__wrapped__", None)

@@ -81,7 +81,7 @@ def _in_children(function: Callable[[T], R], items: Sequence[T], jobs: int) -> I
     def ask_one(all_of_them: Crew) -> None:
         taken: list[int] = []
 
-        def requests() -> Iterator[Any]:
+        def requests() -> Iterator[object]:
             while not all_of_them.stop():
                 with all_of_them.changed:
                     number = next(left, None)

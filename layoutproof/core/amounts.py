@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 
@@ -11,7 +10,7 @@ _BYTES = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(KiB|MiB|GiB|TiB|bytes|b
 _UNITS = {"B": 1, "byte": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
-def amount(value: Any, least: int = 1) -> int:
+def amount(value: object, least: int = 1) -> int:
     """Bytes of memory: a number, or a text such as 16MiB or 0 bytes. LayoutError for anything else, and below `least`.
 
     >>> amount("1.5 KiB"), amount("0 bytes", least=0)

@@ -77,7 +77,7 @@ def check_text(text: str) -> str:
     return text
 
 
-def check_data(value: Any, what: str) -> None:
+def check_data(value: object, what: str) -> None:
     """LayoutError for plain data with a number that is too large, nested too deep, or with too many values.
 
     >>> check_data({"D": [[8, 2**70]]}, "axe")

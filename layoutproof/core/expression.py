@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from layoutproof.core.bounds import (
@@ -157,26 +157,23 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             except LayoutError as error:
                 raise error if error.text else _error(error.problem, node, text, start) from None
         case ast.BoolOp(op=op, values=values):
-            word: Op = "and" if isinstance(op, ast.And) else "or"
-            return reduce(lambda a, b: Term(word, a, b), [build(v) for v in values])
+            return _joined("and" if isinstance(op, ast.And) else "or", map(build, values))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            sides = [build(side) for side in (left, *comparators)]
-            links = [_compare(op, a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)]
-            known = [link for link in links if link is not None]
-            if len(known) < len(links):
+            compared = _compared(ops, [build(side) for side in (left, *comparators)])
+            if compared is None:
                 raise _error("only < <= > >= == != compare here", node, text, start)
-            return reduce(lambda a, b: Term("and", a, b), known)
+            return compared
         case ast.Call(func=ast.Name(id="shl"), args=[_, by]) if not isinstance(by, ast.Constant):
             raise _error("shl shifts by a constant from 0 to 63", by, text, start)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS and _takes(name) == len(args):
-            return Term(operation(name), *(build(a) for a in args))
+            return Term(operation(name), *map(build, args))
         case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):
             divisor = build(by)
             return arithmetic("//", build(over) + divisor - 1, divisor)
         case ast.Subscript(value=ast.Name(id=name), slice=where):
             # a table whose values are not known: scalar prefetch
             indices = where.elts if isinstance(where, ast.Tuple) else [where]
-            return Term("read", Term("name", name), *(build(i) for i in indices))
+            return Term("read", Term("name", name), *map(build, indices))
     raise _error(
         "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start
     )
@@ -192,6 +189,18 @@ def _compare(op: ast.cmpop, left: Term, right: Term) -> Term | None:
     if isinstance(op, ast.Gt):
         return Term("<", right, left)
     return Term("<=", right, left) if isinstance(op, ast.GtE) else None
+
+
+def _joined(word: Op, terms: Iterable[Term]) -> Term:
+    """All of the conditions, or one of them at least, from left to right."""
+    return reduce(lambda a, b: Term(word, a, b), terms)
+
+
+def _compared(operators: Sequence[ast.cmpop], sides: Sequence[Term]) -> Term | None:
+    """A chain such as `0 <= i < 8`; None where something stands in it that compares no numbers."""
+    links = [_compare(op, a, b) for op, a, b in zip(operators, sides, sides[1:], strict=False)]
+    known = [link for link in links if link is not None]
+    return _joined("and", known) if len(known) == len(links) else None
 
 
 def _error(problem: str, node: ast.expr, text: str, start: int) -> LayoutError:

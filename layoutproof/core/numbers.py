@@ -192,7 +192,7 @@ class SizeNumbers(Numbers):
         return _plain(left) ^ _plain(right)
 
 
-def _plain(value: Any) -> int:
+def _plain(value: object) -> int:
     if type(value) is not int:
         raise Unsupported("sizes are sums and products of names and integers, with // by integers")
     return value

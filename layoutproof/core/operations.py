@@ -47,7 +47,7 @@ def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
     return on.select(on.less(value, 0), 0 - (0 - value) // by, value // by)
 
 
-def shift(by: Any) -> int:
+def shift(by: object) -> int:
     """How far a constant shifts. Raises LayoutError for what is no constant from 0 to 63."""
     if type(by) is not int or not 0 <= by < 64:
         raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")

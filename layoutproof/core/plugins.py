@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
@@ -29,7 +29,7 @@ class Plugin:
     Attributes are the module's own; its text is `__doc__`.
     """
 
-    def __init__(self, module: Any, title: str) -> None:
+    def __init__(self, module: ModuleType, title: str) -> None:
         self.__doc__ = module.__doc__
         self.__name__ = module.__name__
         self._module, self.title = module, title

@@ -264,9 +264,9 @@ def _quotient(over: Size, divisor: Extent, value: Callable[[str], Any]) -> Any:
     return over.evaluate(value) // evaluate(divisor, value)
 
 
-def _never_negative(size: Any) -> bool:
-    if type(size) is int:
-        return bool(size >= 0)
+def _never_negative(size: Extent) -> bool:
+    if isinstance(size, int):
+        return size >= 0
     if _no_term_negative(size):
         return True
     rounded = next(filter(None, (_without_floor(size, atom) for mono, _ in size.terms for atom in mono)), None)
@@ -294,7 +294,7 @@ def _no_term_negative(size: Size) -> bool:
     return all(c >= 0 for c in total.values())
 
 
-def _without_floor(size: Size, atom: Atom) -> tuple[Any] | None:
+def _without_floor(size: Size, atom: Atom) -> tuple[Extent] | None:
     """A size that is nowhere larger, without divisor * floor(over / divisor): that is over - divisor + 1 to over.
 
     None where the atom is no floor, or where no term has it together with its divisor.
@@ -356,7 +356,7 @@ def _floor(over: Size, divisor: Extent) -> Atom:
     return Atom(f"{'ceil' if up else 'floor'}({text}/{by})", over, divisor)
 
 
-def _terms(value: Any) -> tuple[tuple[Monomial, int], ...] | None:
+def _terms(value: object) -> tuple[tuple[Monomial, int], ...] | None:
     if isinstance(value, Size):
         return value.terms
     if type(value) is int:
@@ -364,7 +364,7 @@ def _terms(value: Any) -> tuple[tuple[Monomial, int], ...] | None:
     return None
 
 
-def _from(terms: Mapping[Monomial, int]) -> Any:
+def _from(terms: Mapping[Monomial, int]) -> Extent:
     kept = tuple(sorted((m, c) for m, c in terms.items() if c))
     if not kept:
         return 0

@@ -50,7 +50,7 @@ class Term:
     weight: int
     """Of how many parts it is when each is counted as often as it stands in it, at most HEAVY."""
 
-    def __new__(cls, op: Op, *args: Any) -> Term:
+    def __new__(cls, op: Op, *args: object) -> Term:
         key = (op, *args)
         known = _TERMS.get(key)
         found = None if known is None else known()
@@ -68,7 +68,7 @@ class Term:
     def __deepcopy__(self, memo: object) -> Term:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if self.weight <= SMALL:
             # pickle keeps what several terms share, and goes down to it on Python's stack
             return Term, (self.op, *self.args)
@@ -152,57 +152,57 @@ class Term:
     def __repr__(self) -> str:
         return f"Term({self})"
 
-    def __add__(self, other: Any) -> Term:
+    def __add__(self, other: object) -> Term:
         return arithmetic("+", self, other)
 
-    def __radd__(self, other: Any) -> Term:
+    def __radd__(self, other: object) -> Term:
         return arithmetic("+", other, self)
 
-    def __sub__(self, other: Any) -> Term:
+    def __sub__(self, other: object) -> Term:
         return arithmetic("-", self, other)
 
-    def __rsub__(self, other: Any) -> Term:
+    def __rsub__(self, other: object) -> Term:
         return arithmetic("-", other, self)
 
-    def __mul__(self, other: Any) -> Term:
+    def __mul__(self, other: object) -> Term:
         return arithmetic("*", self, other)
 
-    def __rmul__(self, other: Any) -> Term:
+    def __rmul__(self, other: object) -> Term:
         return arithmetic("*", other, self)
 
-    def __floordiv__(self, other: Any) -> Term:
+    def __floordiv__(self, other: object) -> Term:
         return arithmetic("//", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Term:
+    def __rfloordiv__(self, other: object) -> Term:
         return arithmetic("//", other, self)
 
-    def __mod__(self, other: Any) -> Term:
+    def __mod__(self, other: object) -> Term:
         return arithmetic("%", self, other)
 
-    def __rmod__(self, other: Any) -> Term:
+    def __rmod__(self, other: object) -> Term:
         return arithmetic("%", other, self)
 
     def __neg__(self) -> Term:
         return arithmetic("-", 0, self)
 
-    def __xor__(self, other: Any) -> Term:
+    def __xor__(self, other: object) -> Term:
         return arithmetic("xor", self, other)
 
-    def __rxor__(self, other: Any) -> Term:
+    def __rxor__(self, other: object) -> Term:
         return arithmetic("xor", other, self)
 
-    def __rshift__(self, other: Any) -> Term:
+    def __rshift__(self, other: object) -> Term:
         return arithmetic("//", self, 1 << shift(other))
 
-    def __lshift__(self, other: Any) -> Term:
+    def __lshift__(self, other: object) -> Term:
         return arithmetic("*", self, 1 << shift(other))
 
-    def __and__(self, other: Any) -> Term:
+    def __and__(self, other: object) -> Term:
         if type(other) is int and other >= 0 and (other & (other + 1)) == 0:
             return arithmetic("%", self, other + 1)
         raise LayoutError(f"{self} & {other}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //")
 
-    def __truediv__(self, other: Any) -> NoReturn:
+    def __truediv__(self, other: object) -> NoReturn:
         raise LayoutError(f"{self} / {other} is not an integer operation; write //")
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
@@ -230,7 +230,7 @@ class Traced(Term):
 
     __slots__ = ()
 
-    def __new__(cls, op: Op, *args: Any) -> Traced:
+    def __new__(cls, op: Op, *args: object) -> Traced:
         made: Traced = _made(cls, op, args)
         return made
 
@@ -401,7 +401,7 @@ def _check_one(term: Term, condition: bool) -> None:
         raise LayoutError(f"{term} is {found} where {wanted} must stand", text=str(term))
 
 
-def as_term(value: Any) -> Term:
+def as_term(value: object) -> Term:
     """An int or a term as a term; LayoutError for anything else (floats, bools, arrays)."""
     if isinstance(value, Term):
         return value
@@ -410,7 +410,7 @@ def as_term(value: Any) -> Term:
     raise LayoutError(f"an index map works on integers; got {value!r}, a {type(value).__name__}")
 
 
-def minimum(left: Any, right: Any) -> Any:
+def minimum(left: Term | int, right: Term | int) -> Term:
     """The smaller of two numbers, also where one is a traced index without a value.
 
     Args:
@@ -426,7 +426,7 @@ def minimum(left: Any, right: Any) -> Any:
     return combined("min", as_term(left), as_term(right))
 
 
-def maximum(left: Any, right: Any) -> Any:
+def maximum(left: Term | int, right: Term | int) -> Term:
     """The larger of two numbers, also where one is a traced index without a value.
 
     Args:
@@ -442,7 +442,7 @@ def maximum(left: Any, right: Any) -> Any:
     return combined("max", as_term(left), as_term(right))
 
 
-def less(left: Any, right: Any) -> Any:
+def less(left: Term | int, right: Term | int) -> Term:
     """The condition left < right, for `select`.
 
     Args:
@@ -459,7 +459,7 @@ def less(left: Any, right: Any) -> Any:
     return combined("<", as_term(left), as_term(right))
 
 
-def equal(left: Any, right: Any) -> Any:
+def equal(left: Term | int, right: Term | int) -> Term:
     """The condition left == right, for `select`.
 
     Args:
@@ -476,7 +476,7 @@ def equal(left: Any, right: Any) -> Any:
     return combined("==", as_term(left), as_term(right))
 
 
-def select(condition: Any, if_true: Any, if_false: Any) -> Any:
+def select(condition: Term, if_true: Term | int, if_false: Term | int) -> Term:
     """One of two numbers, by a condition.
 
     Args:
@@ -499,7 +499,7 @@ def select(condition: Any, if_true: Any, if_false: Any) -> Any:
     return combined("select", condition, as_term(if_true), as_term(if_false))
 
 
-def trace(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def trace(function: Callable[..., object]) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """The parameter names of a Python callable, and its results as terms.
 
     Raises LayoutError when the callable asks for a value (see `Term`), takes `*args`, or returns no integers.
@@ -531,7 +531,7 @@ def _plain(term: Term) -> Term:
     return new[id(term)]
 
 
-def arithmetic(op: Op, left: Any, right: Any) -> Term:
+def arithmetic(op: Op, left: object, right: object) -> Term:
     """`left op right`. Raises LayoutError for a divisor that is a constant below 1."""
     left, right = as_term(left), as_term(right)
     if op in ("//", "%") and right.op == "int" and right.args[0] <= 0:

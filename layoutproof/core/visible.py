@@ -53,7 +53,7 @@ def visible_data(value: Any) -> Any:
     return value
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     r"""A value as JSON that a terminal can show: the same data, with unseen characters spelled as escapes.
 
     >>> print(json_text({"name": "a\u202eb\x9b"}))

@@ -52,7 +52,7 @@ def child(library: str = "") -> Child:
     return Child(libtpu.WHAT, "layoutproof.crosschecks.compiling", libtpu.environment(library), LONGEST)
 
 
-def answers(requests: Sequence[list[Any]], library: str = "") -> Iterator[Any]:
+def answers(requests: Sequence[list[object]], library: str = "") -> Iterator[Any]:
     """What the compiler says to each request, or a Failed, in their order, each as soon as it is there."""
     for answer in ask(child(library), requests, dict):
         yield told(answer)
@@ -100,17 +100,17 @@ def of_programs(
 
 
 @contextmanager
-def session(library: str = "") -> Iterator[Callable[[list[Any]], Any]]:
+def session(library: str = "") -> Iterator[Callable[[list[object]], object]]:
     """Within it one request after the other, each of which may depend on what was said before."""
     asked: list[Any] = []
 
-    def requests() -> Iterator[Any]:
+    def requests() -> Iterator[object]:
         while True:
             yield asked.pop()
 
     with closing(ask(child(library), requests(), dict)) as found:
 
-        def one(request: list[Any]) -> Any:
+        def one(request: list[object]) -> Any:
             asked.append(request)
             return told(next(found))
 

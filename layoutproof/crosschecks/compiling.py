@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.serve import Tell, serve
@@ -22,6 +22,14 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Block, Kernel, Operand
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax import Array, Device, ShapeDtypeStruct
+    from jax.experimental.pallas import BlockSpec
+    from jax.experimental.pallas.tpu import CompilerParams
+    from jax.ref import Ref
+    from jax.stages import Compiled, Lowered
 
 MOST_WORDS = 1500
 
@@ -52,7 +60,7 @@ Array = tuple[str, Sequence[int], Sequence[int], Sequence[Sequence[int]], int]
 """Element type, dims, minor_to_major, tiles or () for those that the compiler picks, bits of an element or 0."""
 
 
-def returned(generation: str, arrays: Sequence[Array]) -> dict[str, Any]:
+def returned(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
     """A program that returns its parameters. {"in", "out": the shapes of its entry, "bytes": of all parameters}."""
     import jax
 
@@ -62,7 +70,7 @@ def returned(generation: str, arrays: Sequence[Array]) -> dict[str, Any]:
     return _entry(_compiled(program.lower(*given)))
 
 
-def unused(generation: str, arrays: Sequence[Array]) -> dict[str, Any]:
+def unused(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
     """The same of a program that leaves its parameters alone: nothing is emitted for layouts that nobody has code for.
 
     "out" is another array.
@@ -75,7 +83,7 @@ def unused(generation: str, arrays: Sequence[Array]) -> dict[str, Any]:
     return _entry(_compiled(jax.jit(lambda *_: 0, keep_unused=True).lower(*given)))
 
 
-def moved(generation: str, pairs: Sequence[tuple[str, Sequence[int], str, Sequence[int]]]) -> list[Any]:
+def moved(generation: str, pairs: Sequence[tuple[str, Sequence[int], str, Sequence[int]]]) -> list[object]:
     """For each reshape or transpose of a parameter [its shape, the result's, "" or the operation that moves data].
 
     pairs: (element type, dims, "reshape" or "transpose", the new dims or the permutation) of each parameter.
@@ -83,7 +91,7 @@ def moved(generation: str, pairs: Sequence[tuple[str, Sequence[int], str, Sequen
     """
     import jax
 
-    def program(*values: Any) -> Any:
+    def program(*values: Array) -> tuple[Array, ...]:
         return tuple(
             value.reshape(tuple(what)) if how == "reshape" else value.transpose(tuple(what))
             for value, (_, _, how, what) in zip(values, pairs, strict=True)
@@ -150,7 +158,7 @@ def published(generation: str) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _compiled(lowered: Any) -> Any:
+def _compiled(lowered: Lowered) -> Compiled:
     start = time.perf_counter()
     try:
         return lowered.compile()
@@ -162,7 +170,7 @@ _SPENT = [0.0]
 """Seconds that the compiler itself took for the request that is being answered."""
 
 
-def _entry(compiled: Any) -> dict[str, Any]:
+def _entry(compiled: Compiled) -> dict[str, object]:
     inside, outside = _shapes(compiled.as_text())
     return {"in": inside, "out": outside, "bytes": int(compiled.memory_analysis().argument_size_in_bytes)}
 
@@ -184,7 +192,7 @@ def _ways(text: str, count: int) -> list[str]:
     return [_way(known, name) for name in results]
 
 
-def _way(known: Mapping[str, Any], name: str) -> str:
+def _way(known: Mapping[str, re.Match[str]], name: str) -> str:
     while name in known:
         found = known[name]
         operation, operands = found[4], _names(found[5])
@@ -207,11 +215,11 @@ def _names(operands: str) -> list[str]:
 
 
 @cache
-def _device(generation: str) -> Any:
+def _device(generation: str) -> Device:
     return libtpu.device(CHIPS[generation].topology)
 
 
-def _dtype(element: str) -> Any:
+def _dtype(element: str) -> np.dtype[np.generic]:
     from layoutproof.core.element_types import ELEMENT_BITS
     from layoutproof.questions.images import array_dtype
 
@@ -226,7 +234,7 @@ def _array(
     order: Sequence[int] | None,
     tiles: Sequence[Sequence[int]] = (),
     bits: int = 0,
-) -> Any:
+) -> ShapeDtypeStruct:
     import jax
     from jax.experimental.layout import Format, Layout
 
@@ -246,7 +254,7 @@ def _params(made: Kernel, limit: int | None) -> dict[str, Any]:
     return {"vmem_limit_bytes": asked, "dimension_semantics": made.semantics or None}
 
 
-def _call(made: Kernel, params: Any) -> Any:
+def _call(made: Kernel, params: CompilerParams) -> Callable[..., Array]:
     import jax
     import jax.numpy as jnp
     from jax.experimental import pallas as pl
@@ -255,7 +263,7 @@ def _call(made: Kernel, params: Any) -> Any:
     outputs = len(made.tables) + len(made.inputs)
     scratch = len(made.tables) + len(made.operands)
 
-    def body(*refs: Any) -> None:
+    def body(*refs: Ref) -> None:
         for ref, operand in zip(refs[outputs:scratch], made.outputs, strict=True):
             if operand.windowed:
                 ref[...] = jnp.zeros(ref.shape, ref.dtype)
@@ -273,15 +281,18 @@ def _call(made: Kernel, params: Any) -> Any:
         scratch_shapes=[spaces[s.memory](s.dims, _dtype(s.dtype)) for s in made.scratch],
     )
     shapes = [jax.ShapeDtypeStruct(o.dims, _dtype(o.dtype)) for o in made.outputs]
-    return pl.pallas_call(body, grid_spec=grid, out_shape=shapes, compiler_params=params, name="k")
+    call: Callable[..., Array] = pl.pallas_call(
+        body, grid_spec=grid, out_shape=shapes, compiler_params=params, name="k"
+    )
+    return call
 
 
-def _spec(made: Kernel, operand: Operand, spaces: Mapping[str, Any]) -> Any:
+def _spec(made: Kernel, operand: Operand, spaces: Mapping[str, object]) -> BlockSpec:
     from jax.experimental import pallas as pl
 
     rank = len(made.grid)
 
-    def index(*at: Any) -> tuple[Any, ...]:
+    def index(*at: Array) -> tuple[Array, ...]:
         names = dict(zip(made.grid_names, at[:rank], strict=True))
         held = dict(zip((t.name for t in made.tables), at[rank:], strict=True))
         return tuple(_evaluate(term, names, held) for term in operand.index)
@@ -294,7 +305,7 @@ def _spec(made: Kernel, operand: Operand, spaces: Mapping[str, Any]) -> Any:
     return pl.BlockSpec(tuple(map(block_dimension, operand.block)), index, **extra)
 
 
-def block_dimension(block: Block) -> Any:
+def block_dimension(block: Block) -> object:
     """One dimension of a block as Pallas takes it."""
     from jax.experimental import pallas as pl
 
@@ -306,38 +317,38 @@ def block_dimension(block: Block) -> Any:
 class TracedNumbers(Numbers):
     """Numbers that JAX is tracing."""
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Array, if_true: Array, if_false: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.where(condition, if_true, if_false)
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Array, right: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.logical_and(left, right)
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Array, right: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.logical_or(left, right)
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.logical_not(condition)
 
-    def minimum(self, left: Any, right: Any) -> Any:
+    def minimum(self, left: Array, right: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.minimum(left, right)
 
-    def maximum(self, left: Any, right: Any) -> Any:
+    def maximum(self, left: Array, right: Array) -> Array:
         import jax.numpy as jnp
 
         return jnp.maximum(left, right)
 
 
-def _evaluate(term: Term, names: Mapping[str, Any], tables: Mapping[str, Any]) -> Any:
+def _evaluate(term: Term, names: Mapping[str, Array], tables: Mapping[str, Array]) -> Array:
     if term.op == "read":
         return tables[term.args[0].args[0]][tuple(_evaluate(a, names, tables) for a in term.args[1:])]
     if term.op == "multiple_of":

@@ -110,7 +110,7 @@ def _cute(layout: CuteLayout) -> Places:
     return Places(total[..., None, None])
 
 
-def _flat(nested: Any) -> Iterator[Any]:
+def _flat(nested: object) -> Iterator[Any]:
     for part in nested if isinstance(nested, tuple) else (nested,):
         yield from _flat(part) if isinstance(part, tuple) else (part,)
 

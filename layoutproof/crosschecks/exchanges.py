@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import Undecided
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.places import MOST
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped, both
 from layoutproof.layouts.sharding import NamedSharding, ShardedArray
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.extend.core import ClosedJaxpr
+    from jax.sharding import Mesh, PartitionSpec
 
 CLOSE = 1e-9
 """Relative difference up to which sums in another order are the same on float64."""
@@ -58,7 +63,7 @@ def programs(case: Case, platform: str) -> Outcome:
     return both(_partitioned(case, given, cut, mesh), _lockstep(given, cut, axes))
 
 
-def _partitioned(case: Case, given: Any, cut: Any, mesh: Any) -> Outcome:
+def _partitioned(case: Case, given: Array, cut: PartitionSpec, mesh: Mesh) -> Outcome:
     """What XLA partitions, by its compiled text."""
     import jax
     import numpy as np
@@ -67,7 +72,7 @@ def _partitioned(case: Case, given: Any, cut: Any, mesh: Any) -> Outcome:
     from layoutproof.from_hlo.programs import compiled, partitioned
     from layoutproof.hlotext.lines import read_hlo
 
-    def function(x: Any) -> Any:
+    def function(x: Array) -> Array:
         rows = x.reshape(x.shape[0], -1)
         return x, x[::-1], x.sum(0), rows @ rows.T, x * 2
 
@@ -82,7 +87,7 @@ def _partitioned(case: Case, given: Any, cut: Any, mesh: Any) -> Outcome:
     return _alike("result of the partitioned program", program, given, theirs)
 
 
-def _lockstep(given: Any, cut: Any, axes: dict[str, int]) -> Outcome:
+def _lockstep(given: Array, cut: PartitionSpec, axes: dict[str, int]) -> Outcome:
     """A shard_map with the collectives that fit what each device holds."""
     import jax
     import numpy as np
@@ -90,7 +95,7 @@ def _lockstep(given: Any, cut: Any, axes: dict[str, int]) -> Outcome:
 
     from layoutproof.pallas.from_jax.programs import program_of
 
-    def function(x: Any) -> Any:
+    def function(x: Array) -> Array:
         return [each[None] for each in exchanges(x, axes)]
 
     rows = PartitionSpec(tuple(axes))
@@ -99,7 +104,7 @@ def _lockstep(given: Any, cut: Any, axes: dict[str, int]) -> Outcome:
     return _alike("what a device has of a collective", program_of(jax.make_jaxpr(mapped)(given)), given, theirs)
 
 
-def exchanges(x: Any, axes: dict[str, int]) -> Iterator[Any]:
+def exchanges(x: Array, axes: dict[str, int]) -> Iterator[Array]:
     """Each collective over each axis, and over two of them, as far as the extents of the first dimension allow."""
     import jax
     from jax import lax
@@ -120,7 +125,7 @@ def exchanges(x: Any, axes: dict[str, int]) -> Iterator[Any]:
             yield lax.all_to_all(x, names, 0, 0, tiled=True)
 
 
-def _alike(what: str, program: Any, given: Any, theirs: Sequence[Any]) -> Outcome:
+def _alike(what: str, program: ClosedJaxpr, given: Array, theirs: Sequence[Array]) -> Outcome:
     """What we compute of a program beside what JAX does."""
     import numpy as np
 

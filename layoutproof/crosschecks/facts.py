@@ -80,7 +80,7 @@ def today(library: str = "", every: tuple[Fact, ...] | None = None) -> Iterator[
                 yield Today(fact, "", who[program], str(error))
 
 
-def _said(ask: Ask, request: list[Any]) -> Any:
+def _said(ask: Ask, request: list[object]) -> Any:
     """The answer. Raises _NoAnswerError where there is none."""
     answer = ask(request)
     if isinstance(answer, Failed):
@@ -88,7 +88,7 @@ def _said(ask: Ask, request: list[Any]) -> Any:
     return answer
 
 
-def _taken(ask: Ask, request: list[Any]) -> bool:
+def _taken(ask: Ask, request: list[object]) -> bool:
     """Whether the compiler takes it. Raises _NoAnswerError where it died of it."""
     answer = ask(request)
     if isinstance(answer, Failed) and answer.aborted:
@@ -226,7 +226,7 @@ def _counted(wrong: list[str], asked: int) -> str:
     return f"{len(wrong)} of {asked} not: {shorten(wrong[0], 400)}" if wrong else AS_THE_RULE
 
 
-def _one(array: str, block: str, index: str, role: str = "outputs", **more: Any) -> dict[str, Any]:
+def _one(array: str, block: str, index: str, role: str = "outputs", **more: object) -> dict[str, Any]:
     """A kernel of eight programs with one operand, besides a plain output."""
     plain = {"array": "f32[8,128]", "block": [8, 128], "index": "(i) -> (0, 0)"}
     operand = {"array": array, "block": [*filter(None, block.split("; "))], "index": f"(i) -> ({index})", **more}

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines, listed
@@ -95,7 +94,7 @@ def _of_specs(path: Path) -> Iterator[Case]:
             yield pair(*cases)
 
 
-def _readable(value: Any, origin: str) -> Iterator[Case]:
+def _readable(value: object, origin: str) -> Iterator[Case]:
     if not isinstance(value, str | Mapping) or (isinstance(value, Mapping) and "trace" in value):
         return
     try:

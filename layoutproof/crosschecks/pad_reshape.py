@@ -7,16 +7,17 @@ one of them shows as a disagreement.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
-def pad_reshape_transpose(layout: XlaLayout, array: NDArray[Any], fill: Any = 0) -> NDArray[Any]:
+def pad_reshape_transpose(layout: XlaLayout, array: NDArray[np.generic], fill: complex = 0) -> NDArray[np.generic]:
     """The allotted elements in memory order: 1-D, padding filled with `fill`.
 
     array: the logical shape, any dtype. Not modelled here and so not looked at: E, S, M, splits.
@@ -40,7 +41,7 @@ def pad_reshape_transpose(layout: XlaLayout, array: NDArray[Any], fill: Any = 0)
     return np.pad(line, (0, -line.size % layout.tail_alignment), constant_values=fill)
 
 
-def _tiled(array: NDArray[Any], tile: tuple[int, ...], fill: Any) -> NDArray[Any]:
+def _tiled(array: NDArray[np.generic], tile: tuple[int, ...], fill: complex) -> NDArray[np.generic]:
     """One level: the last len(tile) axes become as many axes of tiles and, at the end, as many within a tile."""
     import numpy as np
 

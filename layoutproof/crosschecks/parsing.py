@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
+
+if TYPE_CHECKING:
+    from jaxlib.xla_client import Client
 
 
 def shape(text: str) -> str | None:
@@ -38,13 +41,13 @@ def byte_size(text: str) -> int | None:
 
 
 @cache
-def _client() -> Any:
+def _client() -> Client:
     from jaxlib import xla_client
 
     return xla_client.make_cpu_client()
 
 
-def sharding(text: str) -> dict[str, Any] | None:
+def sharding(text: str) -> dict[str, object] | None:
     """{"printed", "tiles": its form without a mesh, "devices": of each tile}; None where XLA refuses it."""
     from jaxlib import _hlo
 
@@ -65,7 +68,7 @@ def sharding(text: str) -> dict[str, Any] | None:
 JOBS: Mapping[str, Any] = {"shape": shape, "bytes": byte_size, "sharding": sharding}
 
 
-def answered(request: Any, tell: Tell) -> Any:
+def answered(request: tuple[str, str], tell: Tell) -> object:
     """The answering side: of one text."""
     job, text = request
     return {"said": JOBS[job](text)}

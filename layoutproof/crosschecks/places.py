@@ -21,7 +21,7 @@ MOST = 1 << 24
 """Places of a layout that is compared."""
 
 
-def ours(layout: Any) -> Places:
+def ours(layout: object) -> Places:
     """Every place of every element, as `lp.table` has it. Raises Undecided where there are too many."""
     import numpy as np
 
@@ -55,7 +55,7 @@ def compared(said: Places, theirs: Places, what: str = "place") -> Outcome:
     return Agree(int(np.prod(left.shape[:rank], dtype=int)) * left.shape[rank])
 
 
-def same_array(what: str, said: NDArray[Any], theirs: NDArray[Any]) -> Outcome:
+def same_array(what: str, said: NDArray[np.generic], theirs: NDArray[np.generic]) -> Outcome:
     """Two arrays, element by element; the smallest index at which they differ."""
     import numpy as np
 
@@ -71,7 +71,7 @@ def same_array(what: str, said: NDArray[Any], theirs: NDArray[Any]) -> Outcome:
 _WORDS = {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 
 
-def packed(layout: XlaLayout) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+def packed(layout: XlaLayout) -> tuple[NDArray[np.generic], NDArray[np.uint8]]:
     """Random bits in the logical shape, and the bytes of memory: the same padded, reshaped and transposed.
 
     Raises Undecided where no machine word holds an element, and where elements are stored in another width.
@@ -106,7 +106,7 @@ def reason(error: LayoutError | Undecided) -> str:
     return text
 
 
-def _sorted(at: NDArray[Any]) -> NDArray[Any]:
+def _sorted(at: NDArray[np.generic]) -> NDArray[np.generic]:
     """The places of each element in the order of their coordinates, so that sets are compared."""
     import numpy as np
 
@@ -116,6 +116,6 @@ def _sorted(at: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _shown(places: NDArray[Any]) -> str:
+def _shown(places: NDArray[np.generic]) -> str:
     rows = [str(int(row[0])) if len(row) == 1 else str(tuple(map(int, row))) for row in places]
     return " and ".join(rows[:4]) + (" .." if len(rows) > 4 else "")

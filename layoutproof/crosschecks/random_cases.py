@@ -168,12 +168,12 @@ def block(rng: random.Random) -> str:
     return f"s32[{_list(dims)}] blockspec ({', '.join(sizes)}{comma}) {shown} grid ({_list(grid)}){role}"
 
 
-def kernel(rng: random.Random) -> dict[str, Any]:
+def kernel(rng: random.Random) -> dict[str, object]:
     """A kernel with an input and an output, perhaps with programs that may run at once."""
     grid = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
     names = "ijk"[: len(grid)]
 
-    def operand(name: str) -> dict[str, Any]:
+    def operand(name: str) -> dict[str, object]:
         dims, sizes, index = [], [], []
         for _ in range(rng.randint(1, 2)):
             extent, size = rng.randint(1, 9), rng.randint(1, 5)

@@ -64,7 +64,7 @@ class Skipped:
 Outcome = Agree | Disagree | Skipped
 
 
-def as_data(outcome: Outcome) -> dict[str, Any]:
+def as_data(outcome: Outcome) -> dict[str, object]:
     """An outcome as plain data, for a process of its own to answer with."""
     return {"kind": type(outcome).__name__, **asdict(outcome)}
 

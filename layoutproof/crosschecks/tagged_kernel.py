@@ -26,6 +26,9 @@ from layoutproof.solvers.arrays import ArrayNumbers
 
 if TYPE_CHECKING:
     import numpy as np
+    from jax import Array
+    from jax.experimental.pallas import BlockSpec
+    from jax.ref import Ref
     from numpy.typing import NDArray
 
 MOST_PROGRAMS = 1024
@@ -135,7 +138,7 @@ def _programs(kernel: Kernel) -> list[tuple[int, ...]]:
     return list(itertools.product(*(range(int(n)) for n in kernel.grid)))
 
 
-def _writers(kernel: Kernel, operand: Operand, held: NDArray[Any], never: int) -> Outcome:
+def _writers(kernel: Kernel, operand: Operand, held: NDArray[np.int32], never: int) -> Outcome:
     """The number of the last program in each element, or what nobody has written."""
     import numpy as np
 
@@ -167,7 +170,7 @@ def _readers(kernel: Kernel, operand: Operand) -> Outcome:
     return Agree(compared)
 
 
-def written(kernel: Kernel, operand: Operand, interpret: Any) -> NDArray[np.int32]:
+def written(kernel: Kernel, operand: Operand, interpret: object) -> NDArray[np.int32]:
     """One output after every program has filled its block with its row-major number."""
     import jax
     import jax.numpy as jnp
@@ -177,7 +180,7 @@ def written(kernel: Kernel, operand: Operand, interpret: Any) -> NDArray[np.int3
 
     grid = tuple(map(int, kernel.grid))
 
-    def body(ref: Any) -> None:
+    def body(ref: Ref) -> None:
         number = row_major(tuple(pl.program_id(k) for k in range(len(grid))), grid)
         ref[...] = jnp.full(ref.shape, number, dtype=jnp.int32)
 
@@ -201,7 +204,7 @@ def seen(kernel: Kernel, operand: Operand) -> NDArray[np.int32]:
     dims = tuple(map(int, operand.dims))
     block = tuple(int(b.size) for b in operand.block if b.kind != "squeezed")
 
-    def body(x: Any, o: Any) -> None:
+    def body(x: Ref, o: Ref) -> None:
         o[...] = x[...]
 
     call = pl.pallas_call(
@@ -215,11 +218,11 @@ def seen(kernel: Kernel, operand: Operand) -> NDArray[np.int32]:
     return np.asarray(call(jnp.arange(prod(dims), dtype=jnp.int32).reshape(dims)))
 
 
-def _spec(kernel: Kernel, operand: Operand) -> Any:
+def _spec(kernel: Kernel, operand: Operand) -> BlockSpec:
     import jax.numpy as jnp
     from jax.experimental import pallas as pl
 
-    def index(*at: Any) -> tuple[Any, ...]:
+    def index(*at: Array) -> tuple[Array, ...]:
         names: Mapping[str, Any] = dict(zip(kernel.grid_names, at, strict=True))
         return tuple(jnp.asarray(term.evaluate(names, ArrayNumbers(jnp)), jnp.int32) for term in operand.index)
 

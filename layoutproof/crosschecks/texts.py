@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import random
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from layoutproof.compiler.child import Child, ask
 from layoutproof.core.errors import LayoutError
@@ -50,7 +50,10 @@ def neighbours(text: str) -> list[str]:
     return sorted({each for each in found if each not in (text, "") and "\n" not in each})
 
 
-def read_or_none(read: Any, text: str) -> Any:
+T = TypeVar("T")
+
+
+def read_or_none(read: Callable[[str], T], text: str) -> T | None:
     """What is read of a text, or None where that is refused."""
     try:
         return read(text)

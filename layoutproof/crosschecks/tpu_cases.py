@@ -71,7 +71,7 @@ def _tiles(rng: random.Random, rank: int) -> tuple[tuple[int, ...], ...]:
 KERNEL_TYPES = ("f32", "f32", "bf16", "bf16", "s8", "s8", "s32", "s16", "u8", "s4", "f8e5m2", "f8e4m3fn", "pred")
 
 
-def kernel(rng: random.Random) -> dict[str, Any]:
+def kernel(rng: random.Random) -> dict[str, object]:
     """A kernel of one or two operands: blocks that JAX takes more often than not, some Element, some squeezed."""
     rank = rng.choice((1, 2, 2, 2, 3))
     grid = {f"g{k}": rng.choice((1, 2, 3, 4, 8)) for k in range(rank)}
@@ -86,7 +86,7 @@ def kernel(rng: random.Random) -> dict[str, Any]:
     return {"kernel": found}
 
 
-def _operand(rng: random.Random, names: list[str]) -> dict[str, Any]:
+def _operand(rng: random.Random, names: list[str]) -> dict[str, object]:
     rank = rng.choice((1, 2, 2, 2, 3))
     dims = [rng.choice((3, 8, 12, 16, 32, 60, 64, 96, 128, 256, 300, 1024)) for _ in range(rank)]
     block: list[Any] = [rng.choice((n, 8, 16, 32, 64, 2, None)) for n in dims]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
@@ -12,14 +12,17 @@ from layoutproof.from_hlo.expansions import Region, holds, regions, skipped
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Computation, Instruction, Module
 from layoutproof.hlotext.texts import element_of
-from layoutproof.ir.program import Array, Equation, Literal, Opaque, Program, Variable, primitive
+from layoutproof.ir.program import Array, Atom, Aval, Equation, Literal, Opaque, Program, Variable, primitive
 
 MOST_EQUATIONS = 200_000
 """Equations of one module, fusions opened wherever they are called."""
 MOST_NESTED = 100
 """Computations within one another."""
 
-Rule = Callable[["EquationList", Instruction, list[Any]], Any]
+Value: TypeAlias = "Atom | tuple[Value, ...]"
+"""What an instruction gives: an array, or a tuple of these."""
+Rule: TypeAlias = "Callable[[EquationList, Instruction, list[Any]], Value | None]"
+"""From an instruction and its operands, arrays or tuples as its opcode demands, to its value; None: not modelled."""
 NOTHING = Literal(None, Opaque())
 """A token, or the context of something asynchronous: nobody computes with it."""
 
@@ -94,7 +97,7 @@ class EquationList:
         self.instructions: Mapping[str, Instruction] = {}
 
     def emit(
-        self, name: str, operands: Sequence[Any], results: Sequence[Any], at: Instruction, **params: Any
+        self, name: str, operands: Sequence[Atom], results: Sequence[Aval], at: Instruction, **params: object
     ) -> tuple[Variable, ...]:
         """One more equation; its results, of which `results` says what they are."""
         self.reading.made += 1
@@ -105,11 +108,11 @@ class EquationList:
         self.equations.append(Equation(primitive(name), tuple(operands), made, params, place))
         return made
 
-    def one(self, name: str, operands: Sequence[Any], result: Array, at: Instruction, **params: Any) -> Variable:
+    def one(self, name: str, operands: Sequence[Atom], result: Array, at: Instruction, **params: object) -> Variable:
         """One more equation, of one result."""
         return self.emit(name, operands, [result], at, **params)[0]
 
-    def opened(self, computation: Computation, given: Sequence[Any]) -> Any:
+    def opened(self, computation: Computation, given: Sequence[Value]) -> Value:
         """What a computation gives for some values of its parameters; its equations are made here."""
         within = self.reading.within
         if computation.name in within or len(within) >= MOST_NESTED:
@@ -119,12 +122,14 @@ class EquationList:
         outer, self.instructions = self.instructions, computation.by_name
         functions = self.reading.functions(computation)
         within.append(computation.name)
-        values: dict[str, Any] = {}
+        values: dict[str, Value] = {}
         for each in computation.instructions:
             if each.name in functions:
                 region = functions[each.name]
                 if region is not None:
-                    values[each.name] = self.one(region.name, [values[region.given]], read_shape(each.shape), each)
+                    values[each.name] = self.one(
+                        region.name, [cast("Atom", values[region.given])], read_shape(each.shape), each
+                    )
             elif each.opcode == "parameter":
                 if not 0 <= each.number < len(given):
                     raise LayoutError(f"{each.name} is no parameter of {computation.name}", line=each.line)
@@ -135,16 +140,16 @@ class EquationList:
         self.instructions = outer
         return values[computation.root.name]
 
-    def _operand(self, values: Mapping[str, Any], name: str, at: Instruction) -> Any:
+    def _operand(self, values: Mapping[str, Value], name: str, at: Instruction) -> Value:
         known, indices = element_of(name)
         if known not in values:
             raise LayoutError(f"{at.name} has the operand {known}, which is not above it", line=at.line)
         value = values[known]
         for index in indices:
-            value = value[index]
+            value = cast("tuple[Value, ...]", value)[index]
         return value
 
-    def _value(self, instruction: Instruction, operands: list[Any]) -> Any:
+    def _value(self, instruction: Instruction, operands: list[Value]) -> Value:
         rule = self.reading.rules.get(instruction.opcode)
         if rule is not None:
             found = rule(self, instruction, operands)
@@ -152,9 +157,10 @@ class EquationList:
                 return found
         return self.unknown(instruction, operands, instruction.opcode)
 
-    def unknown(self, instruction: Instruction, operands: Sequence[Any], what: str, **params: Any) -> Any:
+    def unknown(self, instruction: Instruction, operands: Sequence[Value], what: str, **params: object) -> Value:
         """The value of an instruction that nobody models: an equation of a name that is no primitive."""
         shape = read_shape(instruction.shape)
         arrays = [o for o in leaves(tuple(operands)) if o is not NOTHING]
         made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction, **params))
-        return like(shape, [next(made) if isinstance(a, Array) else NOTHING for a in leaves(shape)])
+        whole: Value = like(shape, [next(made) if isinstance(a, Array) else NOTHING for a in leaves(shape)])
+        return whole

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.brackets import without_remarks
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.ir.program import Array
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _BRACES = re.compile(r"[{}]")
 _WORDS = {"true": 1, "false": 0}
 
 
-def read_constant(aval: Array, text: str) -> Any:
+def read_constant(aval: Array, text: str) -> NDArray[np.generic] | None:
     """The numbers, of floats as float64 holds what their own type does; None where the text leaves them out.
 
     >>> import numpy as np

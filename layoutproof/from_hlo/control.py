@@ -8,11 +8,11 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo import kernels
-from layoutproof.from_hlo.body import NOTHING, EquationList, Rule
+from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.exchanges import ended, started
-from layoutproof.from_hlo.shapes import like, read_shape
+from layoutproof.from_hlo.shapes import Shape, like, read_shape
 from layoutproof.hlotext.module import Instruction
-from layoutproof.ir.program import Array, Literal, Opaque, Program, Variable
+from layoutproof.ir.program import Array, Atom, Literal, Opaque, Program, Variable
 
 _OFFLOADED = re.compile(r"TODO\(b/\d+\)")
 """Targets of custom calls that do what a computation says, on a SparseCore (7x, libtpu 0.0.52)."""
@@ -20,33 +20,34 @@ _UNCHANGED = ("AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked")
 """Targets of custom calls that give what they are given (libtpu 0.0.52)."""
 
 
-def _tuple(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _tuple(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     return tuple(operands)
 
 
-def _element(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
-    return operands[0][at.index]
+def _element(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+    part: Value = operands[0][at.index]
+    return part
 
 
-def _same(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _same(body: EquationList, at: Instruction, operands: list[Value]) -> Value | None:
     return operands[0] if len(operands) == 1 else None
 
 
-def _nothing(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _nothing(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     return NOTHING
 
 
-def _call(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _call(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     (name,) = (name for _, name in at.calls)
     return body.opened(body.reading.computation(name), operands)
 
 
-def _copied(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _copied(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     """A copy that is started: (the operand, the result, the context)."""
     return operands[0], operands[0], NOTHING
 
 
-def _start(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _start(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     """What is started: (operands, results, contexts); the results are there as soon as all operands are.
 
     libtpu starts what a SparseCore does without operands, and gives them by an update (7x, libtpu 0.0.52).
@@ -57,10 +58,11 @@ def _start(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return tuple(operands), body.opened(computation, operands) if ready else NOTHING, NOTHING
 
 
-def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
     (given, results, _), *more = operands
     if not more:
-        return operands[0]
+        whole: Value = operands[0]
+        return whole
     if results is not NOTHING:
         raise LayoutError(f"{at.name} gives operands to what has all of them", line=at.line)
     start = at
@@ -69,20 +71,21 @@ def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return _start(body, start, [*given, *more])
 
 
-def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
-    result = operands[0][1]
+def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+    result: Value = operands[0][1]
     if result is NOTHING:
         raise LayoutError(f"{at.name} waits for what was not given all of its operands", line=at.line)
     return result
 
 
-def _flat(value: Any) -> list[Any]:
+def _flat(value: Value) -> list[Atom]:
     return [each for each in leaves(value) if each is not NOTHING]
 
 
-def _results(shape: Any, made: tuple[Variable, ...]) -> Any:
+def _results(shape: Shape, made: tuple[Variable, ...]) -> Value:
     flat = iter(made)
-    return like(shape, [next(flat) if isinstance(a, Array) else NOTHING for a in leaves(shape)])
+    value: Value = like(shape, [next(flat) if isinstance(a, Array) else NOTHING for a in leaves(shape)])
+    return value
 
 
 def _arrays(program: Program) -> Program:
@@ -93,7 +96,7 @@ def _arrays(program: Program) -> Program:
     )  # fmt: skip
 
 
-def _while(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _while(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     called = dict(at.calls)
     condition, inner = (
         _arrays(body.reading.program(body.reading.computation(called[name]))) for name in ("condition", "body")
@@ -106,7 +109,7 @@ def _while(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return _results(shape, made)
 
 
-def _conditional(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _conditional(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
     import numpy as np
 
     which, *given = operands
@@ -138,11 +141,12 @@ def _conditional(body: EquationList, at: Instruction, operands: list[Any]) -> An
     return _results(shape, made)
 
 
-def _custom(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _custom(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
     if at.target == "AllocateBuffer":
         return body.one("undefined", [], read_shape(at.shape), at)
     if at.target in _UNCHANGED and len(operands) == 1:
-        return operands[0]
+        value: Value = operands[0]
+        return value
     if _OFFLOADED.fullmatch(at.target) and len(at.calls) == 1:
         return _call(body, at, operands)
     if at.target == kernels.TARGET:

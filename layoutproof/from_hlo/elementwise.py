@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from layoutproof.core.element_types import element_type
 from layoutproof.from_hlo.body import EquationList, Rule
 from layoutproof.from_hlo.shapes import read_shape
 from layoutproof.hlotext.module import Instruction
-from layoutproof.ir.program import Array
+from layoutproof.ir.program import Array, Atom
 
 _NAMES = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "remainder": "rem", "maximum": "max",
@@ -24,17 +22,17 @@ _NAMES = {
 
 
 def _plain(name: str) -> Rule:
-    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom:
         return body.one(name, operands, read_shape(at.shape), at)
 
     return rule
 
 
-def _compare(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _compare(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom:
     return body.one(at.attribute("direction").lower(), operands, read_shape(at.shape), at)
 
 
-def _select(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _select(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom | None:
     which, yes, no = operands
     out = read_shape(at.shape)
     if isinstance(out, tuple):
@@ -44,13 +42,13 @@ def _select(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
 
 
 def _round(method: str) -> Rule:
-    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom:
         return body.one("round", operands, read_shape(at.shape), at, rounding_method=method)
 
     return rule
 
 
-def converted(body: EquationList, value: Any, aval: Array, at: Instruction) -> Any:
+def converted(body: EquationList, value: Atom, aval: Array, at: Instruction) -> Atom:
     """A value as the element type of a result, as compilers write it without saying so."""
     source = value.aval
     if not isinstance(source, Array) or source.dtype == aval.dtype:
@@ -59,16 +57,16 @@ def converted(body: EquationList, value: Any, aval: Array, at: Instruction) -> A
     return body.one("convert_element_type", [value], Array(source.shape, aval.dtype), at, new_dtype=aval.dtype)
 
 
-def _convert(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _convert(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom:
     return converted(body, operands[0], read_shape(at.shape), at)
 
 
-def _reduce_precision(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_precision(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom:
     bits = {name: int(at.attribute(name) or 0) for name in ("exponent_bits", "mantissa_bits")}
     return body.one("reduce_precision", operands, read_shape(at.shape), at, **bits)
 
 
-def _bits(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _bits(body: EquationList, at: Instruction, operands: list[Atom]) -> Atom | None:
     out = read_shape(at.shape)
     if operands[0].aval.shape != out.shape:
         return None

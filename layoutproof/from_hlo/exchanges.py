@@ -11,13 +11,13 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo.body import NOTHING, EquationList, Rule
+from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.from_hlo.sums import combiner
 from layoutproof.hlo.collectives import groups_of
 from layoutproof.hlotext.module import Instruction
-from layoutproof.ir.program import Array, Literal
+from layoutproof.ir.program import Array, Atom, Aval, Literal
 from layoutproof.values.devices import DEVICES
 
 _PAIRED = ("all-gather-start", "collective-permute-start")
@@ -38,7 +38,7 @@ def _results(at: Instruction) -> list[Array]:
     return [aval for aval in leaves(shape) if isinstance(aval, Array)]
 
 
-def _given(body: EquationList, at: Instruction, operands: list[Any], made: tuple[Any, ...]) -> Any:
+def _given(body: EquationList, at: Instruction, operands: list[Atom], made: tuple[Atom, ...]) -> Value:
     """The value of the instruction. made: the results, in order."""
     shape, said = read_shape(at.shape), _said(body, at)
     if _PARTED in at.attributes:
@@ -50,18 +50,20 @@ def _given(body: EquationList, at: Instruction, operands: list[Any], made: tuple
         body.reading.exchanged[came] = said, sent
     if at.opcode in _PAIRED:
         # (operands, results, contexts)
-        sent = operands[0] if len(operands) == 1 else tuple(operands)
-        return (sent, like(shape[1], made), *[NOTHING] * (len(shape) - 2))
-    return like(shape, made)
+        whole: Value = operands[0] if len(operands) == 1 else tuple(operands)
+        results: Value = like(shape[1], made)
+        return (whole, results, *[NOTHING] * (len(shape) - 2))
+    value: Value = like(shape, made)
+    return value
 
 
-def _said(body: EquationList, at: Instruction) -> tuple[Any, ...]:
+def _said(body: EquationList, at: Instruction) -> tuple[object, ...]:
     """What an exchange does, whatever it is called."""
     reduced = combiner(body, at.calls[0][1]) if at.calls else ""
     return at.opcode.removesuffix("-start"), _groups(body, at), at.dimensions, reduced
 
 
-def _all_reduce(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _all_reduce(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     kind = _REDUCED.get(combiner(body, at.calls[0][1]))
     if kind is None:
         return None
@@ -71,17 +73,17 @@ def _all_reduce(body: EquationList, at: Instruction, operands: list[Any]) -> Any
     return _given(body, at, operands, made)
 
 
-def _all_gather(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _all_gather(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     return _tiled(body, at, operands, "all_gather", "all_gather_dimension")
 
 
-def _reduce_scatter(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_scatter(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     if _REDUCED.get(combiner(body, at.calls[0][1])) != "psum":
         return None
     return _tiled(body, at, operands, "reduce_scatter", "scatter_dimension")
 
 
-def _tiled(body: EquationList, at: Instruction, operands: list[Any], primitive: str, dimension: str) -> Any:
+def _tiled(body: EquationList, at: Instruction, operands: list[Atom], primitive: str, dimension: str) -> Value:
     """An exchange along one dimension, whose parts lie one after the other. dimension: what the primitive calls it."""
     (dim,) = at.dimensions or ()
     made = body.emit(
@@ -91,7 +93,7 @@ def _tiled(body: EquationList, at: Instruction, operands: list[Any], primitive: 
     return _given(body, at, operands, made)
 
 
-def _all_to_all(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _all_to_all(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     groups = _groups(body, at)
     over = {"axis_name": (DEVICES,), "axis_index_groups": groups, "tiled": True}
     if at.dimensions:
@@ -119,7 +121,7 @@ def _all_to_all(body: EquationList, at: Instruction, operands: list[Any]) -> Any
     return tuple(found)
 
 
-def _permute(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _permute(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     results = _results(at)
     if len(operands) != 1 or len(results) < 1:
         # written in the place of another array
@@ -128,7 +130,7 @@ def _permute(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return _given(body, at, operands, made)
 
 
-def started(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def started(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     """What libtpu starts in one fusion, does a part of in others and waits for in a last one (libtpu 0.0.52).
 
     It gives (the operand, the result, contexts). Each fusion has the exchange whole, as a clone of its own.
@@ -140,7 +142,7 @@ def started(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return sent, operands[0], *map(_zeros, shape[2:])
 
 
-def ended(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def ended(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     """The result, which is given as it was started: (the operand, the result, the clone's result, contexts)."""
     known = body.reading.exchanged
     if len(operands) < 3 or operands[1] not in known or known[operands[1]] != known.get(operands[2]):
@@ -148,21 +150,22 @@ def ended(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return operands[1]
 
 
-def _zeros(aval: Any) -> Any:
+def _zeros(aval: Aval) -> Literal:
     """A context: nobody computes with it."""
     import numpy as np
 
     return Literal(np.zeros(aval.shape, aval.dtype), aval) if isinstance(aval, Array) else NOTHING
 
 
-def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
-    return operands[0] if at.opcode == "all-reduce-done" else operands[0][1]
+def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+    value: Value = operands[0] if at.opcode == "all-reduce-done" else operands[0][1]
+    return value
 
 
 def _which(of: Callable[[int, int], tuple[str, int]]) -> Rule:
     """The number of the device as an operation of it makes it. of: replicas, partitions -> the operation, with what."""
 
-    def rule(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+    def rule(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
         import numpy as np
 
         header, out = body.reading.module.header, read_shape(at.shape)

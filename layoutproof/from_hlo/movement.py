@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.from_hlo.body import NOTHING, EquationList, Rule
+from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.constants import read_constant
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.from_hlo.sums import combiner
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import element_of, element_text, without_space
-from layoutproof.ir.program import Array, Literal
+from layoutproof.ir.program import Array, Atom, Literal
 from layoutproof.questions.evaluate import table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_PLACES = 2**22
 """Elements of a bitcast whose places are looked at one by one."""
@@ -42,7 +46,7 @@ class ScatterNumbers(NamedTuple):
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
-def _constant(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _constant(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     aval = read_shape(at.shape)
     if isinstance(aval, tuple):
         return None
@@ -50,17 +54,17 @@ def _constant(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return body.unknown(at, [], "a constant that the text leaves out") if value is None else Literal(value, aval)
 
 
-def _reshape(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reshape(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     return body.one("reshape", [converted(body, operands[0], out, at)], out, at, new_sizes=out.shape, dimensions=None)
 
 
-def _transpose(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _transpose(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     return body.one("transpose", [converted(body, operands[0], out, at)], out, at, permutation=at.dimensions or ())
 
 
-def _broadcast(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _broadcast(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     return body.one(
         "broadcast_in_dim", [converted(body, operands[0], out, at)], out, at, shape=out.shape,
@@ -68,39 +72,39 @@ def _broadcast(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     )  # fmt: skip
 
 
-def _slice(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _slice(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     return _cut(body, at, operands, read_shape(at.shape))
 
 
-def _slice_start(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _slice_start(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     """A slice that is made while something else runs: (operands, result, context)."""
     return tuple(operands), _cut(body, at, operands, read_shape(at.shape)[1]), NOTHING
 
 
-def _cut(body: EquationList, at: Instruction, operands: list[Any], out: Array) -> Any:
+def _cut(body: EquationList, at: Instruction, operands: list[Atom], out: Array) -> Atom:
     cut = [(int(a), int(b), int(c or 1)) for a, b, c in _SLICE.findall(at.attribute("slice"))]
     starts, limits, strides = zip(*cut, strict=True) if cut else ((), (), ())
     value = converted(body, operands[0], out, at)
     return body.one("slice", [value], out, at, start_indices=starts, limit_indices=limits, strides=strides)
 
 
-def _reverse(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reverse(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     return body.one("rev", operands, read_shape(at.shape), at, dimensions=at.dimensions or ())
 
 
-def _iota(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _iota(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     dim = int(at.attribute("iota_dimension") or 0)
     return body.one("iota", [], out, at, dtype=out.dtype, shape=out.shape, dimension=dim, sharding=None)
 
 
-def _concatenate(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _concatenate(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     given = [converted(body, value, out, at) for value in operands]
     return body.one("concatenate", given, out, at, dimension=(at.dimensions or (0,))[0])
 
 
-def _pad(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _pad(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     config = [tuple(map(int, part.split("_"))) for part in at.attribute("padding").split("x") if part]
     padding = tuple((*each, 0)[:3] for each in config)
@@ -108,7 +112,7 @@ def _pad(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return body.one("pad", given, out, at, padding_config=padding)
 
 
-def _dynamic_slice(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _dynamic_slice(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     value, *starts = operands
     if (sizes := at.attribute("dynamic_slice_sizes")) and numbers_of(at, "dynamic_slice_sizes") != out.shape:
@@ -116,14 +120,14 @@ def _dynamic_slice(body: EquationList, at: Instruction, operands: list[Any]) -> 
     return body.one("dynamic_slice", [converted(body, value, out, at), *starts], out, at, slice_sizes=out.shape)
 
 
-def _dynamic_update_slice(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _dynamic_update_slice(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     out = read_shape(at.shape)
     value, update, *starts = operands
     given = [converted(body, each, out, at) for each in (value, update)]
     return body.one("dynamic_update_slice", [*given, *starts], out, at)
 
 
-def _bitcast(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _bitcast(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     (value,) = operands
     source, out = value.aval, read_shape(at.shape)
     name, indices = element_of(at.operands[0])
@@ -140,7 +144,7 @@ def _bitcast(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return body.one("rearranged", [value], out, at, places=at_places)
 
 
-def _places(before: str, after: str, source: Array, out: Array) -> Any:
+def _places(before: str, after: str, source: Array, out: Array) -> NDArray[np.int64] | None:
     """For each element after a bitcast, in row-major order, the place of it before; -1 of what was padding."""
     import numpy as np
 
@@ -150,7 +154,8 @@ def _places(before: str, after: str, source: Array, out: Array) -> Any:
     first, second = (np.asarray(table(_with_layout(text))).reshape(-1) for text in (before, after))
     held = np.full(max(int(first.max(initial=-1)), int(second.max(initial=-1))) + 1, -1, np.int64)
     held[first] = np.arange(first.size)
-    return held[second]
+    places: NDArray[np.int64] = held[second]
+    return places
 
 
 def _with_layout(text: str) -> str:
@@ -159,7 +164,7 @@ def _with_layout(text: str) -> str:
     return text if "{" in text or not rank else f"{shape}{{{','.join(map(str, range(rank - 1, -1, -1)))}}}"
 
 
-def _vectors_last(body: EquationList, at: Instruction, indices: Any) -> Any:
+def _vectors_last(body: EquationList, at: Instruction, indices: Atom) -> Atom:
     """The indices of a gather or scatter with their vectors in the last dimension."""
     shape, where = indices.aval.shape, int(at.attribute("index_vector_dim"))
     if where == len(shape):
@@ -172,7 +177,7 @@ def _vectors_last(body: EquationList, at: Instruction, indices: Any) -> Any:
     return body.one("transpose", [indices], aval, at, permutation=order)
 
 
-def _gather(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _gather(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     value, indices = operands
     out = read_shape(at.shape)
     of = GatherNumbers(
@@ -186,7 +191,7 @@ def _gather(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     )  # fmt: skip
 
 
-def _scatter(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _scatter(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     out = read_shape(at.shape)
     if isinstance(out, tuple) or len(operands) != 3:
         return None

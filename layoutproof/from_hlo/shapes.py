@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from layoutproof.core.element_types import ELEMENT_BITS, dtype_name
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Opaque
+
+Shape: TypeAlias = "Array | Opaque | tuple[Shape, ...]"
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\]")
 _OF_NUMPY = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")

@@ -6,11 +6,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo.body import EquationList, Rule
+from layoutproof.from_hlo.body import EquationList, Rule, Value
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.hlotext.module import Computation, Instruction
-from layoutproof.ir.program import Array, Literal, Program, Variable
+from layoutproof.ir.program import Array, Atom, Literal, Program, Variable
 
 _COMBINED = {
     "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor",
@@ -62,7 +62,7 @@ def combined(computation: Computation, root: Instruction, many: int) -> tuple[st
     return tuple(found) if len(found) == many else ()
 
 
-def _begins(kind: str, aval: Array, init: Any) -> bool:
+def _begins(kind: str, aval: Array, init: Atom) -> bool:
     """Whether a number that a reduction begins with changes nothing."""
     import numpy as np
 
@@ -79,7 +79,7 @@ def _begins(kind: str, aval: Array, init: Any) -> bool:
     return bool(value == (1 if kind == "mul" else 0))
 
 
-def _from(body: EquationList, kind: str, value: Any, init: Any, at: Instruction) -> Any:
+def _from(body: EquationList, kind: str, value: Atom, init: Atom, at: Instruction) -> Value:
     """A reduction with what it begins with."""
     if _begins(kind, value.aval, init):
         return value
@@ -92,7 +92,7 @@ def _from(body: EquationList, kind: str, value: Any, init: Any, at: Instruction)
     return body.one(kind, [start, value], out, at)
 
 
-def _reduce(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reduce(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     shape = read_shape(at.shape)
     many = len(operands) // 2
     computation = body.reading.computation(at.calls[0][1])
@@ -113,7 +113,7 @@ _ORDER = frozenset(("parameter", "compare", "and", "or", "xor", "not", "select",
 """What a computation is made of that does nothing but compare its numbers and choose among them."""
 
 
-def _first(body: EquationList, at: Instruction, operands: list[Any], shape: tuple[Array, Array]) -> Any:
+def _first(body: EquationList, at: Instruction, operands: list[Atom], shape: tuple[Array, Array]) -> Value | None:
     """The greatest or the smallest of one operand, with the least of the other's integers that stand beside such."""
     found, axes = ordered(body, at.calls[0][1]), at.dimensions or ()
     if found is None or not axes:
@@ -216,7 +216,7 @@ def read_window(text: str, rank: int) -> ConvolutionWindow:
     )  # fmt: skip
 
 
-def _reduce_window(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _reduce_window(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     out = read_shape(at.shape)
     kind = combiner(body, at.calls[0][1])
     if isinstance(out, tuple) or kind not in _REDUCED or kind == "xor":
@@ -230,7 +230,7 @@ def _reduce_window(body: EquationList, at: Instruction, operands: list[Any]) -> 
     return _from(body, kind, made, init, at)
 
 
-def _dot(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _dot(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     numbers = (
         (numbers_of(at, "lhs_contracting_dims"), numbers_of(at, "rhs_contracting_dims")),
         (numbers_of(at, "lhs_batch_dims"), numbers_of(at, "rhs_batch_dims")),
@@ -238,7 +238,7 @@ def _dot(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
     return _product(body, at, operands, read_shape(at.shape), numbers)
 
 
-def _product(body: EquationList, at: Instruction, operands: list[Any], out: Array, numbers: Any) -> Variable:
+def _product(body: EquationList, at: Instruction, operands: list[Atom], out: Array, numbers: Any) -> Variable:
     return body.one(
         "dot_general", operands, out, at, dimension_numbers=numbers, precision=None, preferred_element_type=out.dtype,
         out_sharding=None,
@@ -257,7 +257,7 @@ def _specs(text: str) -> tuple[ConvolutionNumbers, int]:
     return ConvolutionNumbers(places(left, "bf"), places(right, "oi"), places(out, "bf")), len(space)
 
 
-def _convolution(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _convolution(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     left, right = operands
     out = read_shape(at.shape)
     numbers, rank = _specs(at.attribute("dim_labels"))
@@ -299,12 +299,12 @@ def _batches(left: Any, w: ConvolutionWindow, numbers: ConvolutionNumbers, out: 
     return tuple(range(len(w.size)))
 
 
-def _fourier(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _fourier(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     lengths = numbers_of(at, "fft_length")
     return body.one("fft", operands, read_shape(at.shape), at, fft_type=at.attribute("fft_type"), fft_lengths=lengths)
 
 
-def _triangular(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _triangular(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     names = ("left_side", "lower", "unit_diagonal")
     said = {name: at.attribute(name) == "true" for name in names}
     turned = at.attribute("transpose_a")
@@ -312,7 +312,7 @@ def _triangular(body: EquationList, at: Instruction, operands: list[Any]) -> Any
     return body.one("triangular_solve", operands, read_shape(at.shape), at, **said)
 
 
-def _cholesky(body: EquationList, at: Instruction, operands: list[Any]) -> Any:
+def _cholesky(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     if at.attribute("lower") != "true":
         return body.unknown(at, operands, "a factorisation into an upper triangle")
     return body.one("cholesky", operands, read_shape(at.shape), at)

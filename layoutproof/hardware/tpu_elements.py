@@ -17,7 +17,6 @@ What a body computes with the types that are taken (casts of f4, loads of s2 on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
@@ -47,12 +46,12 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
 
     Raises Undecided, after what is refused, where that depends on what the body does and the body is not known.
     """
-    undecided = ""
     # what has no result is not compiled at all
     compiled = not kernel.outputs or not all(map(_empty, (o.dims for o in kernel.outputs)))
     for table in kernel.tables:
         dtype = table.dtype or f"{'s' if table.signed else 'u'}{table.bits}"
         yield from _array(f"table {table.name}", "in", dtype, table.dims, target, packed=False, compiled=compiled)
+    of_vectors = list[tuple[str, str]]()
     for operand in kernel.operands:
         if operand.memory in ("semaphore", "host"):
             continue
@@ -60,11 +59,9 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
         role = operand.role if kernel.pipeline == "pallas_call" else "inside"
         packed = operand.windowed and operand.memory != "smem"
         yield from _array(operand.name, role, operand.dtype, operand.dims, target, packed, compiled)
-        if operand.dtype in NO_VECTORS and role != "in":
-            if kernel.touched is not None and operand.dtype in kernel.touched and operand.windowed:
-                yield _no_vector(operand.name, operand.dtype)
-            elif kernel.touched is None and operand.windowed:
-                undecided = undecided or _unless(operand.name, operand.dtype)
+        if operand.dtype in NO_VECTORS and role != "in" and operand.windowed:
+            of_vectors.append((operand.name, operand.dtype))
+            yield from _vectors(kernel, operand.name, operand.dtype)
     for k, scratch in enumerate(kernel.scratch):
         name = f"scratch {k}"
         if scratch.memory in ("semaphore", "host"):
@@ -72,23 +69,21 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
         if _too_wide(scratch.dtype):
             yield f"{name}: {scratch.dtype}: {_WIDTH}"
         elif scratch.dtype in NO_VECTORS and scratch.memory == "vmem":
-            if kernel.touched is None:
-                undecided = undecided or _unless(name, scratch.dtype)
-            elif scratch.dtype in kernel.touched:
-                yield _no_vector(name, scratch.dtype)
-    if undecided:
-        raise Unsupported(undecided)
+            of_vectors.append((name, scratch.dtype))
+            yield from _vectors(kernel, name, scratch.dtype)
+    if kernel.touched is None and of_vectors:
+        raise Unsupported(_unless(*of_vectors[0]))
 
 
 _WIDTH = "a kernel's arrays have elements of 2, 4, 8, 16 or 32 bits (XLA and Mosaic refuse it)"
 
 
-def _empty(dims: Sequence[Any]) -> bool:
+def _empty(dims: Sequence[object]) -> bool:
     return any(type(extent) is int and extent == 0 for extent in dims)
 
 
 def _array(
-    name: str, role: str, dtype: str, dims: Sequence[Any], target: str, packed: bool, compiled: bool
+    name: str, role: str, dtype: str, dims: Sequence[object], target: str, packed: bool, compiled: bool
 ) -> Iterator[str]:
     shown = f"{dtype}[{','.join(map(str, dims))}]"
     if _empty(dims) and compiled and role != "inside":
@@ -104,6 +99,12 @@ def _array(
 
 def _too_wide(dtype: str) -> bool:
     return dtype in NO_ARRAYS or ELEMENT_BITS.get(dtype, 32) > 32
+
+
+def _vectors(kernel: Kernel, name: str, dtype: str) -> Iterator[str]:
+    """What is refused of an array of `NO_VECTORS` where the body is known to load or store it."""
+    if kernel.touched is not None and dtype in kernel.touched:
+        yield _no_vector(name, dtype)
 
 
 def _no_vector(name: str, dtype: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported, shorten
-from layoutproof.core.size import Size, divide
+from layoutproof.core.size import Extent, Size, divide
 from layoutproof.hardware.facts import AS_THE_RULE, Fact, numbers
 from layoutproof.hardware.tpu_alignment import believes
 from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, OTHER_NAMES, generation
@@ -166,41 +166,32 @@ class TpuKernels:
     platform: str = "tpu"
     answer: CompilerAnswer | None = None
 
-    def refuses_block(self, operand: Operand, grid: Sequence[Any] = (), pipeline: str = "pallas_call") -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[object] = (), pipeline: str = "pallas_call") -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
         if not operand.dims and operand.memory not in ("semaphore", "host"):
-            if operand.memory != "smem":
-                return "a block of no dimensions: give the array one, [1], or put it into SMEM (JAX lowering)"
-            if grid:
-                return "a scalar in SMEM has no window in a grid: pass it as a table, or as [1] (libtpu)"
-            return ""
-        block: list[Any] = [b.size for b in operand.block]
-        dims: list[Any] = list(operand.dims)
+            return _refuses_scalar(operand, grid)
         if operand.memory in ("any", "hbm"):
-            whole = all(b == n for b, n in zip(block, dims, strict=True))
-            if whole and all(t.op == "int" and t.args[0] == 0 for t in operand.index):
-                return ""
-            return (
-                f"an operand in {operand.memory} has no window: leave the block out, or move it to VMEM (JAX lowering)"
-            )
-        if not operand.windowed or (operand.memory == "smem" and _trivial(operand)) or not dims:
+            return _refuses_part(operand)
+        if not operand.windowed or (operand.memory == "smem" and _trivial(operand)) or not operand.dims:
             return ""
-        for d, size in enumerate(block):
-            if type(size) is int and size < 1:
-                return f"dimension {d}: a block of {size} elements (JAX lowering)"
+        for d, b in enumerate(operand.block):
+            if type(b.size) is int and b.size < 1:
+                return f"dimension {d}: a block of {b.size} elements (JAX lowering)"
         for d, b in enumerate(operand.block):
             if b.low:
                 return f"dimension {d}: low padding {b.low} is not supported by Mosaic yet"
         bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
         if bits < 8 and not CHIPS[self.name].sub_byte:
             return f"{operand.dtype}: {self.name} stores it in whole bytes, and Mosaic expects it packed"
+        block: list[Any] = [b.size for b in operand.block]
+        dims: list[Any] = list(operand.dims)
         if len(dims) == 1:
             refused = self._one_dimension(block[0], dims[0], bits)
         else:
             refused = self._two_dimensions(block, dims, bits)
         return refuses_copies(operand, self.name, bits) if refused and pipeline == "emit_pipeline" else refused
 
-    def _two_dimensions(self, block: list[Any], dims: list[Any], bits: int) -> str:
+    def _two_dimensions(self, block: list[Extent], dims: list[Extent], bits: int) -> str:
         rows, columns = block[-2:]
         if not (columns == dims[-1] or _divides(LANES, columns)):
             return _needs("columns", len(dims) - 1, columns, dims[-1], LANES, "JAX lowering")
@@ -211,20 +202,21 @@ class TpuKernels:
         large = SUBLANES * packing_of(bits)
         if _divides(large, rows):
             return ""
-        if not all(type(n) is int for n in dims):
+        known = [n for n in dims if isinstance(n, int)]
+        if len(known) < len(dims):
             raise Unsupported(
                 f"whether {rows} rows are whole tiles depends on the sizes of [{', '.join(map(str, dims))}]"
             )
-        tile = tile_of(dims, bits, self.name)[0]
+        tile = tile_of(known, bits, self.name)[0]
         if _divides(tile, rows):
             return ""
-        if relaid(dims, bits, self.name):
+        if relaid(known, bits, self.name):
             # 3 of 10 recorded ones pass, and nobody knows which rule tells them apart
             text = f"XLA copies this operand first, into tiles of {SUBLANES} or of {tile} rows"
             raise Unsupported(f"{text}; only with the first do blocks of {rows} rows pass")
         return _needs("rows", len(dims) - 2, rows, dims[-2], tile, f"Mosaic E2002, tile ({tile}, 128), {self.compiler}")
 
-    def _one_dimension(self, size: Any, extent: Any, bits: int) -> str:
+    def _one_dimension(self, size: Extent, extent: Extent, bits: int) -> str:
         least = LANES * packing_of(bits)
         if size == extent or _divides(1024, size):
             return ""
@@ -360,12 +352,26 @@ def _wrong_extents(kernel: Kernel) -> list[tuple[int, int]]:
     return [(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and not 0 <= n <= 2147483646]
 
 
+def _refuses_scalar(operand: Operand, grid: Sequence[object]) -> str:
+    """Why the block of an array without dimensions is refused, or ""."""
+    if operand.memory != "smem":
+        return "a block of no dimensions: give the array one, [1], or put it into SMEM (JAX lowering)"
+    return "a scalar in SMEM has no window in a grid: pass it as a table, or as [1] (libtpu)" if grid else ""
+
+
+def _refuses_part(operand: Operand) -> str:
+    """Why the block of an array that no window is copied of is refused, or "": it is the whole array."""
+    if _trivial(operand):
+        return ""
+    return f"an operand in {operand.memory} has no window: leave the block out, or move it to VMEM (JAX lowering)"
+
+
 def _trivial(operand: Operand) -> bool:
     whole = all(b.size == n for b, n in zip(operand.block, operand.dims, strict=True))
     return whole and all(t.op == "int" and t.args[0] == 0 for t in operand.index)
 
 
-def _divides(by: int, value: Any) -> bool:
+def _divides(by: int, value: Extent) -> bool:
     if isinstance(value, Size):
         rest = divide(value, by)[1]
         if type(rest) is int and rest == 0:
@@ -374,7 +380,7 @@ def _divides(by: int, value: Any) -> bool:
     return bool(value % by == 0)
 
 
-def _needs(what: str, dimension: int, size: Any, extent: Any, by: int, who: str) -> str:
+def _needs(what: str, dimension: int, size: Extent, extent: Extent, by: int, who: str) -> str:
     nearest = ""
     if type(size) is int and type(extent) is int:
         up = -(-size // by) * by

@@ -172,7 +172,7 @@ def _in(operand: Operand, memory: str) -> bool:
     return operand.memory == memory
 
 
-def moves(operand: Operand, programs: Iterable[Any], on: Numbers = INTS) -> Any:
+def moves(operand: Operand, programs: Iterable[object], on: Numbers = INTS) -> Any:
     """Whether the block of an operand changes from one program to another, so that its window has all its buffers.
 
     It never does with one step, or with an index that uses no grid dimension of more than one program.
@@ -245,7 +245,7 @@ def _known(dims: Sequence[Amount]) -> Sequence[Any]:
     return dims
 
 
-def _scalars(dims: Any, bits: int) -> int:
+def _scalars(dims: Sequence[Any], bits: int) -> int:
     """Scalar memory holds words of 32 bits; two or more dimensions have rows of 128 words."""
     total = 1
     for d, extent in enumerate(dims):

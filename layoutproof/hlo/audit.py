@@ -114,11 +114,7 @@ class _Work:
         computation, opcode = self.computation, of.opcode
         computation.add(of, shape)
         if self.sums:
-            computation.count(of, shape)
-            self.talks.instruction(of, shape)
-            for array in shape.arrays:
-                if array.unknown:
-                    self.found.add_unknown("layout", array.text, array.unknown, of.line)
+            self._count(of, shape)
         if opcode == "parameter" or opcode == "constant":
             return
         if opcode == "bitcast" or opcode in copies.OPCODES:
@@ -133,16 +129,28 @@ class _Work:
             if of.target == TARGET:
                 self._kernel(of)
         if self.module.header.scheduled and (opcode in consistency.TWICE or opcode in consistency.CALLERS):
-            operands = [computation.shape_of(of, k) for k in range(len(of.operands))]
-            known = [operand for operand in operands if operand is not None]
-            if len(known) == len(operands):
-                if known and opcode in consistency.TWICE:
-                    self._consistent(of, known, shape)
-                if opcode in consistency.CALLERS:
-                    self.module.calls.append(
-                        consistency.CallSite(of.line, of.name, opcode, of.calls, tuple(known), shape)
-                    )
+            self._scheduled(of, shape)
         self.module.use(of, computation)
+
+    def _count(self, of: Instruction, shape: Shape) -> None:
+        """One more result, in the sums of its computation and of what devices send each other."""
+        self.computation.count(of, shape)
+        self.talks.instruction(of, shape)
+        for array in shape.arrays:
+            if array.unknown:
+                self.found.add_unknown("layout", array.text, array.unknown, of.line)
+
+    def _scheduled(self, of: Instruction, shape: Shape) -> None:
+        """What a module that is scheduled says twice of an instruction, its layouts above all, says the same."""
+        operands = [self.computation.shape_of(of, k) for k in range(len(of.operands))]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands):
+            return
+        if known and of.opcode in consistency.TWICE:
+            self._consistent(of, known, shape)
+        if of.opcode in consistency.CALLERS:
+            call = consistency.CallSite(of.line, of.name, of.opcode, of.calls, tuple(known), shape)
+            self.module.calls.append(call)
 
     def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:
         if source.elements is not None or target.elements is not None:

@@ -8,7 +8,7 @@ versions say different things, and attributes that a later version may allow els
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from layoutproof.core.errors import shorten
 from layoutproof.hlotext.texts import balanced, parts
@@ -129,6 +129,22 @@ def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -
     >>> wrong("x", "slice", 1, "a", ""), wrong("x", "iota", 0, "", ", iota_dimension=0, iota_dimension=1")
     ('the slice x says no slice=: is text missing?', 'iota_dimension stands twice in x: two texts in one?')
     """
+    problem = _wrong_operands(name, opcode, operands, inside)
+    if problem:
+        return problem
+    said = dict[str, str]()
+    if attributes and not attributes.startswith(ENDS):
+        for key, value in _said(attributes):
+            if key in said:
+                return f"{key} stands twice in {shorten(name, 60)}: two texts in one?"
+            said[key] = value
+            if problem := _wrong_attribute(name, opcode, key, value, inside):
+                return problem
+    return _too_little(name, opcode, said, attributes)
+
+
+def _wrong_operands(name: str, opcode: str, operands: int, inside: str) -> str:
+    """What is wrong with how many operands there are; "" for nothing."""
     wanted = OPERANDS.get(opcode)
     if (wanted is not None and operands != wanted) or (opcode in PAIRED and (operands % 2 or not operands)):
         operands = len(parts(inside))  # people write some with `%` and some without
@@ -138,18 +154,22 @@ def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -
         return f"the {opcode} {shorten(name, 60)} says nothing of what was started"
     if opcode in PAIRED and (operands % 2 or not operands):
         return f"the {opcode} {shorten(name, 60)} has {operands} operand{_s(operands)}: an initial value goes with each"
-    said = dict[str, str]()
-    if attributes and not attributes.startswith(ENDS):
-        for key, value in _said(attributes):
-            if key in said:
-                return f"{key} stands twice in {shorten(name, 60)}: two texts in one?"
-            said[key] = value
-            if problem := _wrong_value(name, key, value, inside):
-                return problem
-            if wanted is not None and key in _ALONE and opcode not in _ALONE[key]:
-                return f"the {opcode} {shorten(name, 60)} says {key}=, which it has not"
-            if key == "replica_groups" and _ONE_LIST.match(value):
-                return f"replica_groups of {shorten(name, 60)} are {shorten(value, 40)}, a list and no list of groups"
+    return ""
+
+
+def _wrong_attribute(name: str, opcode: str, key: str, value: str, inside: str) -> str:
+    """What is wrong with one attribute of this opcode; "" for nothing."""
+    if problem := _wrong_value(name, key, value, inside):
+        return problem
+    if opcode in OPERANDS and key in _ALONE and opcode not in _ALONE[key]:
+        return f"the {opcode} {shorten(name, 60)} says {key}=, which it has not"
+    if key == "replica_groups" and _ONE_LIST.match(value):
+        return f"replica_groups of {shorten(name, 60)} are {shorten(value, 40)}, a list and no list of groups"
+    return ""
+
+
+def _too_little(name: str, opcode: str, said: Mapping[str, str], attributes: str) -> str:
+    """What an instruction has to say and does not; "" for nothing. said: the attributes that were read."""
     for key in _NEEDED.get(opcode, ()):
         if key not in said and f", {key}=" not in attributes:
             return f"the {opcode} {shorten(name, 60)} says no {key}=: is text missing?"

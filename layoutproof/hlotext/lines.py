@@ -324,39 +324,22 @@ class _Reader:
 
         said: what that line says of its result, "" for nothing.
         """
-        first = self.number
-        defined: dict[str, int] = {}
-        shapes: dict[str, str] = {}
-        missing: dict[str, int] = {}
-        rooted = False
-        match, plain, number = _INSTRUCTION.match, demands.PLAIN.get, self.number
-        result = ""
+        first = number = self.number
+        scope, match, printed = _Scope(self.printed), _INSTRUCTION.match, self.printed
         for line in self.lines:
             number += line.__class__ is str
             found = match(line)
             pieces: Sequence[_Plain] = ()
-            ended = False
+            ended, problem = False, ""
             if found is not None:
-                root, own, shape, opcode = found.groups()
-                start = found.end()
-                end = line.find(")", start)
-                if end < 0 or line.find("(", start, end) >= 0 or line.find('"', start, end) >= 0:
-                    end = start + len(balanced(line, start - 1)) - 2
-                inside, attributes = line[start:end], line[end + 1 :].rstrip()
-                problem = "" if not attributes else _wrong_attributes(attributes)
-                if attributes.endswith((",", "=")):
-                    problem = f"the attributes of {shorten(own, 60)} end in the middle: cut short?"
-                if end < start:
-                    problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
-                if not problem and (self.printed or not self._goes_on()):
-                    pieces = ((root is not None, own, shape, opcode, inside, attributes, number),)
+                piece, problem = _on_one_line(line, found, number)
+                if not problem and (printed or not self._goes_on()):
+                    pieces = (piece,)
             elif line.lstrip().startswith("}"):
                 self.line, self.number = line, number
                 break
             elif _is_nothing(line):
                 continue
-            else:
-                problem = ""
             if not pieces:
                 here = number
                 number, pieces, rest = self._gathered(line, number)
@@ -369,34 +352,13 @@ class _Reader:
                 if ended:
                     self.line, self.number = rest, number
             for piece in pieces:
-                root_, own, shape, opcode, inside, attributes, where = piece
-                operands = () if opcode in ("constant", "parameter") else operand_names(inside)
-                problem = ""
-                if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode == "constant":
-                    problem = self._problem(InstructionText(*piece), defined, rooted)
-                elif (attributes or opcode != "parameter") and (
-                    plain(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
-                ):
-                    problem = demands.wrong(own, opcode, len(operands), inside, attributes)
-                if not problem and (not shape or ("(" in inside and opcode != "constant")):
-                    problem = _left_out(own, shape, opcode, inside)
-                if operands and ("#" in inside or ("[" in inside and not self.printed)):
-                    problem = problem or _wrong_operand(own, inside, operands, shapes)
-                if problem:
-                    self.number = where
-                    yield self.wrong(problem)
+                taken = scope.take(piece)
+                if taken.__class__ is str:
                     self.number = number
+                    yield self.wrong(taken, piece[-1])
                     self.step()
                     return False
-                defined[own], shapes[own] = where, shape
-                for operand in operands:
-                    if operand not in defined and (whole := element_of(operand)[0]) not in defined:
-                        missing.setdefault(whole, where)
-                if root_:
-                    rooted = True
-                    # XLA's parser takes no notice of what is written of this one
-                    result = "" if opcode == "add-dependency" else shape
-                yield Instruction(own, shape, opcode, inside, attributes[2:], where, root_, operands)
+                yield taken  # type: ignore[misc]
             if ended:
                 break
         else:
@@ -405,16 +367,9 @@ class _Reader:
                 f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}"
             )
             return False
-        error: LayoutError | None = None
-        if missing:
-            error = self.wrong(*_not_before(name, defined, missing))
-        elif not rooted:
-            error = self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
-        elif said and result and not compatible(said, result):
-            problem = f"the computation {shorten(name, 60)} is said to give {shorten(said, 60)}"
-            error = self.wrong(f"{problem}, and its ROOT is {shorten(result, 60)}", first)
-        if error is not None:
-            yield error
+        problem, where = scope.wrong_as_a_whole(name, said, first)
+        if problem:
+            yield self.wrong(problem, where)
             return False
         yield End(number)
         self._past_the_end()
@@ -465,18 +420,6 @@ class _Reader:
         else:
             self.step()
 
-    def _problem(self, of: InstructionText, defined: dict[str, int], rooted: bool) -> str:
-        """What is wrong with an instruction as it stands in its computation; "" for nothing."""
-        own, opcode = of.name, of.opcode
-        if own in defined:
-            return f"{shorten(own, 60)} is defined a second time; first on line {defined[own]}: two texts in one?"
-        if of.root and rooted:
-            return f"a second ROOT in one computation, {shorten(own, 60)}: two texts in one?"
-        if opcode not in OPCODES:
-            return f"unknown opcode {shorten(opcode, 40)!r} of {shorten(own, 60)}"
-        wrong = wrong_literal(of.shape, of.inside) if opcode == "constant" else ""
-        return f"the constant {shorten(own, 60)}: {wrong}" if wrong else ""
-
     def _no_instruction(self, line: str, name: str, first: int) -> LayoutError:
         if _starts(line):
             return self.wrong(
@@ -511,6 +454,81 @@ class _Reader:
             self.step()
         if self.cut:
             yield self.wrong("the last line of the buffer assignment has no end: cut short?")
+
+
+class _Scope:
+    """What the instructions of one computation have said so far, and what of the next one contradicts it.
+
+    defined: name -> its line.  shapes: name -> its shape's text.  missing: operands that were not defined before they
+    were used -> the line that uses them.  rooted: whether ROOT has stood.  result: the shape of it.
+    """
+
+    __slots__ = ("defined", "missing", "printed", "result", "rooted", "shapes")
+
+    def __init__(self, printed: bool) -> None:
+        self.defined, self.shapes, self.missing = dict[str, int](), dict[str, str](), dict[str, int]()
+        self.rooted, self.result, self.printed = False, "", printed
+
+    def take(self, piece: _Plain) -> Instruction | str:
+        """The next instruction, from now on known; or what is wrong with it."""
+        root, own, shape, opcode, inside, attributes, where = piece
+        operands = () if opcode in ("constant", "parameter") else operand_names(inside)
+        problem = self._wrong(piece, operands)
+        if problem:
+            return problem
+        defined = self.defined
+        defined[own], self.shapes[own] = where, shape
+        for operand in operands:
+            if operand not in defined and (whole := element_of(operand)[0]) not in defined:
+                self.missing.setdefault(whole, where)
+        if root:
+            self.rooted = True
+            # XLA's parser takes no notice of what is written of this one
+            self.result = "" if opcode == "add-dependency" else shape
+        return Instruction(own, shape, opcode, inside, attributes[2:], where, root, operands)
+
+    def _wrong(self, piece: _Plain, operands: tuple[str, ...]) -> str:
+        """What is wrong with an instruction, by itself or among the others; "" for nothing."""
+        root, own, shape, opcode, inside, attributes, _ = piece
+        problem = ""
+        if own in self.defined or (root and self.rooted) or opcode not in OPCODES or opcode == "constant":
+            problem = self._problem(InstructionText(*piece))
+        elif (attributes or opcode != "parameter") and (
+            demands.PLAIN.get(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
+        ):
+            problem = demands.wrong(own, opcode, len(operands), inside, attributes)
+        if not problem and (not shape or ("(" in inside and opcode != "constant")):
+            problem = _left_out(own, shape, opcode, inside)
+        if not problem and operands and ("#" in inside or ("[" in inside and not self.printed)):
+            problem = _wrong_operand(own, inside, operands, self.shapes)
+        return problem
+
+    def _problem(self, of: InstructionText) -> str:
+        """What is wrong with an instruction as it stands in its computation; "" for nothing."""
+        own, opcode = of.name, of.opcode
+        if own in self.defined:
+            first = self.defined[own]
+            return f"{shorten(own, 60)} is defined a second time; first on line {first}: two texts in one?"
+        if of.root and self.rooted:
+            return f"a second ROOT in one computation, {shorten(own, 60)}: two texts in one?"
+        if opcode not in OPCODES:
+            return f"unknown opcode {shorten(opcode, 40)!r} of {shorten(own, 60)}"
+        wrong = wrong_literal(of.shape, of.inside) if opcode == "constant" else ""
+        return f"the constant {shorten(own, 60)}: {wrong}" if wrong else ""
+
+    def wrong_as_a_whole(self, name: str, said: str, first: int) -> tuple[str, int]:
+        """(problem, line) of the computation at its end, a problem of "" for none, line 0 for the one of its end.
+
+        said: what its first line, which is line `first`, says of its result, "" for nothing.
+        """
+        if self.missing:
+            return _not_before(name, self.defined, self.missing)
+        if not self.rooted:
+            return f"the computation {shorten(name, 60)} has no ROOT: are lines missing?", 0
+        if said and self.result and not compatible(said, self.result):
+            problem = f"the computation {shorten(name, 60)} is said to give {shorten(said, 60)}"
+            return f"{problem}, and its ROOT is {shorten(self.result, 60)}", first
+        return "", 0
 
 
 class _Signature:
@@ -558,6 +576,25 @@ class _Signature:
                 self._at = close + 1
                 continue
             self._at = mark.end()
+
+
+def _on_one_line(line: str, found: re.Match[str], number: int) -> tuple[_Plain, str]:
+    """The instruction that a line begins, and what is wrong with it if nothing of it stands on the next line.
+
+    found: what `_INSTRUCTION` matches of the line, up to the opcode's bracket.
+    """
+    root, own, shape, opcode = found.groups()
+    start = found.end()
+    end = line.find(")", start)
+    if end < 0 or line.find("(", start, end) >= 0 or line.find('"', start, end) >= 0:
+        end = start + len(balanced(line, start - 1)) - 2
+    inside, attributes = line[start:end], line[end + 1 :].rstrip()
+    problem = "" if not attributes else _wrong_attributes(attributes)
+    if attributes.endswith((",", "=")):
+        problem = f"the attributes of {shorten(own, 60)} end in the middle: cut short?"
+    if end < start:
+        problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
+    return (root is not None, own, shape, opcode, inside, attributes, number), problem
 
 
 def _ends(lines: Iterable[str]) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest
 from layoutproof.core.expression import parse_size
@@ -93,7 +92,7 @@ def _dimension(value: object, what: str, parse: Parser) -> Block:
     return Block(kind, size, *_padding(low, high, what))
 
 
-def _mapped(value: Mapping[Any, Any], what: str, parse: Parser) -> Block:
+def _mapped(value: Mapping[object, object], what: str, parse: Parser) -> Block:
     kinds = ("blocked", "element", "bounded")
     known = (*kinds, "padding")
     check_keys(value, known, what)
@@ -143,7 +142,7 @@ def unblocked(mode: object, block: Sequence[Block]) -> tuple[tuple[Block, ...], 
     return new, f"indexing_mode=Unblocked(..) is called Element since jax 0.6.1: block ({', '.join(map(str, new))})"
 
 
-def _paddings(text: str, rank: int) -> list[tuple[Any, Any]]:
+def _paddings(text: str, rank: int) -> list[tuple[int, int]]:
     inner = text.strip().removeprefix("padding=").strip()
     if inner in ("", "None"):
         return [(0, 0)] * rank

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
@@ -36,7 +35,7 @@ class Scope:
     parameters: frozenset[str] | None = None
 
 
-def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], scope: Scope) -> Index:
+def read_index(value: str | Callable[..., object] | None, block: Sequence[Block], scope: Scope) -> Index:
     """The terms of an index map, over the grid's names. LayoutError for a wrong number of names or of results.
 
     >>> blocks = [Block("blocked", 8), Block("squeezed", 1)]

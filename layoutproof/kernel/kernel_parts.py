@@ -33,7 +33,7 @@ _ARRAY = re.compile(r"\s*([a-z][a-z0-9_]*)\s*\[([^\[\]]*)\]\s*")
 _ROUNDED = re.compile(r"\b(ceil|floor|cdiv)\s*\(")
 
 
-def check_keys(value: object, known: Sequence[str], what: str, needed: Iterable[str] = ()) -> Mapping[str, Any]:
+def check_keys(value: object, known: Sequence[str], what: str, needed: Iterable[str] = ()) -> Mapping[str, object]:
     """The mapping itself, when it has only known keys and all that are needed.
 
     >>> check_keys({"gird": 4}, ("grid", "inputs"), "a kernel")
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
     return shorten(repr(value), 60)
 
 
-def list_of(value: object, what: str) -> Sequence[Any]:
+def list_of(value: object, what: str) -> Sequence[object]:
     """The list itself; LayoutError for anything else."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return value
@@ -157,7 +157,7 @@ def parts_of(text: str) -> list[str]:
 
 def read_array(
     value: object, types: Mapping[str, int], what: str = "array", parse: Parser = parse_size
-) -> tuple[str, tuple[Any, ...]]:
+) -> tuple[str, tuple[Amount, ...]]:
     """Element type and extents of `f32[7,5]`. types: the known element types.
 
     >>> read_array("bf16[M,128]", {"bf16": 16})
@@ -172,7 +172,7 @@ def read_array(
     return found[1], tuple(read_size(e, f"{what}, dimension {k}", 0, parse) for k, e in enumerate(entries))
 
 
-def read_grid(value: object, parse: Parser = parse_size) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def read_grid(value: object, parse: Parser = parse_size) -> tuple[tuple[Amount, ...], tuple[str, ...]]:
     """Extents and names of a grid. Sizes below 1 are read: that they run nothing is for a property to say.
 
     >>> read_grid({"i": 4, "b": "M//8"})

@@ -40,7 +40,7 @@ def operand_text(kernel: Kernel, operand: Operand) -> str:
     return text
 
 
-def mapping_of(kernel: Kernel) -> dict[str, Any]:
+def mapping_of(kernel: Kernel) -> dict[str, object]:
     """The mapping that means this kernel. Where in a user's code it was found is not part of the language."""
     found: dict[str, Any] = {"name": kernel.name}
     found["grid"] = {n: _plain(e) for n, e in zip(kernel.grid_names, kernel.grid, strict=True)}
@@ -70,7 +70,7 @@ def _assumed(kernel: Kernel, table: Table) -> list[str]:
     return [*table.assumptions(), *related]
 
 
-def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:
+def _operand(kernel: Kernel, operand: Operand) -> dict[str, object]:
     return {
         "name": operand.name,
         "array": array_text(operand.dtype, operand.dims),
@@ -80,13 +80,13 @@ def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:
     }
 
 
-def _extras(operand: Operand) -> dict[str, Any]:
+def _extras(operand: Operand) -> dict[str, object]:
     defaults = {"memory": "vmem", "buffers": None, "lookahead": False, "revisit": "immediate", "live": True}
     defaults |= {"pipelined": False, "same_as": ""}
     return {key: getattr(operand, key) for key, usual in defaults.items() if getattr(operand, key) != usual}
 
 
-def _block(block: Block) -> Any:
+def _block(block: Block) -> object:
     return None if block.kind == "squeezed" else _plain(block.size) if block.kind == "blocked" else str(block)
 
 
@@ -94,7 +94,7 @@ def _plain(extent: Amount) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def array_text(dtype: str, dims: Sequence[Any]) -> str:
+def array_text(dtype: str, dims: Sequence[object]) -> str:
     """An array as people write it.
 
     >>> array_text("bf16", (8, "M"))

@@ -18,7 +18,7 @@ out is the whole array, an index left out all zeros. What a mapping says is mode
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,22 +83,14 @@ def read_kernel(
     rows = _rows(given, types, parse)
     scratch = _scratch(given.get("scratch", ()), types, "scratch", parse)
     scoped = _scratch(given.get("scoped", ()), types, "scoped", parse)
-    extents = [
-        *grid,
-        *(e for row in rows for e in (*row.dims, *(b.size for b in row.block))),
-        *(e for t in tables for e in t.dims),
-    ]
-    extents += [e for s in (*scratch, *scoped) for e in s.dims]
-    sizes = parameters(extents)
+    sizes = _sizes(grid, rows, tables, (*scratch, *scoped))
     if known is not None and not isinstance(given["grid"], Mapping):
         # names that nobody wrote stand back behind those that somebody did
         names = tuple(f"{name}_" if name in sizes else name for name in names)
-    _distinct(
-        [("grid dimension", n) for n in names] + [("size", n) for n in sizes] + [("table", t.name) for t in tables]
-    )
+    _distinct([*_called("grid dimension", names), *_called("size", sizes), *_called("table", map(_its_name, tables))])
     scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), None if known is None else frozenset(known))
     operands = tuple(_operand(row, scope) for row in rows)
-    _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
+    _distinct([*_called("operand", map(_its_name, operands)), *_called("table", map(_its_name, tables))])
     _check_operands(operands)
     kernel = Kernel(
         _name(given.get("name", "kernel")),
@@ -120,8 +112,29 @@ def read_kernel(
     kernel = replace(kernel, plain="platform" not in given and kernel.could_be_plain() and not _placed(rows))
     kernel = with_assumptions(kernel, assumed, parse=parse)
     bounds = parameters(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
-    _distinct([("grid dimension", n) for n in names] + [("size", n) for n in bounds])
+    _distinct([*_called("grid dimension", names), *_called("size", bounds)])
     return kernel, tuple(f"{row.name}: {row.note}" for row in rows if row.note)
+
+
+def _sizes(
+    grid: Iterable[Amount], rows: Iterable[_Row], tables: Iterable[Table], scratch: Iterable[Scratch]
+) -> tuple[str, ...]:
+    """The names of sizes, in the order in which extents name them first."""
+    extents = [*grid]
+    for row in rows:
+        extents += [*row.dims, *(block.size for block in row.block)]
+    extents += [extent for table in tables for extent in table.dims]
+    extents += [extent for each in scratch for extent in each.dims]
+    return parameters(extents)
+
+
+def _its_name(of: Operand | Table) -> str:
+    return of.name
+
+
+def _called(kind: str, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Names, each with what it is the name of."""
+    return [(kind, name) for name in names]
 
 
 def _check_operands(operands: Sequence[Operand]) -> None:
@@ -164,7 +177,7 @@ class _Row:
     note: str
 
 
-def _rows(given: Mapping[str, Any], types: Mapping[str, int], parse: Parser) -> list[_Row]:
+def _rows(given: Mapping[str, object], types: Mapping[str, int], parse: Parser) -> list[_Row]:
     entries = {key: list_of(given.get(key, ()), key) for key in ("inputs", "outputs", "operands")}
     if "operands" in given and ("inputs" in given or "outputs" in given):
         raise LayoutError("a kernel lists its operands once: inputs and outputs, or operands with a role each")
@@ -220,7 +233,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
         )
 
 
-def _truth(given: Mapping[str, Any], key: str, default: bool) -> bool:
+def _truth(given: Mapping[str, object], key: str, default: bool) -> bool:
     value = given.get(key, default)
     if type(value) is not bool:
         raise LayoutError(f"{key} is true or false, not {shown(value)}")

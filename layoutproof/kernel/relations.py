@@ -126,40 +126,62 @@ def _from_the_end(part: Term, tables: Mapping[str, Table]) -> Term:
 
 def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str]) -> Bound | None:
     """The numbers between which a condition puts a part of one table; None where it says something else."""
-    ends: dict[str, tuple[int, int | None]] = dict.fromkeys(names, (0, None))
-    said = condition
-    while said.op == "or" and said.args[0].op == "not":
-        for part in _all_of(said.args[0].args[0]):
+    guarded = _guarded(condition, names)
+    if guarded is None:
+        return None
+    ends, said = guarded
+    found = [between for part in _all_of(said) if (between := _between(part)) is not None]
+    if len(found) < len(list(_all_of(said))) or len({of for of, _, _ in found}) != 1 or found[0][0].op != "read":
+        return None
+    name, *at = found[0][0].args
+    table = tables[name.args[0]]
+    places = _places(at, fixed(table.dims), ends)
+    if places is None or any(type(end) is not int for end in range_of(table)):
+        return None
+    lows = [low for _, low, _ in found if low is not None]
+    highs = [high for _, _, high in found if high is not None]
+    return Bound(table.name, places, max(lows, default=None), min(highs, default=None))
+
+
+_Ends = dict[str, tuple[int, int | None]]
+"""Name of an index -> its first value and the end, None for that of its dimension."""
+
+
+def _guarded(condition: Term, names: Collection[str]) -> tuple[_Ends, Term] | None:
+    """What `X if 0 <= i and i < 8` says of the indices, and X; None where it says something else of them."""
+    ends: _Ends = dict.fromkeys(names, (0, None))
+    while condition.op == "or" and condition.args[0].op == "not":
+        for part in _all_of(condition.args[0].args[0]):
             between = _between(part)
             if between is None or between[0].op != "name" or between[0].args[0] not in ends:
                 return None
             term, low, high = between
             ends[term.args[0]] = _narrowed(ends[term.args[0]], low, high)
-        said = said.args[1]
-    found = [between for part in _all_of(said) if (between := _between(part)) is not None]
-    if len(found) < len(list(_all_of(said))) or len({of for of, _, _ in found}) != 1 or found[0][0].op != "read":
-        return None
-    table, *at = found[0][0].args
-    if any(type(end) is not int for end in range_of(tables[table.args[0]])):
-        return None
+        condition = condition.args[1]
+    return ends, condition
+
+
+def _places(at: Sequence[Term], dims: Sequence[Extent], ends: _Ends) -> tuple[tuple[int, int] | None, ...] | None:
+    """Of each dimension of a table the part that is read, None for all of it; None where the indices say no part.
+
+    at: numbers, and each index that has `ends` once.
+    """
     used = [part.args[0] for part in at if part.op == "name"]
-    if any(part.op != "int" and part.op != "name" for part in at) or sorted(used) != sorted(ends):
+    if any(part.op not in ("int", "name") for part in at) or sorted(used) != sorted(ends):
         return None
-    dims = fixed(tables[table.args[0]].dims)
     places: list[tuple[int, int] | None] = []
     for part, extent in zip(at, dims, strict=True):
         if part.op == "int":
             places.append((int(part.args[0]), int(part.args[0]) + 1))
-        elif ends[part.args[0]] == (0, None):
+            continue
+        low, high = ends[part.args[0]]
+        if (low, high) == (0, None):
             places.append(None)
+        elif high is None and type(extent) is not int:
+            return None
         else:
-            low, high = ends[part.args[0]]
-            if high is None and type(extent) is not int:
-                return None
             places.append((low, int(extent) if high is None else high))
-    lows = [low for _, low, _ in found if low is not None]
-    highs = [high for _, _, high in found if high is not None]
-    return Bound(table.args[0], tuple(places), max(lows, default=None), min(highs, default=None))
+    return tuple(places)
 
 
 def _narrowed(ends: tuple[int, int | None], low: int | None, high: int | None) -> tuple[int, int | None]:

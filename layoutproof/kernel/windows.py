@@ -220,27 +220,59 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
     found = reads(operand.terms())
     short: list[tuple[Extent, Extent]] = []
     for read in found:
-        table = kernel.table(read.args[0].args[0])
-        used = [term for term in operand.terms() if read in reads((term,))]
-        names = [a.args[0] for a in read.args[1:] if a.op == "name"]
-        elsewhere = {n for term in operand.terms() if term is not used[0] for n in term.names()}
-        elsewhere |= {n for other in found if other is not read for n in other.names()}
-        spans = fixed(kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names)
-        bare = len(used) == 1 and used[0] == read and len(set(names)) == len(read.args) - 1
-        needed = fixed(table.dims if table.first is None else (table.first,))
-        fewer = [(span, most) for span, most in zip(spans, needed, strict=False) if not surely_less(most, span + 1)]
-        depends = f"which blocks of {operand.name} are written depends on what {table.name} holds"
-        never = any(type(span) is type(most) is int for span, most in fewer)
-        if not bare or never or len(spans) != len(needed) or elsewhere.intersection(names):
-            why = "an assumption settles that only where a dimension is an entry of it alone, at grid dimensions that "
-            return m, {Verdict.PROVED: f"{depends}; {why}nothing else uses"}
-        if not table.onto or table.low is None or table.high is None:
-            said = f"{table.name}[:{spans[0]}]" if fewer and len(spans) == 1 else table.name
-            why = f"assume its bounds and '{said} is onto' (every value occurs) to settle it"
-            return m, {Verdict.PROVED: f"{depends}; {why}"}
+        fewer, why = _as_good_as_free(kernel, operand, read, found)
+        if why:
+            table = read.args[0].args[0]
+            return m, {
+                Verdict.PROVED: f"which blocks of {operand.name} are written depends on what {table} holds; {why}"
+            }
         short += fewer
     if not short:
         return m, {}
+    sizes = dict.fromkeys(str(span) for span, _ in short)
+    why = f"which blocks of {operand.name} are written is not known where {', '.join(sizes)} is below "
+    why += ", ".join(dict.fromkeys(str(most) for _, most in short))
+    return _nowhere_where_short(m, short), {Verdict.REFUTED: why}
+
+
+def _as_good_as_free(
+    kernel: Kernel, operand: Operand, read: Term, found: Iterable[Term]
+) -> tuple[list[tuple[Extent, Extent]], str]:
+    """Why a read of a table does not take every value of its range, "" where it does.
+
+    And for which sizes it may not after all: pairs of a grid dimension and the entries that it has to have.
+    """
+    table = kernel.table(read.args[0].args[0])
+    names = [a.args[0] for a in read.args[1:] if a.op == "name"]
+    spans = fixed(kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names)
+    needed = fixed(table.dims if table.first is None else (table.first,))
+    fewer = [(span, most) for span, most in zip(spans, needed, strict=False) if not surely_less(most, span + 1)]
+    never = any(type(span) is type(most) is int for span, most in fewer)
+    if never or len(spans) != len(needed) or not _stands_alone(operand, read, found):
+        why = "an assumption settles that only where a dimension is an entry of it alone, at grid dimensions that "
+        return [], f"{why}nothing else uses"
+    if not table.onto or table.low is None or table.high is None:
+        said = f"{table.name}[:{spans[0]}]" if fewer and len(spans) == 1 else table.name
+        return [], f"assume its bounds and '{said} is onto' (every value occurs) to settle it"
+    return fewer, ""
+
+
+def _stands_alone(operand: Operand, read: Term, found: Iterable[Term]) -> bool:
+    """Whether a read is a coordinate by itself, and its indices are names that stand nowhere else.
+
+    found: every read of the operand's index map.
+    """
+    used = [term for term in operand.terms() if read in reads((term,))]
+    names = {a.args[0] for a in read.args[1:] if a.op == "name"}
+    if used != [read] or len(names) != len(read.args) - 1:
+        return False
+    elsewhere = {n for term in operand.terms() if term is not used[0] for n in term.names()}
+    elsewhere |= {n for other in found if other is not read for n in other.names()}
+    return elsewhere.isdisjoint(names)
+
+
+def _nowhere_where_short(m: IndexMap, short: Sequence[tuple[Extent, Extent]]) -> IndexMap:
+    """The map, which reaches -1 for sizes where the first number of a pair is less than the second."""
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         enough: Any = True
@@ -248,10 +280,7 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
             enough = on.logical_and(enough, on.less(on.size(most), on.size(span) + 1))
         return tuple(on.select(enough, where, -1) for where in m.place(at, replica, on))
 
-    sizes = dict.fromkeys(str(span) for span, _ in short)
-    why = f"which blocks of {operand.name} are written is not known where {', '.join(sizes)} is below "
-    why += ", ".join(dict.fromkeys(str(most) for _, most in short))
-    return IndexMap(m.domain, m.range, place, m.replicas), {Verdict.REFUTED: why}
+    return IndexMap(m.domain, m.range, place, m.replicas)
 
 
 def without_known_reads(kernel: Kernel, operand: Operand) -> Operand:

@@ -117,7 +117,7 @@ def read(value: object, mode: str = "strict") -> BlockSpecLayout:
     return BlockSpecLayout(kernel, tuple(note.partition(": ")[2] for note in notes))
 
 
-def _grid(given: Mapping[str, Any]) -> Any:
+def _grid(given: Mapping[str, object]) -> Any:
     """The grid, with the names that the index map gives it where it has none of its own."""
     grid, index = given["grid"], given.get("index")
     if isinstance(grid, Mapping) or not isinstance(index, str) or "->" not in index:
@@ -129,7 +129,7 @@ def _grid(given: Mapping[str, Any]) -> Any:
     return dict(zip(names, extents, strict=True))
 
 
-def _of_kernel(given: Mapping[str, Any]) -> BlockSpecLayout:
+def _of_kernel(given: Mapping[str, object]) -> BlockSpecLayout:
     inner = given["kernel"]
     if isinstance(inner, Mapping) and list(inner) == ["kernel"]:
         inner = inner["kernel"]

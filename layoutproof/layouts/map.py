@@ -117,7 +117,9 @@ def read(value: object, mode: str = "strict") -> MapLayout:
         raise LayoutError(error.problem, text=value, column=error.column) from None
 
 
-def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None) -> MapLayout:
+def index_map(
+    index: str | Callable[..., object], shape: Sequence[object], range: Sequence[Any] | None = None
+) -> MapLayout:
     """A layout from a formula, or from a Python function of one parameter per dimension.
 
     Args:
@@ -168,7 +170,7 @@ def _extents(name: str, values: object) -> tuple[Extent, ...]:
     return extents
 
 
-def _extent(value: Any) -> Extent:
+def _extent(value: object) -> Extent:
     if type(value) is int:
         extent: Any = value
     elif isinstance(value, str):

@@ -58,9 +58,9 @@ class CompilerQuestion:
 
 
 def asked(
-    function: Callable[..., Any] | str,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
+    function: Callable[..., object] | str,
+    args: Sequence[object],
+    kwargs: dict[str, object],
     kernel: Kernel,
     call: int,
     target: str,
@@ -128,12 +128,12 @@ def compiled(
         current: list[CompilerQuestion] = []
         wanted: list[CompilerQuestion] = []
 
-        def requests() -> Iterator[dict[str, Any]]:
+        def requests() -> Iterator[dict[str, object]]:
             for one in given:
                 current[:] = [one]
                 yield _request(one, library, plain, False)
 
-        def estimates_of() -> Iterator[dict[str, Any]]:
+        def estimates_of() -> Iterator[dict[str, object]]:
             while wanted:
                 yield _request(wanted.pop(), library, profile, True)
 
@@ -161,7 +161,7 @@ def _child(flags: str, library: str, seconds: float, memory: int | None) -> Chil
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 
 
-def _request(one: CompilerQuestion, library: str, folder: str, profile: bool) -> dict[str, Any]:
+def _request(one: CompilerQuestion, library: str, folder: str, profile: bool) -> dict[str, object]:
     return {
         "code": one.code,
         "target": one.target,

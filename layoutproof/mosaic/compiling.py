@@ -17,7 +17,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler import cache as kept
 from layoutproof.compiler import libtpu
@@ -40,6 +41,11 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site
+
+if TYPE_CHECKING:
+    from jax import Array, Device
+    from jax.extend.core import JaxprEqn
+    from jax.stages import Lowered
 
 PROFILE = "profile"
 """The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
@@ -129,13 +135,13 @@ def _program(site: Site) -> _Program:
     return _Program(tuple(found), site.equation)
 
 
-def _joints(equation: Any) -> set[int]:
+def _joints(equation: JaxprEqn) -> set[int]:
     """The variables of an equation that only kernels of its own program can give it, or take from it."""
     values = (*equation.invars, *equation.outvars)
     return {id(v) for v in values if is_semaphore(v.aval) or (v in equation.outvars and is_placed(v.aval))}
 
 
-def _lowered(jax: Any, program: _Program, params: Mapping[str, Any], target: str, name: str) -> Any:
+def _lowered(jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str) -> Lowered:
     """params: of the call that is asked about."""
     place = jax.sharding.SingleDeviceSharding(_device(target))
     made = {id(v) for e in program.equations for v in e.outvars}
@@ -144,7 +150,7 @@ def _lowered(jax: Any, program: _Program, params: Mapping[str, Any], target: str
         raise LayoutError("the call cannot be compiled by itself: the code around it gives it a semaphore")
     given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, sharding=place) for v in free]
 
-    def called(*values: Any) -> Any:
+    def called(*values: Array) -> Array:
         held = {id(v): put(value, v.aval) for v, value in zip(free, values, strict=True)}
         for equation in program.equations:
             others = len(program.equations) > 1 and equation is program.asked
@@ -165,13 +171,13 @@ def _lowered(jax: Any, program: _Program, params: Mapping[str, Any], target: str
 
 
 @cache
-def _device(target: str) -> Any:
+def _device(target: str) -> Device:
     return libtpu.device(CHIPS[target].topology)
 
 
 def _told(
-    jax: Any, program: _Program, lowered: Any, target: str, name: str, folder: Path, tell: Tell
-) -> dict[str, Any]:
+    jax: ModuleType, program: _Program, lowered: Lowered, target: str, name: str, folder: Path, tell: Tell
+) -> dict[str, object]:
     """What the compiler says. Of a kernel that needs too much VMEM the files are those of one with a higher limit."""
     _empty(folder)
     refused = ""
@@ -216,7 +222,7 @@ def _call_in(text: str) -> re.Match[str] | None:
     return next((call for call, line in zip(calls, lines, strict=True) if _ASKED in line), calls[0] if calls else None)
 
 
-def _profiled(lowered: Any, folder: Path) -> dict[str, Any]:
+def _profiled(lowered: Lowered, folder: Path) -> dict[str, object]:
     """The estimate of cycles, None where the compiler writes none."""
     _empty(folder)
     try:
@@ -228,7 +234,7 @@ def _profiled(lowered: Any, folder: Path) -> dict[str, Any]:
     return {"refused": "", "cycles": dumps.cycles(dumps.text_of(folder / PROFILE, "*.textproto"), operation)}
 
 
-def _roomier(params: Mapping[str, Any], limit: int) -> dict[str, Any]:
+def _roomier(params: Mapping[str, object], limit: int) -> dict[str, object]:
     """The parameters of a call that asks for so many bytes of VMEM."""
     given = params.get("compiler_params")
     if not dataclasses.is_dataclass(given) or isinstance(given, type):

@@ -13,9 +13,13 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from math import prod
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.ir.program import Equation, Literal, Memory, Program, planted, programs_in, scan_parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax.extend.core import Var
 
 _REMOTE = {"dma_start": ("tree", 4), "semaphore_signal": ("args_tree", 3)}
 """What may speak to another device or core -> the parameter with the tree of its operands, and where in it devices
@@ -45,7 +49,7 @@ def _walk(program: Program, given: Sequence[int], found: dict[str, None], consta
     on = dict(zip(program.invars, given, strict=True))
     on |= dict(zip(program.constvars, constants, strict=False))
 
-    def depends(variable: Any) -> int:
+    def depends(variable: Var) -> int:
         return 0 if isinstance(variable, Literal) else on.get(variable, 0)
 
     for equation in program.eqns:
@@ -147,13 +151,13 @@ def _products(program: Program) -> int:
     return total
 
 
-def _bits(dtype: Any) -> int:
+def _bits(dtype: np.dtype[np.generic]) -> int:
     """Of an element, by its name: 4 of float4_e2m1fn, whose array takes a byte each."""
     found = re.search("[0-9]+", str(dtype))
     return int(found[0]) if found else 8
 
 
-def _is_reference(variable: Any) -> bool:
+def _is_reference(variable: Var) -> bool:
     return isinstance(variable.aval, Memory)
 
 

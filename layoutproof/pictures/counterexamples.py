@@ -58,7 +58,7 @@ def finding_drawing(finding: Finding, layouts: Sequence[object] = ()) -> Drawing
         return None
 
 
-def _drawn(finding: Finding, layouts: Sequence[Any]) -> Drawing | None:
+def _drawn(finding: Finding, layouts: Sequence[object]) -> Drawing | None:
     point: Mapping[str, Any] = finding.counterexample or {}
     if not layouts:
         texts = [text for text in (finding.before, finding.after) if text] or [finding.subject]
@@ -259,7 +259,7 @@ def _near(axis: PhysicalAxis, hits: Sequence[int], most: int) -> list[int]:
     return sorted(found)
 
 
-def _hole(layout: Any, place: tuple[int, ...]) -> tuple[Panel, ...] | None:
+def _hole(layout: object, place: tuple[int, ...]) -> tuple[Panel, ...] | None:
     """Where nothing is: memory in its order, or the places of a map, with the hole marked."""
     plane = plane_of(layout)
     m = plane.map

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
@@ -20,6 +20,9 @@ from layoutproof.pictures.symbolic import SympyNumbers, expression, latex_printe
 from layoutproof.questions.ask import ask
 from layoutproof.questions.expressions import Expressions
 from layoutproof.registry.read import map_of, read_layout
+
+if TYPE_CHECKING:
+    from sympy import Expr, Symbol
 
 
 def as_sympy(layout: object) -> Expressions:
@@ -134,12 +137,12 @@ def formula_latex(layout: object) -> str:
     return rf"\left({names}\right) \mapsto \left({entries}\right)"
 
 
-def offset(m: IndexMap) -> Any:
+def offset(m: IndexMap) -> Expr:
     """The offset of a memory layout as a sympy expression in `symbols(m)`; it equals `place` on every index."""
     return merged(row_major(tuple(coordinates(m)), m.range.extents, SympyNumbers()))
 
 
-def coordinates(m: IndexMap) -> list[Any]:
+def coordinates(m: IndexMap) -> list[Expr]:
     """Each coordinate as a sympy expression in `symbols(m)`; LayoutError where one divides by zero for every index."""
     import sympy
 
@@ -156,7 +159,7 @@ def coordinates(m: IndexMap) -> list[Any]:
     return found
 
 
-def symbols(m: IndexMap) -> dict[str, Any]:
+def symbols(m: IndexMap) -> dict[str, Symbol]:
     """The sympy symbol of each index (an integer >= 0), by name; size symbols are integers > 0."""
     import sympy
 
@@ -164,7 +167,7 @@ def symbols(m: IndexMap) -> dict[str, Any]:
     return {name: sympy.Symbol(name, integer=True, nonnegative=True) for name in (*index, *replica)}
 
 
-def _divisors(m: IndexMap, known: Mapping[str, Any]) -> list[Any]:
+def _divisors(m: IndexMap, known: Mapping[str, Symbol]) -> list[Expr]:
     """What varies with an index and something is divided by."""
     extents = dict(zip(known, (*m.domain.extents, *m.replicas.extents), strict=True))
     found = [by for term in traced(m)[2] for by in term.divisors() if any(name in known for name in by.names())]
@@ -183,34 +186,34 @@ def traced(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Term, .
 class _TermNumbers(Numbers):
     """Places on terms: whatever is asked by name becomes an operation of the tree."""
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> Term:
         return Term("name", name)
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Term, if_true: Term | int, if_false: Term | int) -> Term:
         return select(condition, if_true, if_false)
 
-    def minimum(self, left: Any, right: Any) -> Any:
+    def minimum(self, left: Term | int, right: Term | int) -> Term:
         return minimum(left, right)
 
-    def maximum(self, left: Any, right: Any) -> Any:
+    def maximum(self, left: Term | int, right: Term | int) -> Term:
         return maximum(left, right)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Term | int, right: Term | int) -> Term:
         return arithmetic("xor", left, right)
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: Term | int, right: Term | int) -> Term:
         return less(left, right)
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: Term | int, right: Term | int) -> Term:
         return equal(left, right)
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Term, right: Term) -> Term:
         return Term("and", left, right)
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Term, right: Term) -> Term:
         return Term("or", left, right)
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: Term) -> Term:
         return Term("not", condition)
 
 
@@ -220,11 +223,11 @@ def _names(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return names[:rank], names[rank:]
 
 
-def _sum(value: Any, latex: bool = False) -> str:
+def _sum(value: Expr, latex: bool = False) -> str:
     """A sum with its heaviest term first, the order in which an offset is computed by hand."""
     import sympy
 
-    def weight(term: Any) -> tuple[bool, int, Any, str]:
+    def weight(term: Expr) -> tuple[bool, int, Expr, str]:
         factor, rest = term.as_coeff_Mul()
         runtime = sum(1 for part in sympy.Mul.make_args(rest) if part.is_positive)
         return (rest == 1, -runtime, -abs(factor), str(rest))

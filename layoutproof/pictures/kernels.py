@@ -6,7 +6,7 @@ Source of what is drawn: `kernel.kernel` (which block a program sees), `hardware
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
@@ -179,56 +179,86 @@ def kernel_drawing(
     return Drawing(name, tuple(facts), tuple(panels), meanings=meanings)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """An array as rows and columns of blocks.
+
+    parts: the blocks of each dimension.  row, column: the dimensions that are drawn, None for none.  hidden: of each
+    other dimension the block that is shown.  seen: block -> the steps that see it.  left: as `GridWalk.left`.
+    """
+
+    parts: tuple[list[Range], ...]
+    row: int | None
+    column: int | None
+    hidden: Mapping[int, Range]
+    seen: Mapping[tuple[Range, ...], list[int]]
+    left: Mapping[int, Range]
+
+    def block(self, row: int, column: int) -> tuple[Range, ...]:
+        """The elements of the block in a row and a column."""
+        at = dict(self.hidden)
+        at |= {k: self.parts[k][n] for k, n in ((self.row, row), (self.column, column)) if k is not None}
+        return tuple(at[k] for k in range(len(self.parts)))
+
+    def count(self, k: int | None) -> int:
+        """How many blocks there are along a dimension that is drawn."""
+        return 1 if k is None else len(self.parts[k])
+
+    def label(self, k: int | None, block: int) -> str:
+        """What stands beside a row, or above a column."""
+        return "" if k is None else _label(self.parts[k][block])
+
+
 def walk_grid(found: GridWalk, hits: Collection[int] = (), block: tuple[int, ...] | None = None) -> CellGrid:
     """The array cut into blocks; a cell is a block and names the steps that see it, runs of steps as `0-3`.
 
     Of more than two dimensions the two with the most blocks are drawn, at the first block of the others.
     """
-    operand, dims = found.operand, found.dims
-    parts = [_ranges(found, k) for k in range(len(dims))]
-    rank = len(dims)
-    chosen = sorted(sorted(range(rank), key=lambda k: (-len(parts[k]), -k))[:2])
+    cut = _cut(found, hits)
+    drawn = (cut.row, cut.column)
+    rows, columns = map(cut.count, drawn)
+    wanted = [found.windows[step - found.start] for step in hits]
+    near = []
+    for k in drawn:
+        at = [] if k is None else [cut.parts[k].index(ranges[k]) for ranges in wanted]
+        at += [block[k]] if k is not None and block is not None and k < len(block) else []
+        near.append(at)
+    down, across = _ends(rows, near[0]), _ends(columns, near[1])
+    many = any(len(cut.parts[k]) > 1 for k in cut.hidden)
+    return CellGrid(
+        cells=tuple(tuple(_cell(found, cut, hits, r, c) for c in across) for r in down),
+        axes=("" if cut.row is None else f"dim{cut.row}", "" if cut.column is None else f"dim{cut.column}"),
+        row_labels=tuple(cut.label(cut.row, r) for r in down),
+        column_labels=tuple(cut.label(cut.column, c) for c in across),
+        row_gaps=gaps(down, rows),
+        column_gaps=gaps(across, columns),
+        rows=rows,
+        columns=columns,
+        caption=_caption(found, tuple(cut.hidden) if many else ()),
+    )
+
+
+def _cut(found: GridWalk, hits: Collection[int]) -> _Cut:
+    """The array of a walk, cut; hits: steps, the first of which is shown of dimensions that are not drawn."""
+    parts = tuple(_ranges(found, k) for k in range(len(found.dims)))
+    chosen = sorted(sorted(range(len(parts)), key=lambda k: (-len(parts[k]), -k))[:2])
     row, column = [None, None, *chosen][-2:]
-    others = [k for k in range(rank) if k not in chosen]
-    hidden = {k: parts[k][0] for k in others}
-    if hits:
-        hidden = {k: found.windows[min(hits) - found.start][k] for k in others}
+    shown = found.windows[min(hits) - found.start] if hits else tuple(blocks[0] for blocks in parts)
     seen: dict[tuple[Range, ...], list[int]] = {}
     for step, ranges in enumerate(found.windows, found.start):
         seen.setdefault(ranges, []).append(step)
+    return _Cut(parts, row, column, {k: shown[k] for k in range(len(parts)) if k not in chosen}, seen, found.left())
 
-    left = found.left()
 
-    def cell(r: int, c: int) -> Cell:
-        at = dict(hidden)
-        at |= {k: parts[k][n] for k, n in ((row, r), (column, c)) if k is not None}
-        ranges = tuple(at[k] for k in range(rank))
-        steps = seen.get(ranges, [])
-        if not steps and not found.is_outside(ranges):
-            missed = operand.role == "out" or any(at[k] == last for k, last in left.items())
-            return Cell("", None, "hole" if missed and found.whole else "")
-        down, across = (1.0 if k is None else _share(at[k], dims[k]) for k in (row, column))
-        return _seen_cell(found, ranges, steps, hits, 2 * (r % 2) + c % 2, (down, across))
-
-    counts = [1 if k is None else len(parts[k]) for k in (row, column)]
-    wanted = [found.windows[step - found.start] for step in hits]
-    near = []
-    for k in (row, column):
-        at = [] if k is None else [parts[k].index(ranges[k]) for ranges in wanted]
-        at += [block[k]] if k is not None and block is not None and k < len(block) else []
-        near.append(at)
-    down, across = (_ends(count, at) for count, at in zip(counts, near, strict=True))
-    return CellGrid(
-        cells=tuple(tuple(cell(r, c) for c in across) for r in down),
-        axes=("" if row is None else f"dim{row}", "" if column is None else f"dim{column}"),
-        row_labels=tuple("" if row is None else _label(parts[row][r]) for r in down),
-        column_labels=tuple("" if column is None else _label(parts[column][c]) for c in across),
-        row_gaps=gaps(down, counts[0]),
-        column_gaps=gaps(across, counts[1]),
-        rows=counts[0],
-        columns=counts[1],
-        caption=_caption(found, others if any(len(parts[k]) > 1 for k in others) else ()),
-    )
+def _cell(found: GridWalk, cut: _Cut, hits: Collection[int], row: int, column: int) -> Cell:
+    """One block: the steps that see it, or that none does."""
+    ranges = cut.block(row, column)
+    steps = cut.seen.get(ranges, [])
+    if not steps and not found.is_outside(ranges):
+        missed = found.operand.role == "out" or any(ranges[k] == last for k, last in cut.left.items())
+        return Cell("", None, "hole" if missed and found.whole else "")
+    down, across = (1.0 if k is None else _share(ranges[k], found.dims[k]) for k in (cut.row, cut.column))
+    return _seen_cell(found, ranges, steps, hits, 2 * (row % 2) + column % 2, (down, across))
 
 
 def _seen_cell(

@@ -72,5 +72,5 @@ def _row(finding: Finding) -> str:
     return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     return escape(visible(str(value)))

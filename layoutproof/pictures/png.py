@@ -6,13 +6,16 @@ import io
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.workers import apart
 from layoutproof.core.errors import LayoutError
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, INK_ON_FILL, LIGHT, Theme, fill
 from layoutproof.pictures.scene import Box, Label, scene_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def png_image(drawing: Drawing, dark: bool = False) -> bytes:
@@ -38,7 +41,7 @@ def _saved(drawing: Drawing, dark: bool) -> bytes:
     return file.getvalue()
 
 
-def _figure_of(drawing: Drawing, dark: bool) -> Any:
+def _figure_of(drawing: Drawing, dark: bool) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import product
@@ -57,7 +56,7 @@ def drawing_of(layout: object, target: KernelTarget | None = None) -> Drawing:
     return at_scale(read) or _elements(plane_of(read), read)
 
 
-def _elements(plane: Plane, read: Any) -> Drawing:
+def _elements(plane: Plane, read: object) -> Drawing:
     """Every element where it is indexed, and beside it what there is to see of memory or of threads."""
     m = plane.map
     down, across = chosen(plane.row, MOST, True), chosen(plane.column, MOST, True)

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers, SizeNumbers
 from layoutproof.core.operations import Op
-from layoutproof.core.size import ceil_div, surely_less
+from layoutproof.core.size import Atom, Extent, ceil_div, surely_less
 from layoutproof.core.term import Term
+
+if TYPE_CHECKING:
+    from sympy import Basic, Expr, Symbol
+    from sympy.logic.boolalg import Boolean
+    from sympy.printing.latex import LatexPrinter
+    from sympy.printing.str import StrPrinter
 
 
 class SympyNumbers(Numbers):
     """sympy expressions; size symbols are integers > 0, and `xor` is a function sympy knows nothing about."""
 
-    def size(self, extent: Any) -> Any:
+    def size(self, extent: Extent) -> Expr:
         import sympy
 
-        if type(extent) is int:
+        if isinstance(extent, int):
             return sympy.Integer(extent)
         return sympy.Add(*[c * sympy.Mul(*[self._atom(atom) for atom in mono]) for mono, c in extent.terms])
 
-    def _atom(self, atom: Any) -> Any:
+    def _atom(self, atom: Atom) -> Expr:
         import sympy
 
         if atom.over is None:
@@ -32,60 +38,60 @@ class SympyNumbers(Numbers):
             return sympy.ceiling(self.size(atom.over - (atom.divisor - 1)) / self.size(atom.divisor))
         return sympy.floor(self.size(atom.over) / self.size(atom.divisor))
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> Symbol:
         import sympy
 
         return sympy.Symbol(name, integer=True, positive=True)
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Boolean, if_true: Expr, if_false: Expr) -> Expr:
         import sympy
 
         return sympy.Piecewise((if_true, condition), (if_false, True))
 
-    def minimum(self, left: Any, right: Any) -> Any:
+    def minimum(self, left: Expr, right: Expr) -> Expr:
         import sympy
 
         return sympy.Min(left, right)
 
-    def maximum(self, left: Any, right: Any) -> Any:
+    def maximum(self, left: Expr, right: Expr) -> Expr:
         import sympy
 
         return sympy.Max(left, right)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Expr, right: Expr) -> Expr:
         import sympy
 
         if left.is_Integer and right.is_Integer:
             return sympy.Integer(int(left) ^ int(right))
         return sympy.Function("xor", integer=True)(left, right)
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: Expr, right: Expr) -> Boolean:
         import sympy
 
         return sympy.Lt(left, right)
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: Expr, right: Expr) -> Boolean:
         import sympy
 
         return sympy.Eq(left, right)
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Boolean, right: Boolean) -> Boolean:
         import sympy
 
         return sympy.And(left, right)
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Boolean, right: Boolean) -> Boolean:
         import sympy
 
         return sympy.Or(left, right)
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: Boolean) -> Boolean:
         import sympy
 
         return sympy.Not(condition)
 
 
-def expression(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any]) -> Any:
+def expression(term: Term, symbols: Mapping[str, Symbol], extents: Mapping[str, Extent]) -> Expr:
     """A term in sympy, equal to it for every index below its extent and all sizes >= 1.
 
     symbols, extents: the sympy symbol and the extent of each index; every other name is a size.
@@ -99,7 +105,9 @@ def expression(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any
     return _bounded(term, symbols, extents, SympyNumbers())[0]
 
 
-def _bounded(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any], on: SympyNumbers) -> tuple[Any, Any]:
+def _bounded(
+    term: Term, symbols: Mapping[str, Symbol], extents: Mapping[str, Extent], on: SympyNumbers
+) -> tuple[Expr, Expr]:
     """(value, below): where below is not None, 0 <= value < below for all indices and sizes."""
     import sympy
 
@@ -130,21 +138,23 @@ def _bounded(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any],
     return Term(op, *[Term("name", name) for name in names]).evaluate(names, on), below
 
 
-def _below(op: str, bounds: list[Any], last: Term) -> Any:
+def _below(op: str, bounds: list[Extent | None], last: Term) -> Extent | None:
     if op == "%" and last.op == "int":
-        return last.args[0]
-    if any(bound is None for bound in bounds):
+        return int(last.args[0])
+    known = [bound for bound in bounds if bound is not None]
+    below: Extent | None = None
+    if len(known) < len(bounds):
         return None
     if op == "+":
-        return bounds[0] + bounds[1] - 1
+        below = known[0] + known[1] - 1
     if op == "*":
-        return (bounds[0] - 1) * (bounds[1] - 1) + 1
+        below = (known[0] - 1) * (known[1] - 1) + 1
     if op == "//" and last.op == "int":
-        return ceil_div(bounds[0], last.args[0])
-    return None
+        below = ceil_div(known[0], last.args[0])
+    return below
 
 
-def merged(value: Any) -> Any:
+def merged(value: Expr) -> Expr:
     """The same number as an expanded sum, with the digits of one number joined to it again.
 
     n*floor(x/n) + Mod(x, n) is x, n*floor(Mod(x, k)/n) + Mod(x, n) is Mod(x, k) where n divides k, and
@@ -165,7 +175,7 @@ def merged(value: Any) -> Any:
             return value
 
 
-def _flat_floor(inside: Any) -> Any:
+def _flat_floor(inside: Expr) -> Expr:
     """floor(inside), where inside is floor(x/n)/k: floor(x/(n*k))."""
     import sympy
 
@@ -175,7 +185,7 @@ def _flat_floor(inside: Any) -> Any:
     return sympy.floor(inside)
 
 
-def _digits_of(value: Any) -> list[tuple[Any, Any, Any, Any]]:
+def _digits_of(value: Expr) -> list[tuple[Expr, Expr, Expr, Expr]]:
     """(high, n, low, x): high and low are digits of x == n*high + low."""
     import sympy
 
@@ -195,7 +205,7 @@ def _digits_of(value: Any) -> list[tuple[Any, Any, Any, Any]]:
     return found
 
 
-def term_of(value: Any) -> Term:
+def term_of(value: Basic) -> Term:
     """A sympy expression as a term again: what `Term` says in Python's integers.
 
     Raises Unsupported for what is no integer operation of a term.
@@ -238,17 +248,17 @@ def term_of(value: Any) -> Term:
     raise Unsupported(f"{value} is no integer operation of a term")
 
 
-def text_printer() -> Any:
+def text_printer() -> StrPrinter:
     """sympy's text, with Mod as a function like any other and one fraction inside a floor."""
     import sympy
     from sympy.printing.str import StrPrinter
 
     class Text(StrPrinter):  # type: ignore[misc]
-        def parenthesize(self, item: Any, level: Any, strict: bool = False) -> str:
+        def parenthesize(self, item: Basic, level: int, strict: bool = False) -> str:
             # sympy brackets Mod(i, 2) as if it were an operator
             return str(self._print(item) if item.func is sympy.Mod else super().parenthesize(item, level, strict))
 
-        def _print_floor(self, value: Any) -> str:
+        def _print_floor(self, value: Expr) -> str:
             over, by = value.args[0].as_numer_denom()
             inside = f"({self._print(over)})" if over.is_Add else self._print(over)
             return f"{value.func.__name__}({inside}/{self._print(by)})"
@@ -258,28 +268,28 @@ def text_printer() -> Any:
     return Text()
 
 
-def latex_printer() -> Any:
+def latex_printer() -> LatexPrinter:
     """sympy's LaTeX, with one fraction inside a floor and no brackets around it."""
     import sympy
     from sympy.printing.latex import LatexPrinter
 
     class Latex(LatexPrinter):  # type: ignore[misc]
-        def _needs_mul_brackets(self, value: Any, first: bool = False, last: bool = False) -> bool:
+        def _needs_mul_brackets(self, value: Expr, first: bool = False, last: bool = False) -> bool:
             if isinstance(value, sympy.floor | sympy.ceiling):
                 return False
             return bool(super()._needs_mul_brackets(value, first, last))
 
-        def _inside(self, value: Any) -> str:
+        def _inside(self, value: Expr) -> str:
             over, by = value.args[0].as_numer_denom()
             return rf"\frac{{{self._print(over)}}}{{{self._print(by)}}}"
 
-        def _print_floor(self, value: Any, exp: Any = None) -> str:
+        def _print_floor(self, value: Expr, exp: Expr | None = None) -> str:
             return self._power(rf"\left\lfloor{{{self._inside(value)}}}\right\rfloor", exp)
 
-        def _print_ceiling(self, value: Any, exp: Any = None) -> str:
+        def _print_ceiling(self, value: Expr, exp: Expr | None = None) -> str:
             return self._power(rf"\left\lceil{{{self._inside(value)}}}\right\rceil", exp)
 
-        def _power(self, text: str, exp: Any) -> str:
+        def _power(self, text: str, exp: Expr | None) -> str:
             return text if exp is None else f"{text}^{{{exp}}}"
 
     return Latex()

@@ -564,7 +564,7 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
 """What may be claimed of a program, by the key of its check; the docstring of each is its page (`explain NAME`)."""
 
 
-def _figure(found: Total) -> Any:
+def _figure(found: Total) -> object:
     return found.least if found.most == found.least else {"least": found.least, "most": found.most}
 
 
@@ -572,7 +572,7 @@ def _words(found: Total) -> str:
     return "an unknown number of bytes" if found.most is None else f"{found.most} bytes"
 
 
-def _listed(given: Any) -> tuple[str, ...]:
+def _listed(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 

@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import layoutproof
 from layoutproof.compiler import cache, libtpu
@@ -26,6 +28,13 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
 from layoutproof.programs.shardings import read_specs
+
+if TYPE_CHECKING:
+    from jax import Device, ShapeDtypeStruct
+    from jax.extend.core import ClosedJaxpr
+    from jax.sharding import Mesh
+    from jax.stages import Compiled as JaxCompiled
+    from jax.stages import Lowered, Traced
 
 CPU = "cpu"
 _MEMORY = {
@@ -88,7 +97,7 @@ def _compared(
     return said | {"reduced": reduced}
 
 
-def _smaller(request: Mapping[str, Any], program: Any) -> tuple[list[tuple[int, ...]], str, list[str]]:
+def _smaller(request: Mapping[str, Any], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
     """(Smaller shapes of the arrays among the arguments, why there are none, what is said of those that changed)."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.questions.reduced import halved
@@ -151,7 +160,9 @@ def answer_of(
     return {**about, "traced": traced, **kept}
 
 
-def compiled(made: Any, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: "") -> dict[str, Any]:
+def compiled(
+    made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: ""
+) -> dict[str, Any]:
     """What JAX's compiled program says of itself, as plain data.
 
     results: their names, () where unknown.  otherwise: its text where it cannot be asked for it; "" where that fails.
@@ -197,7 +208,7 @@ def compiled(made: Any, results: Sequence[str] = (), otherwise: Callable[[], str
     }
 
 
-def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
+def _dumped(lowered: Lowered, flags: Mapping[str, str]) -> str:
     """The compiled text as the compiler itself writes it into a folder; the program is compiled once more for it."""
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
         lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
@@ -207,7 +218,7 @@ def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
     return ""
 
 
-def _specs(made: Any) -> dict[str, list[str]]:
+def _specs(made: JaxCompiled) -> dict[str, list[str]]:
     """The shardings of parameters and results as JAX spells them, "" for those without a mesh."""
     found: dict[str, list[str]] = {"parameters": [], "results": []}
     with contextlib.suppress(Exception):
@@ -220,7 +231,7 @@ def _specs(made: Any) -> dict[str, list[str]]:
     return found
 
 
-def _with_constants(made: Any) -> str:
+def _with_constants(made: JaxCompiled) -> str:
     """The compiled text with every constant written out; "" where it cannot be had."""
     with contextlib.suppress(Exception):
         from jaxlib._hlo import HloPrintOptions
@@ -231,7 +242,7 @@ def _with_constants(made: Any) -> str:
     return ""
 
 
-def _kept_inputs(lowered: Any) -> list[int] | None:
+def _kept_inputs(lowered: Lowered) -> list[int] | None:
     """The arguments, by number, that are parameters of what is compiled; None where JAX does not say."""
     with contextlib.suppress(Exception):
         return sorted(map(int, lowered._lowering.compile_args["kept_var_idx"]))
@@ -263,7 +274,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
         return lowered, _names(jax, lowered), traced.jaxpr
 
 
-def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Any:
+def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Traced:
     """What JAX traces of a request. stack: within it it is traced and lowered."""
     jax = need_jax()
     target, mesh = request["target"], _mesh(request)
@@ -316,11 +327,11 @@ def _at(shapes: Sequence[Sequence[int]], given: Any) -> Any:
     )
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     return isinstance(leaf, need_jax().ShapeDtypeStruct)
 
 
-def _must_give_arrays(results: Sequence[Any], place: str) -> None:
+def _must_give_arrays(results: Sequence[object], place: str) -> None:
     """LayoutError where a function gives back no array: of a program of nothing every claim holds."""
     if all(type(result).__name__ == "Literal" for result in results):
         what = "only numbers that are known when it is traced" if results else "nothing"
@@ -337,14 +348,14 @@ def _refuse_modules_of(checkout: Path) -> None:
             raise Unsupported(f"{why}: the old code was not compiled")
 
 
-def _names(jax: Any, lowered: Any) -> list[str]:
+def _names(jax: ModuleType, lowered: Lowered) -> list[str]:
     with contextlib.suppress(Exception):
         leaves, _ = jax.tree_util.tree_flatten_with_path(lowered.out_info)
         return [f"result{jax.tree_util.keystr(path)}" for path, _ in leaves]
     return []
 
 
-def on_mesh(mesh: Any) -> contextlib.AbstractContextManager[Any]:
+def on_mesh(mesh: Mesh) -> contextlib.AbstractContextManager[object]:
     """Within it bare partition specs in a function mean this mesh, if it has axes."""
     if not mesh.axis_names:
         return contextlib.nullcontext()
@@ -352,7 +363,7 @@ def on_mesh(mesh: Any) -> contextlib.AbstractContextManager[Any]:
     return jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh  # type: ignore[no-any-return]
 
 
-def _mesh(request: Mapping[str, Any]) -> Any:
+def _mesh(request: Mapping[str, Any]) -> Mesh:
     """The mesh of a request over the topology's devices; of one device without axes where it names none."""
     import numpy as np
 
@@ -385,7 +396,7 @@ def _mesh(request: Mapping[str, Any]) -> Any:
     return jax.sharding.Mesh(grid, names)
 
 
-def _devices(target: str, topology: str) -> list[Any]:
+def _devices(target: str, topology: str) -> list[Device]:
     from jax.experimental.topologies import get_topology_desc
 
     chip = CHIPS[target].topology
@@ -405,7 +416,7 @@ def _devices(target: str, topology: str) -> list[Any]:
         raise LayoutError(f"no topology {topology} of {target}: {shorten(str(error), 200)}") from None
 
 
-def _tree(value: Any) -> Any:
+def _tree(value: object) -> object:
     """An argument: arrays where a text writes a shape, also inside of dicts and lists; else itself."""
     if isinstance(value, str):
         try:
@@ -418,7 +429,7 @@ def _tree(value: Any) -> Any:
     return _inner(value)
 
 
-def _inner(value: Any) -> Any:
+def _inner(value: object) -> object:
     if isinstance(value, dict):
         return {key: _inner(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -428,14 +439,14 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _is_fixed(value: Any) -> bool:
+def _is_fixed(value: object) -> bool:
     """Whether an argument is no array nor a tree with arrays: Python's own, for which the program is made."""
     jax = need_jax()
     leaves = jax.tree_util.tree_leaves(value)
     return not any(map(_is_array, leaves))
 
 
-def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list[Any]:
+def _placed(given: Sequence[object], request: Mapping[str, Any], mesh: Mesh) -> list[object]:
     """The arguments with their shardings; replicated over the mesh where none is said."""
     jax = need_jax()
     specs = [read_specs(text, request["mesh"]) for text in request["in"]]
@@ -448,35 +459,19 @@ def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list
     ]
 
 
-def _sharded(jax: Any, mesh: Any, value: Any, spec: Any, what: str) -> Any:
+def _sharded(jax: ModuleType, mesh: Mesh, value: object, spec: Any, what: str) -> object:
+    """An array, or each of a dict or a list, with its sharding; one `P(..)` is that of all of them."""
     if isinstance(value, jax.ShapeDtypeStruct):
-        if not (isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"):
-            raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
-        if len(spec[1]) > len(value.shape):
-            raise LayoutError(f"{what} has {len(value.shape)} dimensions, and its sharding {len(spec[1])}")
-        for size, entry in zip(value.shape, spec[1], strict=False):
-            axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
-            many = 1
-            for axis in axes:
-                many *= mesh.shape[axis]
-            if size % many:
-                raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
-        sharding = (
-            jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
-            if mesh.axis_names
-            else jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
-        )
-        return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
-    one = isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
+        return _sharded_array(jax, mesh, value, spec, what)
     if isinstance(value, dict):
-        if not one and (not isinstance(spec, dict) or set(spec) - set(value)):
+        if not _is_one(spec) and (not isinstance(spec, dict) or set(spec) - set(value)):
             raise LayoutError(f"{what} is a dict of {', '.join(map(str, value))}, and its sharding has other keys")
-        parts = dict.fromkeys(value, spec) if one else {name: spec.get(name, ("P", ())) for name in value}
+        parts = dict.fromkeys(value, spec) if _is_one(spec) else {name: spec.get(name, ("P", ())) for name in value}
         return {name: _sharded(jax, mesh, each, parts[name], f"{what}[{name!r}]") for name, each in value.items()}
     if isinstance(value, list | tuple):
-        if not one and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
+        if not _is_one(spec) and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
             raise LayoutError(f"{what} has {len(value)} parts, and its sharding another number")
-        specs = [spec] * len(value) if one else spec
+        specs = [spec] * len(value) if _is_one(spec) else spec
         return type(value)(
             _sharded(jax, mesh, each, part, f"{what}[{k}]")
             for k, (each, part) in enumerate(zip(value, specs, strict=True))
@@ -484,10 +479,34 @@ def _sharded(jax: Any, mesh: Any, value: Any, spec: Any, what: str) -> Any:
     return value
 
 
-def _out(request: Mapping[str, Any], mesh: Any) -> Any:
+def _is_one(spec: object) -> bool:
+    """Whether this is one `P(..)`, and no tree of them."""
+    return isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
+
+
+def _sharded_array(jax: ModuleType, mesh: Mesh, array: ShapeDtypeStruct, spec: Any, what: str) -> ShapeDtypeStruct:
+    """One array, where the devices of the mesh divide each of its dimensions. LayoutError where they do not."""
+    if not _is_one(spec):
+        raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
+    entries = spec[1]
+    if len(entries) > len(array.shape):
+        raise LayoutError(f"{what} has {len(array.shape)} dimensions, and its sharding {len(entries)}")
+    for size, entry in zip(array.shape, entries, strict=False):
+        axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
+        many = prod(mesh.shape[axis] for axis in axes)
+        if size % many:
+            raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
+    if mesh.axis_names:
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*entries))
+    else:
+        sharding = jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
+
+
+def _out(request: Mapping[str, Any], mesh: Mesh) -> object:
     jax = need_jax()
 
-    def made(spec: Any) -> Any:
+    def made(spec: Any) -> object:
         if isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P":
             return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
         if isinstance(spec, dict):
@@ -498,7 +517,7 @@ def _out(request: Mapping[str, Any], mesh: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _exported(path: Path, mesh: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+def _exported(path: Path, mesh: Mesh) -> tuple[Any, list[Any], dict[str, Any]]:
     """The function of a `jax.export` file, with the arguments that it says it takes."""
     jax = need_jax()
     from jax import export

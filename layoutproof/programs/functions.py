@@ -87,7 +87,7 @@ class Kept:
     digest: str
     floats: tuple[tuple[float | None, float | None], ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """As a line of the lock has it."""
         return asdict(self)
 
@@ -105,7 +105,7 @@ def kept_from(value: Any) -> Kept:
     )  # fmt: skip
 
 
-def _number(value: Any) -> float | None:
+def _number(value: str | float | None) -> float | None:
     return None if value is None else float(value)
 
 

@@ -71,5 +71,5 @@ def _odd(pairs: Sequence[tuple[int, int]], news: Named, olds: Named) -> str:
     )
 
 
-def _words(what: Any) -> str:
+def _words(what: object) -> str:
     return f"{what[1]} {list(what[0])}" if isinstance(what, tuple) else str(what)

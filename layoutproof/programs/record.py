@@ -275,7 +275,7 @@ class Record:
     digest: str = ""
     version: int = VERSION
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain data: dicts, lists, text and numbers, as `read_record` takes it."""
         found: dict[str, Any] = _plain(asdict(self))
         return found
@@ -313,7 +313,7 @@ def read_record(data: Any, file: str = "") -> Record:
         raise LayoutError(f"not the record of a program: {shorten(where, 60)}: {first['msg']}", file=file) from None
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, object]:
     """The JSON Schema (draft 2020-12) of a record."""
     schema = _adapter().json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -328,7 +328,7 @@ def _adapter() -> TypeAdapter[Record]:
     return TypeAdapter(Record)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

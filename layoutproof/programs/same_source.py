@@ -51,7 +51,7 @@ HIGH = 1024
 
 def compared(
     text: str, source: Program, kept: Sequence[int] | None = None, shardings: Mapping[str, Sequence[str]] = NONE
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What comes of comparing a compiled text with the program that it was made of, as plain data.
 
     kept: the inputs of the source that are parameters of the compiled program, in order; None for all.
@@ -102,11 +102,11 @@ def misfit(
     return ""
 
 
-def _said(aval: Any) -> str:
+def _said(aval: object) -> str:
     return f"{getattr(aval, 'dtype', 'no array')}{list(getattr(aval, 'shape', ()))}"
 
 
-def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: CompiledModule) -> dict[str, Any]:
+def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: CompiledModule) -> dict[str, object]:
     alike = with_those_of(ours, source) if made.kernels or made.unread else None
     if made.unread and alike is not None:
         # what nobody reads is the same function on both sides
@@ -217,12 +217,12 @@ def too_large(source: Program) -> str:
     return f"a walk takes {work:,} steps, more than {MOST_STEPS:,}" if work > MOST_STEPS else ""
 
 
-def unknown(reason: str) -> dict[str, Any]:
+def unknown(reason: str) -> dict[str, object]:
     """An answer that nothing came of."""
     return _data(Comparison(Verdict.UNKNOWN, reason), {})
 
 
-def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, Any]:
+def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, object]:
     point = None
     if found.verdict is Verdict.REFUTED:
         if found.witness is not None:

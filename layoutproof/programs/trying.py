@@ -14,12 +14,22 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
 from layoutproof.programs import compiling
+
+if TYPE_CHECKING:
+    from jax import Array, ShapeDtypeStruct
+    from jax.core import ShapedArray
+    from jax.experimental.layout import Format
+    from jax.interpreters.mlir import LoweringRuleContext
+    from jax.sharding import Mesh, Sharding
+    from jax.stages import Lowered, Wrapped
+    from jax.tree_util import KeyPath
+    from jaxlib.mlir.ir import Attribute, Module, Operation, Type, Value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], dict[str, Any]
         return lowered, compiling._names(jax, lowered), about
 
 
-def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitStack) -> _Program:
+def _of_function(request: Mapping[str, Any], mesh: Mesh, stack: contextlib.ExitStack) -> _Program:
     """A function of the user's, or one that `jax.export` wrote: Python's own values are put into it."""
     jax = need_jax()
     place = request["program"]
@@ -75,7 +85,7 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
     arrays = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
     outs = compiling._out(request, mesh) if request["out"] else None
 
-    def flat(*values: Any) -> Any:
+    def flat(*values: Array) -> object:
         put = list(leaves)
         for k, value in zip(arrays, values, strict=True):
             put[k] = value
@@ -88,7 +98,7 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
     return _Program(flat, [leaves[k] for k in arrays], _donated(request, function, args, kwargs, arrays), names)
 
 
-def _name(function: Any, path: Sequence[Any]) -> str:
+def _name(function: Callable[..., object], path: KeyPath) -> str:
     """What the user's function calls an array: `params['w']`. path: in the pair of arguments and named ones."""
     jax = need_jax()
     named, rest = path[0].idx == 1, path[2:]
@@ -101,7 +111,11 @@ def _name(function: Any, path: Sequence[Any]) -> str:
 
 
 def _donated(
-    request: Mapping[str, Any], function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], arrays: Sequence[int]
+    request: Mapping[str, Any],
+    function: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, Any],
+    arrays: Sequence[int],
 ) -> frozenset[int] | None:
     """The arrays, by number, that the user gives away: as the request says, or as `jax.jit` of the user's own does."""
     jax = need_jax()
@@ -120,7 +134,7 @@ def _donated(
     return frozenset(found)
 
 
-def _of_dump(text: str, mesh: Any) -> _Program:
+def _of_dump(text: str, mesh: Mesh) -> _Program:
     """What HLO text from before optimization computes, as a function: jaxlib reads it and turns it into StableHLO.
 
     Raises LayoutError where it cannot: it has no form in StableHLO for the fusions and layouts of a compiled program.
@@ -155,7 +169,7 @@ def _braced(header: str) -> str:
     return "" if at < 0 else header[at : header.find(" }", at)]
 
 
-def _inlined(portable: bytes, outs: Sequence[Any]) -> Callable[..., Any]:
+def _inlined(portable: bytes, outs: Sequence[ShapedArray]) -> Callable[..., tuple[Array, ...]]:
     """A function of JAX that calls the main function of a StableHLO module."""
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
@@ -166,7 +180,7 @@ def _inlined(portable: bytes, outs: Sequence[Any]) -> Callable[..., Any]:
     primitive.multiple_results = True
     primitive.def_abstract_eval(lambda *avals: list(outs))
 
-    def rule(ctx: Any, *args: Any) -> Any:
+    def rule(ctx: LoweringRuleContext, *args: Value) -> Sequence[Value]:
         with ctx.module_context.module.context:
             module = ir.Module.parse(portable)
             # what it says of devices and of its own compilation is said anew
@@ -178,25 +192,26 @@ def _inlined(portable: bytes, outs: Sequence[Any]) -> Callable[..., Any]:
             types = main.type.results
             into = ctx.module_context.module
             name = mlir.merge_mlir_modules(into, "dump", module, dst_symtab=ctx.module_context.symbol_table)
-            return func.CallOp(types, ir.FlatSymbolRefAttr.get(name), args).results
+            results: Sequence[Value] = func.CallOp(types, ir.FlatSymbolRefAttr.get(name), args).results
+            return results
 
     mlir.register_lowering(primitive, rule)
 
-    def program(*values: Any) -> Any:
+    def program(*values: Array) -> tuple[Array, ...]:
         return tuple(primitive.bind(*values))
 
     return program
 
 
-def _names_of(attributes: Any) -> list[str]:
+def _names_of(attributes: Attribute) -> list[str]:
     return [str(getattr(each, "name", each)) for each in attributes]
 
 
-def _main(module: Any) -> Any:
+def _main(module: Module) -> Operation:
     return next(op for op in module.body.operations if str(getattr(op, "name", "")).strip('"') == "main")
 
 
-def _aval(kind: Any) -> Any:
+def _aval(kind: Type) -> ShapedArray:
     """The shape of an array of StableHLO's. Raises what MLIR raises for a token or an opaque value."""
     jax = need_jax()
     from jax._src.interpreters import mlir
@@ -236,7 +251,7 @@ def _by_array(change: Mapping[str, Any], kept: Sequence[int] | None) -> dict[str
     }
 
 
-def _changed(arrays: Sequence[Any], change: Mapping[str, Any]) -> list[Any]:
+def _changed(arrays: Sequence[ShapeDtypeStruct], change: Mapping[str, Any]) -> list[ShapeDtypeStruct]:
     """The arrays that the program is given in place of its own."""
     jax = need_jax()
     found = list(arrays)
@@ -245,12 +260,12 @@ def _changed(arrays: Sequence[Any], change: Mapping[str, Any]) -> list[Any]:
     return found
 
 
-def _jitted(program: _Program, change: Mapping[str, Any], mesh: Any) -> Any:
+def _jitted(program: _Program, change: Mapping[str, Any], mesh: Mesh) -> Wrapped:
     """The program with a candidate, for the arrays of `_changed`."""
     jax = need_jax()
     own = [tuple(array.shape) for array in program.arrays]
 
-    def function(*values: Any) -> Any:
+    def function(*values: Array) -> object:
         put = list(values)
         for number in change["padded"]:
             put[number] = jax.lax.slice(put[number], (0,) * len(own[number]), own[number])
@@ -274,7 +289,7 @@ def _jitted(program: _Program, change: Mapping[str, Any], mesh: Any) -> Any:
     return jax.jit(function, **options)
 
 
-def _format(order: tuple[int, ...] | None, sharding: Any) -> Any:
+def _format(order: tuple[int, ...] | None, sharding: Sharding) -> Format:
     """As JAX takes a layout. order: from major to minor, () the compiler's choice, None the default one."""
     if order is None:
         return sharding
@@ -285,7 +300,7 @@ def _format(order: tuple[int, ...] | None, sharding: Any) -> Any:
     return format_of(layout_of(order) if order else layout_of.AUTO, sharding)
 
 
-def _kept(lowered: Any) -> list[int] | None:
+def _kept(lowered: Lowered) -> list[int] | None:
     """The arrays that the compiled program has as parameters: JAX leaves out what is not used. None: nobody says."""
     with contextlib.suppress(Exception):
         return sorted(lowered._lowering.compile_args["kept_var_idx"])

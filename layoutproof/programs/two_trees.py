@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import layoutproof
 from layoutproof.compiler.serve import Tell, serve
@@ -37,6 +37,9 @@ from layoutproof.values.parting import parting
 from layoutproof.values.refusals import NotModelled
 from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 class Tree:
@@ -70,7 +73,7 @@ class Tree:
             os.chdir(folder)
             self.inside = False
 
-    def has(self, module: Any) -> bool:
+    def has(self, module: object) -> bool:
         """Whether a module comes from it: not what is installed below it, and not this package."""
         places = [getattr(module, "__file__", None), *_folders(module)]
         own = Path(layoutproof.__file__).parent
@@ -86,7 +89,7 @@ class Tree:
         return place
 
 
-def _folders(module: Any) -> list[str]:
+def _folders(module: object) -> list[str]:
     with contextlib.suppress(Exception):
         return [str(each) for each in getattr(module, "__path__", ())]
     return []
@@ -206,7 +209,7 @@ def _side(request: Mapping[str, Any], target: str, stack: contextlib.ExitStack) 
     at = [k for k, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
     outputs: list[tuple[str, Any]] = []
 
-    def call(*values: Any) -> list[Any]:
+    def call(*values: Array) -> list[Array]:
         filled = list(leaves)
         for k, value in zip(at, values, strict=True):
             filled[k] = value
@@ -233,11 +236,11 @@ def _of(tree: Tree, error: LayoutError) -> LayoutError:
 
 
 def _plan(new: Side, old: Side, pairing: Pairing, target: str, points: int) -> Plan:
-    def of_new(*values: Any) -> list[Any]:
+    def of_new(*values: Array) -> list[Array]:
         found = new.call(*values)
         return [found[k] for k, _ in pairing.outputs]
 
-    def of_old(*values: Any) -> list[Any]:
+    def of_old(*values: Array) -> list[Array]:
         given = dict(zip(pairing.inputs, values, strict=True))
         found = old.call(*(given[k] for k in range(len(given))))
         return [found[k] for _, k in pairing.outputs]

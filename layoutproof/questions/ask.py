@@ -35,7 +35,7 @@ def ask(
     engine: str | None = None,
     confirm: bool = False,
     effort: int = 1,
-    **options: Any,
+    **options: object,
 ) -> Finding:
     """Decide whether a property holds of one layout or of a pair.
 
@@ -64,20 +64,14 @@ def ask(
     >>> ask("bijective", "f32[N,M]{1,0:T(8,128)}").verdict
     <Verdict.PROVED: 'proved'>
     """
-    if where is not None and not isinstance(where, str):
-        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
-    if type(effort) is not int or effort < 1:
-        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
-    if engine is not None and engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
+    _check_how(where, engine, effort)
     check_options(name, options)
     if is_of_kernels(name):
         options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
         return _of_kernel(name, layouts, options)
     asked = layout_property(name)
     if len(layouts) != asked.layouts:
-        many = "one layout" if asked.layouts == 1 else f"{asked.layouts} layouts"
-        raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
+        raise _wrong_number(name, layouts, asked.layouts)
     try:
         read = [read_layout(value) for value in layouts]
     except Undecided as undecided:
@@ -85,8 +79,7 @@ def ask(
         return Finding(name, subject, str(undecided), verdict=Verdict.UNKNOWN)
     maps = [map_of(layout) for layout in _admitted(read)]
     subject = " , ".join([_subject(layout) for layout in read])
-    derivation = tuple(dict.fromkeys([step for layout in read for step in getattr(layout, "derivation", ())]))
-    symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
+    derivation, symbols = _derivation(read), _symbols(maps)
     condition = None if where is None else where_term(where, symbols)
     options = resolve(asked.claims, maps, options)
     claims = asked.claims(*maps, **options) if options else _claims(asked.claims, *maps)
@@ -99,21 +92,59 @@ def ask(
         return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures, derivation=derivation)
     unknown = ""
     if asked.counted is not None:
-        from layoutproof.solvers.count import count
-
-        try:
-            numbers, more = asked.counted(count, *maps, **options)
-            figures, claims = {**figures, **numbers}, claims + more
-        except Undecided as undecided:
-            unknown = f"count: {undecided}"
-    how = (ENGINES if engine is None else (engine,), confirm, effort)
-    said = concluded(claims, how, unknown)
+        figures, claims, unknown = _counted(asked.counted, maps, options, figures, claims)
+    said = concluded(claims, (ENGINES if engine is None else (engine,), confirm, effort), unknown)
     if said.verdict is Verdict.PROVED and asked.vacuous is not None:
         nothing = asked.vacuous(*maps, **options)
         said = said.left_open(nothing) if nothing else said
     elif symbols and (said.verdict is Verdict.REFUTED or (said.verdict is Verdict.UNKNOWN and engine is None)):
         figures = _guarded(figures, claims, condition)
     return said.finding(name, subject, figures, derivation=derivation)
+
+
+def _check_how(where: object, engine: object, effort: object) -> None:
+    """LayoutError for what is no way to ask."""
+    if where is not None and not isinstance(where, str):
+        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
+    if type(effort) is not int or effort < 1:
+        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
+    if engine is not None and engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
+
+
+def _wrong_number(name: str, layouts: tuple[object, ...], wanted: int) -> LayoutError:
+    """The error that a property is about another number of layouts."""
+    many = "one layout" if wanted == 1 else f"{wanted} layouts"
+    return LayoutError(f"{name} is about {many}; got {len(layouts)}")
+
+
+def _derivation(read: list[object]) -> tuple[str, ...]:
+    """How layouts were made from what was given, each step once."""
+    steps = [step for layout in read for step in getattr(layout, "derivation", ())]
+    return tuple(dict.fromkeys(steps)) if steps else ()
+
+
+def _symbols(maps: list[IndexMap]) -> tuple[str, ...]:
+    """The sizes that maps leave open."""
+    sizes = [size for m in maps for size in m.sizes()]
+    return tuple(dict.fromkeys(sizes)) if sizes else ()
+
+
+def _counted(
+    counted: Callable[..., tuple[Mapping[str, Any], tuple[Claim, ...]]],
+    maps: list[IndexMap],
+    options: Mapping[str, object],
+    figures: Mapping[str, Any],
+    claims: tuple[Claim, ...],
+) -> tuple[Mapping[str, Any], tuple[Claim, ...], str]:
+    """The figures and claims with what counting adds to them; and why counting is out of reach, "" where it is not."""
+    from layoutproof.solvers.count import count
+
+    try:
+        numbers, more = counted(count, *maps, **options)
+    except Undecided as undecided:
+        return figures, claims, f"count: {undecided}"
+    return {**figures, **numbers}, claims + more, ""
 
 
 @lru_cache(maxsize=16)
@@ -148,7 +179,7 @@ def _guarded(figures: Mapping[str, Any], claims: tuple[Claim, ...], where: Term 
     return {**figures, **holds_when(claims, where)}
 
 
-def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Finding:
+def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, object]) -> Finding:
     from layoutproof.pallas.judge import answer, kernel_of
 
     if len(layouts) != 1:
@@ -156,7 +187,7 @@ def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> F
     return answer(name, kernel_of(layouts[0], name), **how)
 
 
-def _subject(layout: Any) -> str:
+def _subject(layout: object) -> str:
     if isinstance(layout, IndexMap):
         return f"map of ({layout.domain})"
     return str(layout)

@@ -81,7 +81,7 @@ def attempt(layout: object, to: str) -> Conversion:
     return Conversion(proposed, ask(proof, compared, proposed))
 
 
-def _written(layout: Any, to: str) -> None:
+def _written(layout: object, to: str) -> None:
     """LayoutError where the language cannot read the text that the layout prints: sizes or ranks it does not know."""
     try:
         read_layout({to: str(layout)})
@@ -90,7 +90,7 @@ def _written(layout: Any, to: str) -> None:
         raise LayoutError(f"no {to} layout: it would be {shown}, which {to} cannot say: {error.problem}") from None
 
 
-def language_of(layout: Any) -> str:
+def language_of(layout: object) -> str:
     """The language a layout is written in: the file or folder of `layouts` that its class is in.
 
     >>> language_of(read_layout("(8,64):(64,1)"))

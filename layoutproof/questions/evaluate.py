@@ -6,7 +6,8 @@ import itertools
 import operator
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -19,7 +20,12 @@ from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.arrays import extents_of, places, values
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import jax
+    import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+Array: TypeAlias = "NDArray[np.generic] | jax.Array"
+"""An array where its caller has it: in NumPy, or on a device of JAX."""
 
 LARGEST_TABLE = 16 * 2**30
 """Bytes of the largest table that `table` makes."""
@@ -57,7 +63,7 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     return [dict(zip(names, place, strict=True)) for place in places]
 
 
-def evaluate(layout: object, indices: Sequence[Any], replica: Sequence[int] | None = None) -> Any:
+def evaluate(layout: object, indices: Sequence[ArrayLike], replica: Sequence[int] | None = None) -> Array:
     """The places of many elements at once, on the device where their indices are.
 
     Args:
@@ -104,7 +110,7 @@ def evaluate(layout: object, indices: Sequence[Any], replica: Sequence[int] | No
     return _joined(places(m, tuple(arrays), at), np)
 
 
-def table(layout: object, replica: Sequence[int] | None = None, device: Any = None) -> Any:
+def table(layout: object, replica: Sequence[int] | None = None, device: object = None) -> Array:
     """The place of every element, as one array.
 
     Args:
@@ -150,7 +156,7 @@ def table(layout: object, replica: Sequence[int] | None = None, device: Any = No
     return _joined(values(m, at), np)
 
 
-def _table_on(device: Any, m: IndexMap, replica: Index, shape: tuple[int, ...]) -> Any:
+def _table_on(device: object, m: IndexMap, replica: Index, shape: tuple[int, ...]) -> jax.Array:
     """The table as an array of JAX on a device."""
     try:
         import jax
@@ -161,7 +167,7 @@ def _table_on(device: Any, m: IndexMap, replica: Index, shape: tuple[int, ...]) 
     try:
         chosen = jax.devices(device)[0] if isinstance(device, str) else device
     except RuntimeError as error:
-        raise LayoutError(f"there is no device {shorten(device, 40)!r}: {shorten(str(error), 120)}") from None
+        raise LayoutError(f"there is no device {shorten(str(device), 40)!r}: {shorten(str(error), 120)}") from None
     if not isinstance(chosen, jax.Device):
         raise LayoutError(f"a device is one of JAX's, or the name of a platform, not {shorten(repr(device), 60)}")
     with jax.default_device(chosen):
@@ -170,12 +176,12 @@ def _table_on(device: Any, m: IndexMap, replica: Index, shape: tuple[int, ...]) 
         return jax.device_put(_joined(images_jax.table(m, replica), jax.numpy), chosen)
 
 
-def _joined(coordinates: Sequence[Any], library: Any) -> Any:
+def _joined(coordinates: Sequence[Array], library: ModuleType) -> Array:
     """One coordinate as it is; several along one more, last axis."""
     return coordinates[0] if len(coordinates) == 1 else library.stack(coordinates, axis=-1)
 
 
-def _indices(layout: Any, m: IndexMap, dimension: int, array: Any, on_device: bool) -> Any:
+def _indices(layout: object, m: IndexMap, dimension: int, array: object, on_device: bool) -> Array:
     """One dimension's indices as an array of integers, each inside its extent where that can be seen."""
     import numpy as np
 
@@ -196,7 +202,7 @@ def _indices(layout: Any, m: IndexMap, dimension: int, array: Any, on_device: bo
     return found.astype(np.int64)
 
 
-def pack(layout: object, array: Any) -> Any:
+def pack(layout: object, array: Array) -> Array:
     """The bytes of the memory that holds an array.
 
     Padding and the metadata prefix are zero bytes. An element stored in more bytes than it has is followed by zero
@@ -229,10 +235,10 @@ def pack(layout: object, array: Any) -> Any:
         from layoutproof.questions import images_jax
 
         return images_jax.to_image(m, memory, array)
-    return to_image(memory, table(m), array)
+    return to_image(memory, cast("NDArray[np.int64]", table(m)), array)
 
 
-def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
+def unpack(layout: object, buffer: Array | bytes | bytearray | memoryview, dtype: DTypeLike | None = None) -> Array:
     """The array that a memory holds: the inverse of `pack`.
 
     Args:
@@ -273,7 +279,7 @@ def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
         from layoutproof.questions import images_jax
 
         return images_jax.from_image(m, memory, buffer, kind)
-    return from_image(memory, table(m), np.ascontiguousarray(buffer), kind)
+    return from_image(memory, cast("NDArray[np.int64]", table(m)), np.ascontiguousarray(buffer), kind)
 
 
 def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
@@ -292,7 +298,7 @@ def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
     return read, m, memory
 
 
-def _check_item(layout: Any, memory: Memory, dtype: Any) -> None:
+def _check_item(layout: object, memory: Memory, dtype: np.dtype[np.generic]) -> None:
     if dtype.itemsize * 8 != memory.natural_bits or dtype.hasobject:
         raise LayoutError(
             f"the array's items are {dtype} ({dtype.itemsize * 8} bits), "
@@ -300,7 +306,7 @@ def _check_item(layout: Any, memory: Memory, dtype: Any) -> None:
         )
 
 
-def _as_numpy(array: Any) -> NDArray[Any]:
+def _as_numpy(array: object) -> NDArray[np.generic]:
     import numpy as np
 
     try:
@@ -310,7 +316,7 @@ def _as_numpy(array: Any) -> NDArray[Any]:
     return found
 
 
-def _is_jax(array: Any) -> bool:
+def _is_jax(array: object) -> TypeGuard[jax.Array]:
     # an array of JAX can exist only where jax is imported already; nobody else pays for importing it
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
@@ -328,12 +334,12 @@ def read_constant(layout: object) -> tuple[Any, IndexMap]:
     return read, m
 
 
-def shown(layout: Any) -> str:
+def shown(layout: object) -> str:
     """A layout on one line, for messages."""
     return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
 
 
-def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
+def _checked_index(layout: object, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
     at = _integers(index, "an index")
     if len(at) != len(m.domain.extents):
         raise LayoutError(
@@ -347,7 +353,7 @@ def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int,
     return at
 
 
-def _checked_replica(layout: Any, m: IndexMap, replica: Sequence[int] | None) -> tuple[int, ...]:
+def _checked_replica(layout: object, m: IndexMap, replica: Sequence[int] | None) -> tuple[int, ...]:
     extents = tuple([int(extent) for extent in m.replicas.extents])
     if replica is None:
         if product(extents) != 1:

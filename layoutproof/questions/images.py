@@ -30,7 +30,7 @@ def check_widths(memory: Memory) -> None:
         )
 
 
-def array_dtype(kind: str | None, memory: Memory) -> np.dtype[Any]:
+def array_dtype(kind: str | None, memory: Memory) -> np.dtype[np.generic]:
     """The NumPy type of an element type that XLA or NumPy names: ml_dtypes' where NumPy has none.
 
     Without ml_dtypes unsigned integers of its width.
@@ -58,7 +58,7 @@ def array_dtype(kind: str | None, memory: Memory) -> np.dtype[Any]:
     return np.dtype(f"uint{memory.natural_bits}")
 
 
-def to_image(memory: Memory, offsets: NDArray[np.int64], array: NDArray[Any]) -> NDArray[np.uint8]:
+def to_image(memory: Memory, offsets: NDArray[np.int64], array: NDArray[np.generic]) -> NDArray[np.uint8]:
     """Exactly the allotted bytes, elements at their offsets, everything else zero. Offsets must not repeat."""
     import numpy as np
 
@@ -84,8 +84,8 @@ def to_image(memory: Memory, offsets: NDArray[np.int64], array: NDArray[Any]) ->
 
 
 def from_image(
-    memory: Memory, offsets: NDArray[np.int64], image: NDArray[np.uint8], dtype: np.dtype[Any]
-) -> NDArray[Any]:
+    memory: Memory, offsets: NDArray[np.int64], image: NDArray[np.uint8], dtype: np.dtype[np.generic]
+) -> NDArray[np.generic]:
     """The elements at `offsets` of an image as `to_image` makes it, in the shape of `offsets`."""
     import numpy as np
 
@@ -113,7 +113,7 @@ def from_image(
     return elements
 
 
-def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
     import numpy as np
 
     return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))

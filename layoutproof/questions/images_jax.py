@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -13,9 +13,10 @@ from layoutproof.solvers.arrays import LARGEST, ArrayNumbers, extents_of, fits
 
 if TYPE_CHECKING:
     import numpy as np
+    from jax import Array
 
 
-def offsets(m: IndexMap) -> Any:
+def offsets(m: IndexMap) -> Array:
     """The offset of every element in elements, as a JAX array of the logical shape on the current device.
 
     Raises LayoutError when a step of `place` may leave 32 bits and JAX's 64-bit mode is off.
@@ -23,7 +24,7 @@ def offsets(m: IndexMap) -> Any:
     return table(m.flat())[0]
 
 
-def table(m: IndexMap, replica: Index = ()) -> list[Any]:
+def table(m: IndexMap, replica: Index = ()) -> list[Array]:
     """Each coordinate of every element, as JAX arrays of the logical shape on the current device."""
     import jax.numpy as jnp
 
@@ -55,7 +56,7 @@ def places(m: IndexMap, index: Index, replica: Index = ()) -> Index:
     return tuple([jnp.broadcast_to(jnp.asarray(entry), shape) for entry in found])
 
 
-def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
+def to_image(m: IndexMap, memory: Memory, array: Array) -> Array:
     """Exactly the allotted bytes as a 1-D uint8 JAX array; see `images.to_image`."""
     import jax
     import jax.numpy as jnp
@@ -63,7 +64,7 @@ def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
     if memory.bits < 8 and array.dtype in (jnp.int8, jnp.uint8):
         _check_range(array, memory.bits)
 
-    def move(array: Any) -> Any:
+    def move(array: Array) -> Array:
         allotted = int(memory.allotted)
         at = offsets(m).reshape(-1)
         rows = _as_bytes(array).reshape(at.shape[0], memory.natural_bits // 8)
@@ -85,7 +86,7 @@ def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
     return jax.jit(move)(array)
 
 
-def from_image(m: IndexMap, memory: Memory, image: Any, dtype: np.dtype[Any]) -> Any:
+def from_image(m: IndexMap, memory: Memory, image: Array, dtype: np.dtype[np.generic]) -> Array:
     """The elements of an image as `to_image` makes it, in the logical shape; see `images.from_image`.
 
     Raises LayoutError for elements of 64 bits when JAX's 64-bit mode is off.
@@ -93,7 +94,7 @@ def from_image(m: IndexMap, memory: Memory, image: Any, dtype: np.dtype[Any]) ->
     import jax
     import jax.numpy as jnp
 
-    def move(image: Any) -> Any:
+    def move(image: Array) -> Array:
         at, body = offsets(m), image[memory.prefix_bytes :]
         if memory.bits < 8:
             per_byte = 8 // memory.bits
@@ -113,7 +114,7 @@ def from_image(m: IndexMap, memory: Memory, image: Any, dtype: np.dtype[Any]) ->
     return jax.jit(move)(image)
 
 
-def _check_range(array: Any, bits: int) -> None:
+def _check_range(array: Array, bits: int) -> None:
     import jax
     import jax.numpy as jnp
 
@@ -127,7 +128,7 @@ def _check_range(array: Any, bits: int) -> None:
             raise LayoutError(f"the element {extreme} does not fit into {bits} bits ({low}..{high})")
 
 
-def _bits(dtype: Any) -> int:
+def _bits(dtype: np.dtype[np.generic]) -> int:
     """The width of a real type in bits; LayoutError for one that XLA has no operations for."""
     import jax.numpy as jnp
 
@@ -137,7 +138,7 @@ def _bits(dtype: Any) -> int:
     return bits
 
 
-def _as_bytes(array: Any) -> Any:
+def _as_bytes(array: Array) -> Array:
     """One more axis: the bytes of each element, least significant first; types below a byte fill one."""
     import jax.numpy as jnp
     from jax import lax
@@ -153,7 +154,7 @@ def _as_bytes(array: Any) -> Any:
     return as_bytes[..., None] if bits == 8 else as_bytes
 
 
-def _from_bytes(rows: Any, dtype: np.dtype[Any]) -> Any:
+def _from_bytes(rows: Array, dtype: np.dtype[np.generic]) -> Array:
     """The inverse of `_as_bytes`; a bool is true for every byte but 0."""
     import jax.numpy as jnp
     from jax import lax

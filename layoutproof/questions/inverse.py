@@ -22,7 +22,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex, TypedDict
 
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
@@ -34,6 +34,9 @@ from layoutproof.questions.inverse_formula import InverseFormula, flattened, for
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.preimage import preimage
+
+if TYPE_CHECKING:
+    from layoutproof.registry.read import Layout
 
 MOST = 100
 """Elements that an answer lists unless more are asked for."""
@@ -265,13 +268,13 @@ def names_of(m: IndexMap) -> tuple[str, ...]:
     return m.range.names or axis_names(m.coordinates())
 
 
-def _memory(layout: Any, m: IndexMap) -> Memory | None:
+def _memory(layout: object, m: IndexMap) -> Memory | None:
     """The memory that the layout is of, or each device's own where the layout of a shard is known."""
     one = _shard(layout, m)
     return m.memory if one is None else one.index_map().memory
 
 
-def _shard(layout: Any, m: IndexMap) -> Any:
+def _shard(layout: object, m: IndexMap) -> Layout | None:
     """The layout of what one device holds; None where that is not known."""
     shards: Any = getattr(m.place, "shards", None)
     one: Any = getattr(layout, "layout", None)
@@ -280,7 +283,7 @@ def _shard(layout: Any, m: IndexMap) -> Any:
 
 
 def _wanted(
-    layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: IndexMap, memory: Memory | None
+    layout: object, given: Mapping[str, SupportsIndex], names: tuple[str, ...], m: IndexMap, memory: Memory | None
 ) -> dict[str, int]:
     """The coordinates by name, each of which there is."""
     known = names if memory is None else tuple(dict.fromkeys(("offset", "byte", "bit", *names)))
@@ -310,19 +313,35 @@ def _wanted(
     return found
 
 
-def _at_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> Contents:
+def _at_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> Contents:
     """What has a bit in a byte: an element, several that share it, or nothing."""
     if m.memory is not None:
         m = flattened(m)
-    names = names_of(m)
-    others = {names.index(name): value for name, value in wanted.items() if name in names}
     subject, byte = shown(layout), wanted["byte"]
     if not 0 <= byte < int(memory.bytes()):
         return Contents(subject, wanted, "outside", reason=f"the memory has {memory.bytes()} bytes")
     if byte < memory.prefix_bytes:
         why = f"the first {memory.prefix_bytes} bytes are metadata before the elements"
         return Contents(subject, wanted, "padding", reason=why)
-    first = 8 * (byte - memory.prefix_bytes)
+    parts = _parts_of_byte(layout, m, memory, wanted, most)
+    held = [part for part in parts if part.count]
+    if not parts:
+        return Contents(subject, wanted, "padding", reason="the last byte is not full")
+    if not held:
+        return parts[0]
+    if len(held) > 1:
+        return _sharing(held, m, subject, wanted, most)
+    if len(parts) == 1:
+        return held[0]
+    empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
+    return replace(held[0], reason="; ".join(filter(None, (held[0].reason, empty))))
+
+
+def _parts_of_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> list[Contents]:
+    """What is at each offset that has bits in a byte, or the one bit of it that is asked for."""
+    names = names_of(m)
+    others = {names.index(name): value for name, value in wanted.items() if name in names}
+    first = 8 * (wanted["byte"] - memory.prefix_bytes)
     low, high = (first + wanted["bit"],) * 2 if "bit" in wanted else (first, first + 7)
     used = min(memory.bits, memory.natural_bits)
     parts = []
@@ -332,30 +351,25 @@ def _at_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], m
         part = _contents(layout, m, wanted, {**others, names.index("offset"): offset}, most)
         if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
             why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
-            part = Contents(subject, wanted, "padding", reason=f"{why}; this is the rest at offset {offset}")
+            why = f"{why}; this is the rest at offset {offset}"
+            part = Contents(shown(layout), wanted, "padding", reason=why)
         parts.append(part)
-    held = [part for part in parts if part.count]
-    if not parts:
-        return Contents(subject, wanted, "padding", reason="the last byte is not full")
-    if not held:
-        return parts[0]
-    if len(held) == 1:
-        only = held[0]
-        if len(parts) == 1:
-            return only
-        empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
-        return replace(only, reason="; ".join(filter(None, (only.reason, empty))))
-    if m.replicas.extents and sum(part.places for part in held) > sum(len(part.elements) for part in held):
+    return parts
+
+
+def _sharing(held: list[Contents], m: IndexMap, subject: str, wanted: dict[str, int], most: int) -> Contents:
+    """The elements at several offsets of one byte. Raises BudgetExceeded where replicas hide how many these are."""
+    places = sum(part.places for part in held)
+    if m.replicas.extents and places > sum(len(part.elements) for part in held):
         raise BudgetExceeded(f"more than {most} elements share this byte, some perhaps in several replicas")
     elements = sorted((each for part in held for each in part.elements), key=lambda each: (each.index, each.replica))
     count = len({each.index for each in elements}) if m.replicas.extents else sum(part.count for part in held)
     what: What = "elements" if count > 1 else "element"
     collide = next((part.reason for part in held if part.count > 1), "")
-    places = sum(part.places for part in held)
     return Contents(subject, wanted, what, tuple(elements[:most]), count, places, (), collide or "they share this byte")
 
 
-def _contents(layout: Any, m: IndexMap, asked: dict[str, int], wanted: Mapping[int, int], most: int) -> Contents:
+def _contents(layout: object, m: IndexMap, asked: dict[str, int], wanted: Mapping[int, int], most: int) -> Contents:
     subject = shown(layout)
     found = preimage(m, wanted, most)
     names = names_of(m)
@@ -378,7 +392,7 @@ def _contents(layout: Any, m: IndexMap, asked: dict[str, int], wanted: Mapping[i
     return Contents(subject, asked, "padding", dimensions=padded, reason=reason)
 
 
-def _padding(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
+def _padding(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
     """The dimensions whose rounding up made a place without an element, and why; None where it is no padding."""
     memory = m.memory
     if memory is not None and m.range.names == ("offset",) and wanted[0] >= int(m.range.count()):
@@ -417,7 +431,7 @@ def _rounded_up(m: IndexMap, group: tuple[tuple[int, ...], int, int]) -> str:
     return f"{these} of {extent} {'is' if len(dimensions) == 1 else 'are'} rounded up to {room}"
 
 
-def _in_shard(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
+def _in_shard(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
     """Padding of what one device allots, where the layout of a shard is known."""
     one = _shard(layout, m)
     if one is None or set(wanted) != {0, 1} or not preimage(m, {0: wanted[0]}, 0).pairs:

@@ -16,7 +16,7 @@ from layoutproof.core.errors import InternalError, Undecided, Unsupported
 from layoutproof.core.folding import linear
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import divide, surely_less
+from layoutproof.core.size import Extent, divide, surely_less
 from layoutproof.core.space import Space, distinct
 from layoutproof.core.term import Term, arithmetic, size_term
 from layoutproof.solvers.decide import decide
@@ -217,7 +217,7 @@ def _condition(m: IndexMap, index: Sequence[Term], replica: Sequence[Term] | Non
     return " and ".join([*(text for text, _ in kept), *(() if returns else ("its place is this one",))])
 
 
-def _within(term: Term, extent: Any) -> Term:
+def _within(term: Term, extent: Extent) -> Term:
     return Term("and", _not_below(term), Term("<", term, size_term(extent)))
 
 

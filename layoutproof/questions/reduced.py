@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import Equation, Literal, Program, programs_in
@@ -92,7 +91,7 @@ def _of_all(programs: Sequence[Program]) -> set[float]:
     return {number for program in programs for number in _constants(program)}
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "f" if isinstance(x, int | float) else "") in ("i", "u", "f")
 
 

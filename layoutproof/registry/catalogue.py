@@ -114,7 +114,7 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
 
 
-def check_options(name: str, options: dict[str, Any]) -> None:
+def check_options(name: str, options: dict[str, object]) -> None:
     """LayoutError for an option that the property does not have; names those it has."""
     for option in options:
         known = options_of(name)

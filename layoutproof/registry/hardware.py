@@ -76,7 +76,7 @@ def _own_axes() -> frozenset[str]:
     return _memory_axes(True) | {axis for extents in bounded for axis in extents}
 
 
-def _tables(name: str, modules: Sequence[Any]) -> dict[str, Any]:
+def _tables(name: str, modules: Sequence[ModuleType]) -> dict[str, Any]:
     """Every target's entry of one table."""
     found: dict[str, Any] = {}
     for module in modules:
@@ -118,7 +118,7 @@ WANTED = (("EXTENTS",), ("MEMORY_AXES",), ("KERNEL_TARGETS", "kernel_target", "O
 """What a target's module has, at least one of them."""
 
 
-def named(module: Any) -> frozenset[str]:
+def named(module: object) -> frozenset[str]:
     """The targets that a module speaks of."""
     return frozenset(getattr(module, "EXTENTS", ())) | frozenset(getattr(module, "KERNEL_TARGETS", ()))
 

@@ -125,7 +125,7 @@ def _of_text(text: str, mode: str) -> Any:
         raise
 
 
-def map_of(layout: Any) -> IndexMap:
+def map_of(layout: Layout | IndexMap) -> IndexMap:
     """The index map of a layout, or the map itself. LayoutError where a layout of another package has none."""
     if isinstance(layout, IndexMap):
         return layout

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
-from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
+from layoutproof.solvers.interval import Bound, Interval, IntervalNumbers, ends
 
 if TYPE_CHECKING:
+    import jax
     import numpy as np
     from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[np.generic] | jax.Array"
+"""An array of the library that computes with it."""
 
 LARGEST = 2**63 - 1
 """The largest number an int64 holds."""
@@ -38,21 +43,25 @@ class ArrayNumbers(Numbers):
     [0, 1, 2, 2, 2]
     """
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: ModuleType) -> None:
         super().__init__()
         self.library = library
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        return self.library.where(condition, if_true, if_false)
+    def select(self, condition: Array, if_true: Array | int, if_false: Array | int) -> Array:
+        found: Array = self.library.where(condition, if_true, if_false)
+        return found
 
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return self.library.logical_and(left, right)
+    def logical_and(self, left: Array, right: Array) -> Array:
+        found: Array = self.library.logical_and(left, right)
+        return found
 
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return self.library.logical_or(left, right)
+    def logical_or(self, left: Array, right: Array) -> Array:
+        found: Array = self.library.logical_or(left, right)
+        return found
 
-    def logical_not(self, condition: Any) -> Any:
-        return self.library.logical_not(condition)
+    def logical_not(self, condition: Array) -> Array:
+        found: Array = self.library.logical_not(condition)
+        return found
 
 
 def fits(m: IndexMap, replica: Sequence[int] = (), largest: int = LARGEST) -> bool:
@@ -163,7 +172,7 @@ def _in_one_pass(m: IndexMap, replica: Index, roots: list[Digit]) -> list[NDArra
     start = m.place((0,) * rank, replica, on)
     columns = [np.array([entry], dtype=np.int64) for entry in start]
 
-    def add(columns: list[NDArray[np.int64]], digit: Digit, step: int, count: int) -> list[Any]:
+    def add(columns: list[NDArray[np.int64]], digit: Digit, step: int, count: int) -> list[NDArray[np.int64]]:
         steps = np.arange(count) * (step * digit.weight)
         index = tuple([steps if d == digit.dimension else 0 for d in range(rank)])
         moved = m.place(index, replica, on)
@@ -173,7 +182,7 @@ def _in_one_pass(m: IndexMap, replica: Index, roots: list[Digit]) -> list[NDArra
             for column, entry, zero in zip(columns, moved, start, strict=True)
         ]
 
-    def extend(columns: list[Any], digit: Digit) -> list[Any]:
+    def extend(columns: list[NDArray[np.int64]], digit: Digit) -> list[NDArray[np.int64]]:
         length = len(columns[0])
         if digit.split is not None:
             _, high, low = digit.split
@@ -247,7 +256,7 @@ def boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
 def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
     """Intervals, and their kind, to which a number beyond +-`largest` is an OverflowError."""
 
-    def check(*numbers: Any) -> None:
+    def check(*numbers: Interval | int) -> None:
         for low, high in map(ends, numbers):
             if low < -largest or high > largest:
                 raise OverflowError
@@ -257,25 +266,25 @@ def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
 
         __slots__ = ()
 
-        def __init__(self, low: Any, high: Any) -> None:
+        def __init__(self, low: Bound, high: Bound) -> None:
             super().__init__(low, high)
             check(self)
 
-        def __add__(self, other: Any) -> Any:
+        def __add__(self, other: Interval | int) -> Self:
             check(other)
             return super().__add__(other)
 
-        def __mul__(self, other: Any) -> Any:
+        def __mul__(self, other: Interval | int) -> Self:
             check(other)
             return super().__mul__(other)
 
         __radd__, __rmul__ = __add__, __mul__
 
-        def __floordiv__(self, other: Any) -> Any:
+        def __floordiv__(self, other: Interval | int) -> Self:
             check(other)
             return super().__floordiv__(other)
 
-        def __mod__(self, other: Any) -> Any:
+        def __mod__(self, other: Interval | int) -> Self:
             check(other)
             return super().__mod__(other)
 
@@ -284,27 +293,27 @@ def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
 
         interval = Within
 
-        def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        def select(self, condition: bool | None, if_true: Interval | int, if_false: Interval | int) -> Interval:
             check(if_true, if_false)
             return Within(*ends(super().select(condition, if_true, if_false)))
 
-        def minimum(self, left: Any, right: Any) -> Any:
+        def minimum(self, left: Interval | int, right: Interval | int) -> Interval:
             check(left, right)
             return super().minimum(left, right)
 
-        def maximum(self, left: Any, right: Any) -> Any:
+        def maximum(self, left: Interval | int, right: Interval | int) -> Interval:
             check(left, right)
             return super().maximum(left, right)
 
-        def xor(self, left: Any, right: Any) -> Any:
+        def xor(self, left: Interval | int, right: Interval | int) -> Interval:
             check(left, right)
             return Within(*ends(super().xor(left, right)))
 
-        def less(self, left: Any, right: Any) -> Any:
+        def less(self, left: Interval | int, right: Interval | int) -> bool | None:
             check(left, right)
             return super().less(left, right)
 
-        def equal(self, left: Any, right: Any) -> Any:
+        def equal(self, left: Interval | int, right: Interval | int) -> bool | None:
             check(left, right)
             return super().equal(left, right)
 

@@ -74,63 +74,95 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         return Decision(None, "digits", "")
     if spent():
         return Decision(None, "", spent())
-    broken: dict[str, str] = {}
-    answers: dict[str, Point | None] = {}
-    reasons: dict[str, str] = {}
-    best: tuple[Point, str] | tuple[()] = ()
-    over = False
+    answers = _Answers()
     for name, function, share in _attempts_of(claim, engines, effort):
-        if name in answers or name in broken:
+        if name in answers.points or name in answers.broken:
             continue
         try:
             point = _run(name, function, claim, share)
             if point is not None:
                 _replay(claim, point, name, effort)
         except NotSmallest as found:
-            reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
-            if not best or _smaller(found.point, best[0]):
-                try:
-                    _replay(claim, found.point, name, effort)
-                except Undecided as undecided:
-                    reasons[name] = str(undecided)
-                    continue
-                best = (found.point, name)
-            if function == "growing" and not confirm and _elements(claim, found.point) > NEAR:
+            holds = answers.add_violation(name, found, claim, effort)
+            if holds and function == "growing" and not confirm and _elements(claim, found.point) > NEAR:
                 break
-            continue
+        except (Undecided, ZeroDivisionError, InternalError) as problem:
+            answers.add_problem(name, function, problem)
+        else:
+            if not confirm:
+                return Decision(point, name, "", _listed(answers.broken) if answers.broken else "")
+            answers.points[name] = point
+            if len(answers.points) == 2:
+                return answers.agreed()
+    return answers.left_open(claim, engines)
+
+
+class _Answers:
+    """What engines have said of one claim that none, or of two that are to agree only one, has decided.
+
+    points: engine -> the violation, None where it proves the claim.  reasons: engine -> why it does not know.  broken:
+    engine -> what it said that is wrong.  best: the smallest violation so far that may not be the smallest, and who
+    found it.  over: whether a budget of steps was spent.
+    """
+
+    __slots__ = ("best", "broken", "over", "points", "reasons")
+
+    def __init__(self) -> None:
+        self.points: dict[str, Point | None] = {}
+        self.reasons: dict[str, str] = {}
+        self.broken: dict[str, str] = {}
+        self.best: tuple[Point, str] | None = None
+        self.over = False
+
+    def add_violation(self, name: str, found: NotSmallest, claim: Claim, effort: float) -> bool:
+        """An engine has a violation that may not be the smallest; returns whether nothing speaks against it."""
+        self.reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
+        if self.best is not None and not _smaller(found.point, self.best[0]):
+            return True
+        try:
+            _replay(claim, found.point, name, effort)
         except Undecided as undecided:
-            if function in ("growing", "sizes.smallest"):
+            self.reasons[name] = str(undecided)
+            return False
+        self.best = (found.point, name)
+        return True
+
+    def add_problem(self, name: str, function: str, problem: Exception) -> None:
+        """An engine does not know, or is wrong."""
+        match problem:
+            case InternalError():
+                self.broken[name] = str(problem)
+            case ZeroDivisionError():
+                self.reasons[name] = "the map divides by zero"
+            case _ if function in ("growing", "sizes.smallest"):
                 # what the engine said itself is what counts
-                reasons.setdefault(name, str(undecided))
-            else:
-                reasons[name] = str(undecided)
-                over |= isinstance(undecided, BudgetExceeded)
-            continue
-        except ZeroDivisionError:
-            reasons[name] = "the map divides by zero"
-            continue
-        except InternalError as error:
-            broken[name] = str(error)
-            continue
-        if not confirm:
-            return Decision(point, name, "", _listed(broken) if broken else "")
-        answers[name] = point
-        if len(answers) == 2:
-            (one, point), (other, second) = answers.items()
-            if point != second:
-                raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
-            return Decision(point, f"{one}+{other}", "", _listed(broken))
-    if best and not answers:
-        reason = "a violation, not shown to be the smallest within the step budget"
-        return Decision(*best, reason, _listed(broken))
-    said = _listed({name: reason for name, reason in reasons.items() if name not in answers and name not in broken})
-    for name, point in answers.items():
-        verdict = "proves" if point is None else "refutes"
-        reason = f"only {name} {verdict} it, no second engine confirms: {said}"
-        return Decision(None, "", reason, _listed(broken), "ask for one engine alone, without --confirm")
-    if broken:
-        raise InternalError("; ".join(filter(None, (_listed(broken), said))))
-    return Decision(None, "", said, "", _ways(claim, engines, over))
+                self.reasons.setdefault(name, str(problem))
+            case _:
+                self.reasons[name] = str(problem)
+                self.over |= isinstance(problem, BudgetExceeded)
+
+    def agreed(self) -> Decision:
+        """The decision of two engines. Raises InternalError where they disagree."""
+        (one, point), (other, second) = self.points.items()
+        if point != second:
+            raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
+        return Decision(point, f"{one}+{other}", "", _listed(self.broken))
+
+    def left_open(self, claim: Claim, engines: tuple[str, ...]) -> Decision:
+        """The decision once every engine was asked. Raises InternalError where one is wrong and no other decides."""
+        if self.best is not None and not self.points:
+            reason = "a violation, not shown to be the smallest within the step budget"
+            return Decision(*self.best, reason, _listed(self.broken))
+        said = _listed(
+            {name: why for name, why in self.reasons.items() if name not in self.points and name not in self.broken}
+        )
+        for name, point in self.points.items():
+            verdict = "proves" if point is None else "refutes"
+            reason = f"only {name} {verdict} it, no second engine confirms: {said}"
+            return Decision(None, "", reason, _listed(self.broken), "ask for one engine alone, without --confirm")
+        if self.broken:
+            raise InternalError("; ".join(filter(None, (_listed(self.broken), said))))
+        return Decision(None, "", said, "", _ways(claim, engines, self.over))
 
 
 def _ways(claim: Claim, engines: tuple[str, ...], over: bool) -> str:

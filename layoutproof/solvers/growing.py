@@ -8,13 +8,13 @@ solver is asked about products of unknowns, which is what takes them seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import NoReturn, TypeAlias
 
 from layoutproof.core.claim import Claim, Outside, outline
 from layoutproof.core.errors import NotSmallest, Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.size import Size, evaluate, symbol
+from layoutproof.core.size import Extent, Size, evaluate, symbol
 
 LARGEST = 1 << 64
 """Sizes up to which a violation is sought."""
@@ -107,6 +107,9 @@ def _grows(claim: Claim, held: tuple[str, ...]) -> bool:
         return False
 
 
+Number: TypeAlias = "Rising | int"
+
+
 class Rising:
     """A number >= 0 that gets no smaller when a size grows; `fixed` where no size matters at all."""
 
@@ -115,22 +118,22 @@ class Rising:
     def __init__(self, fixed: bool) -> None:
         self.fixed = fixed
 
-    def __add__(self, other: Any) -> Rising:
+    def __add__(self, other: Number) -> Rising:
         return _both(self, other)
 
     __radd__ = __mul__ = __rmul__ = __add__
 
-    def __floordiv__(self, other: Any) -> Rising:
+    def __floordiv__(self, other: object) -> Rising:
         if type(other) is not int or other < 1:
             raise Unsupported("divides by what is no constant above 0")
         return self
 
-    def __mod__(self, other: Any) -> Rising:
+    def __mod__(self, other: object) -> Rising:
         if type(other) is not int or other < 1 or not self.fixed:
             raise Unsupported("takes the remainder of what grows")
         return self
 
-    def _refuse(self, other: Any = None) -> Any:
+    def _refuse(self, other: object = None) -> NoReturn:
         raise Unsupported("does more than add, multiply and divide by constants")
 
     __sub__ = __rsub__ = __neg__ = __rfloordiv__ = __rmod__ = _refuse
@@ -139,27 +142,28 @@ class Rising:
 class RisingNumbers(Numbers):
     """The kind: ints and `Rising`s; of comparisons only those of numbers that no size changes."""
 
-    def size(self, extent: Any) -> Any:
+    def size(self, extent: Extent) -> Number:
         # with the constants put in first: M + b - 1 is M where b is 1, and M - 1 is what has no sign
         known = evaluate(extent, lambda name: self.sizes[name])
-        return evaluate(known, lambda name: Rising(False))
+        rising: Number = evaluate(known, lambda name: Rising(False))
+        return rising
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> Number:
         return self.size(self.sizes[name])
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Number, if_true: Number, if_false: Number) -> Rising:
         return _both(if_true, if_false)
 
-    def minimum(self, left: Any, right: Any) -> Any:
+    def minimum(self, left: Number, right: Number) -> Rising:
         return _both(left, right)
 
-    def maximum(self, left: Any, right: Any) -> Any:
+    def maximum(self, left: Number, right: Number) -> Rising:
         return _both(left, right)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Number, right: Number) -> Rising:
         return self.less(left, right)
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: Number, right: Number) -> Rising:
         found = _both(left, right)
         if not found.fixed:
             raise Unsupported("compares what grows")
@@ -167,15 +171,15 @@ class RisingNumbers(Numbers):
 
     equal = logical_and = logical_or = less
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: Number) -> Number:
         return condition
 
 
-def _rising(value: Any) -> bool:
+def _rising(value: object) -> bool:
     return isinstance(value, Rising) or (type(value) is int and value >= 0)
 
 
-def _both(left: Any, right: Any) -> Rising:
+def _both(left: Number, right: Number) -> Rising:
     if not (_rising(left) and _rising(right)):
         raise Unsupported("has a number that may be below 0")
-    return Rising(all(type(value) is int or value.fixed for value in (left, right)))
+    return Rising(all(isinstance(value, int) or value.fixed for value in (left, right)))

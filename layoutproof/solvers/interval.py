@@ -8,7 +8,7 @@ cost of many candidates with it, tables ask it whether 64 bits are enough, and `
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
@@ -28,14 +28,17 @@ class Interval:
 
     __slots__ = ("high", "low")
 
-    def __init__(self, low: Any, high: Any) -> None:
+    low: Any
+    high: Any
+
+    def __init__(self, low: Bound, high: Bound) -> None:
         self.low, self.high = low, high
 
     def __repr__(self) -> str:
         return f"Interval({self.low}, {self.high})"
 
-    def __add__(self, other: Any) -> Any:
-        low, high = (other, other) if type(other) is int else (other.low, other.high)
+    def __add__(self, other: Interval | int) -> Self:
+        low, high = (other, other) if isinstance(other, int) else (other.low, other.high)
         try:
             return self.__class__(self.low + low, self.high + high)
         except OverflowError:
@@ -43,21 +46,21 @@ class Interval:
 
     __radd__ = __add__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return self.__class__(-self.high, -self.low)
 
-    def __sub__(self, other: Any) -> Any:
-        low, high = (other, other) if type(other) is int else (other.low, other.high)
+    def __sub__(self, other: Interval | int) -> Self:
+        low, high = (other, other) if isinstance(other, int) else (other.low, other.high)
         try:
             return self.__class__(self.low - high, self.high - low)
         except OverflowError:
             return self + -other
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Interval | int) -> Self:
         return -self + other
 
-    def __mul__(self, other: Any) -> Any:
-        low, high = (other, other) if type(other) is int else (other.low, other.high)
+    def __mul__(self, other: Interval | int) -> Self:
+        low, high = (other, other) if isinstance(other, int) else (other.low, other.high)
         if self.low >= 0 <= low and type(self.high) is int is type(high):
             return self.__class__(self.low * low, self.high * high)
         corners = [_times(a, b) for a in (self.low, self.high) for b in (low, high)]
@@ -65,8 +68,8 @@ class Interval:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
-        low, high = (other, other) if type(other) is int else (other.low, other.high)
+    def __floordiv__(self, other: Interval | int) -> Self:
+        low, high = (other, other) if isinstance(other, int) else (other.low, other.high)
         if low == high < 1:
             # one number is divided by as Python does it, 0 included
             return self.__class__(min(self.low // low, self.high // low), max(self.low // low, self.high // low))
@@ -77,10 +80,10 @@ class Interval:
             _over(self.low, high if self.low >= 0 else low), _over(self.high, low if self.high >= 0 else high)
         )
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: int) -> Self:
         return self.__class__(other, other) // self
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Interval | int) -> Self:
         low, high = ends(other)
         if low == high and self.low == self.high:
             return self.__class__(self.low % low, self.low % low)
@@ -92,7 +95,7 @@ class Interval:
             return self
         return self.__class__(0, min(self.high, high - 1) if self.low >= 0 else high - 1)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: int) -> Self:
         return self.__class__(other, other) % self
 
 
@@ -107,59 +110,64 @@ class IntervalNumbers(Numbers):
     interval: type[Interval] = Interval
     """What is made of two numbers."""
 
-    def between(self, low: Any, high: Any) -> Any:
+    def between(self, low: Interval | Bound, high: Interval | Bound) -> Interval:
         """Some number of which only bounds are known."""
         return self.interval(ends(low)[0], max(ends(low)[0], ends(high)[1]))
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: bool | None, if_true: Interval | int, if_false: Interval | int) -> Interval | int:
         if condition is not None:
             return if_true if condition else if_false
-        low, high = (if_true, if_true) if type(if_true) is int else (if_true.low, if_true.high)
-        low_, high_ = (if_false, if_false) if type(if_false) is int else (if_false.low, if_false.high)
+        return self.either(if_true, if_false)
+
+    def either(self, if_true: Interval | int, if_false: Interval | int) -> Interval:
+        """One of two numbers, nobody knows which."""
+        low, high = (if_true, if_true) if isinstance(if_true, int) else (if_true.low, if_true.high)
+        low_, high_ = (if_false, if_false) if isinstance(if_false, int) else (if_false.low, if_false.high)
         return self.interval(low if low <= low_ else low_, high if high >= high_ else high_)
 
-    def minimum(self, left: Any, right: Any) -> Any:
-        low, high = (left, left) if type(left) is int else (left.low, left.high)
-        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+    def minimum(self, left: Interval | int, right: Interval | int) -> Interval:
+        low, high = (left, left) if isinstance(left, int) else (left.low, left.high)
+        low_, high_ = (right, right) if isinstance(right, int) else (right.low, right.high)
         return self.interval(low if low <= low_ else low_, high if high <= high_ else high_)
 
-    def maximum(self, left: Any, right: Any) -> Any:
-        low, high = (left, left) if type(left) is int else (left.low, left.high)
-        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+    def maximum(self, left: Interval | int, right: Interval | int) -> Interval:
+        low, high = (left, left) if isinstance(left, int) else (left.low, left.high)
+        low_, high_ = (right, right) if isinstance(right, int) else (right.low, right.high)
         return self.interval(low if low >= low_ else low_, high if high >= high_ else high_)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Interval | int, right: Interval | int) -> Interval | int:
         (low, high), (other_low, other_high) = ends(left), ends(right)
         if low == high and other_low == other_high:
-            return low ^ other_low
+            known: int = low ^ other_low
+            return known
         if math.inf in (high, other_high) or -math.inf in (low, other_low):
             raise Unsupported("takes the xor of values without an upper bound, because sizes are symbolic")
         # the bits that any of them needs are the bits that the result has
         power = 1 << max(end.bit_length() for end in (low, high, other_low, other_high))
         return self.interval(0 if min(low, other_low) >= 0 else -power, power - 1)
 
-    def less(self, left: Any, right: Any) -> Any:
-        low, high = (left, left) if type(left) is int else (left.low, left.high)
-        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+    def less(self, left: Interval | int, right: Interval | int) -> bool | None:
+        low, high = (left, left) if isinstance(left, int) else (left.low, left.high)
+        low_, high_ = (right, right) if isinstance(right, int) else (right.low, right.high)
         return True if high < low_ else False if low >= high_ else None
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: Interval | int, right: Interval | int) -> bool | None:
         (low, high), (other_low, other_high) = ends(left), ends(right)
         if high < other_low or other_high < low:
             return False
         return True if low == high == other_low == other_high else None
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: bool | None, right: bool | None) -> bool | None:
         if left is False or right is False:
             return False
         return None if left is None or right is None else True
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: bool | None, right: bool | None) -> bool | None:
         if left is True or right is True:
             return True
         return None if left is None or right is None else False
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: bool | None) -> bool | None:
         return None if condition is None else not condition
 
 

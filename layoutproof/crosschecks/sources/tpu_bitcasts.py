@@ -91,7 +91,7 @@ def _compare(cases: Sequence[Case], moves: Sequence[Sequence[_Move]]) -> Iterato
         yield _outcome(case, said.get(k, []))
 
 
-def _outcome(case: Case, said: Sequence[tuple[_Move, Any]]) -> Outcome:
+def _outcome(case: Case, said: Sequence[tuple[_Move, Failed | Sequence[str]]]) -> Outcome:
     compared, failed = 0, ""
     for move, answer in said:
         if isinstance(answer, Failed):
@@ -175,7 +175,7 @@ def _ways(layout: XlaLayout) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "transpose", order
 
 
-def _request(some: Sequence[tuple[int, _Move]]) -> list[Any]:
+def _request(some: Sequence[tuple[int, _Move]]) -> list[object]:
     rows = [[move.element, list(move.dims), move.how, list(move.what)] for _, move in some]
     return ["moved", some[0][1].generation, rows]
 

@@ -72,20 +72,33 @@ def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
 def kernel_of(case: Case) -> Kernel | None:
     """The kernel of a case that can be compiled without its body; None where there is none."""
     kernel = case.parsed.kernel if isinstance(case.parsed, KernelLayout) else case.parsed
-    if not isinstance(kernel, Kernel) or kernel.pipeline != "pallas_call" or kernel.platform != "tpu":
-        return None
-    memories = [*(o.memory for o in kernel.operands), *(s.memory for s in kernel.scratch)]
-    numbers = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
-    numbers += [n for t in kernel.tables for n in t.dims] + [n for s in kernel.scratch for n in s.dims]
-    kinds = {b.kind for o in kernel.operands for b in o.block}
-    if not kernel.outputs or not set(memories) <= set(_MEMORY) or any(type(n) is not int for n in numbers):
-        return None
-    if kernel.vmapped or not kinds <= {"blocked", "squeezed", "element"} or any(o.unmodelled for o in kernel.operands):
+    if not isinstance(kernel, Kernel) or not _can_be_called(kernel):
         return None
     # the body that is compiled is ours: it stores what it writes, and allocates nothing
     stored = tuple(o.dtype for o in kernel.outputs if o.memory == "vmem")
     operands = tuple(replace(o, lookahead=False, revisit="immediate") for o in kernel.operands)
     return replace(kernel, operands=operands, touched=stored, scoped=(), body_reader=None, aliases=())
+
+
+def _can_be_called(kernel: Kernel) -> bool:
+    """Whether a call can be written down: of constant sizes, of memories and blocks that we know to ask for."""
+    if kernel.pipeline != "pallas_call" or kernel.platform != "tpu" or not kernel.outputs or kernel.vmapped:
+        return False
+    memories = {operand.memory for operand in kernel.operands} | {scratch.memory for scratch in kernel.scratch}
+    kinds = {block.kind for operand in kernel.operands for block in operand.block}
+    if not memories <= set(_MEMORY) or not kinds <= {"blocked", "squeezed", "element"}:
+        return False
+    return _is_constant(kernel) and not any(operand.unmodelled for operand in kernel.operands)
+
+
+def _is_constant(kernel: Kernel) -> bool:
+    """Whether the grid, every array and every block is of constant size."""
+    numbers = [*kernel.grid]
+    for operand in kernel.operands:
+        numbers += [*operand.dims, *(block.size for block in operand.block)]
+    numbers += [extent for table in kernel.tables for extent in table.dims]
+    numbers += [extent for scratch in kernel.scratch for extent in scratch.dims]
+    return all(type(number) is int for number in numbers)
 
 
 def outcome(kernel: Kernel, generation: str, said: Any, number: str) -> Outcome:

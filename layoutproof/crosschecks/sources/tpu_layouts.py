@@ -108,8 +108,8 @@ def _compare(part: Sequence[Turn]) -> Iterator[Outcome]:
 def _hold(
     k: int,
     what: str,
-    ours: Any,
-    said: Any,
+    ours: object,
+    said: object,
     wrong: dict[int, Disagree],
     failed: dict[int, str],
     compared: dict[int, int],
@@ -122,7 +122,7 @@ def _hold(
         wrong.setdefault(k, Disagree(what, _words(ours), _words(said)))
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if isinstance(value, tuple):
         text, result, count = value
         return f"{text}{f' -> {result}' if result else ''}, {count} bytes"
@@ -181,7 +181,7 @@ def _bytes(text: str) -> int:
     return int(size)
 
 
-def _request(some: Sequence[tuple[int, _Array]]) -> list[Any]:
+def _request(some: Sequence[tuple[int, _Array]]) -> list[object]:
     generation, tiled = some[0][1].generation, some[0][1].tiled
     rows: list[list[Any]] = []
     for _, array in some:

@@ -95,9 +95,10 @@ class AxeLayout(Shown):
         seen.update(dict.fromkeys(self.within or ()))
         return tuple(seen)
 
-    def size(self, axis: str | None = None) -> Any:
+    def size(self, axis: str | None = None) -> Extent:
         """How many elements: the product of D's extents, of one axis if named (TVM: `size`)."""
-        return product([e for e, _, a in self.D if axis is None or a == axis])
+        count: Extent = product([e for e, _, a in self.D if axis is None or a == axis])
+        return count
 
     def box(self) -> tuple[Extent, ...]:
         """The shape, or D's extents where it states none."""

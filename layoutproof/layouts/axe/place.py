@@ -111,7 +111,7 @@ def segments(shape: Sequence[Extent], iters: Sequence[Iter]) -> tuple[Segment, .
     return tuple(found)
 
 
-def _ahead(left: Any, right: Any) -> bool:
+def _ahead(left: Extent, right: Extent) -> bool:
     if type(left) is int and type(right) is int:
         return left > right
     return left != right and bool(divide(left, right)[1] == 0)

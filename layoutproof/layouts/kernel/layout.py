@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
@@ -32,7 +31,7 @@ class KernelLayout(Shown):
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def mapping(self) -> dict[str, Any]:
+    def mapping(self) -> dict[str, object]:
         """The mapping that reads as this kernel."""
         return mapping_of(self.kernel)
 

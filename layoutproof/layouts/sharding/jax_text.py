@@ -16,8 +16,9 @@ Source: jax 0.10.2 and 0.12.0.1, `repr` of PartitionSpec, Mesh, AbstractMesh and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.layouts.sharding.lexer import cursor_at, quoted
@@ -26,6 +27,8 @@ from layoutproof.layouts.sharding.mesh_text import read_mesh as read_xla_mesh
 from layoutproof.layouts.sharding.model import REDUCTIONS, Mesh, NamedSharding
 from layoutproof.layouts.sharding.partition_spec import from_spec
 from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor
+
+T = TypeVar("T")
 
 STARTS = re.compile(r"\s*(?:P|PartitionSpec|NamedSharding)\s*\(")
 """How such a text begins."""
@@ -262,7 +265,7 @@ def _printed(cursor: XlaCursor) -> tuple[list[str], list[int], tuple[str, ...]]:
     return names, sizes, types
 
 
-def _several(cursor: XlaCursor, one: Any) -> list[Any]:
+def _several(cursor: XlaCursor, one: Callable[[], T]) -> list[T]:
     cursor.take("(", "")
     found = []
     while cursor.kind != ")":

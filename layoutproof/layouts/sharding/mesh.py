@@ -7,6 +7,7 @@ Source: openxla/xla `xla/hlo/ir/mesh_and_axis.cc` (ValidateMesh, AxisRef), `name
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 from layoutproof.core.size import product
@@ -80,27 +81,29 @@ def to_tiles(sharding: NamedSharding) -> TileSharding:
         return TileSharding("maximal", device=mesh.tiles.devices[0], metadata=sharding.metadata)
     if not sharding.unreduced and not sharding.manual and not any(sharding.dims):
         return TileSharding("replicated", metadata=sharding.metadata, count=mesh.tiles.count())
+    groups = {"manual": sharding.manual, "unreduced": sharding.unreduced}
+    kinds = [kind for kind, axes in groups.items() if axes]
+    lists = [*sharding.dims, *(groups[kind] for kind in kinds)]
+    order = [axis for axes in lists for axis in axes if mesh.size(axis) > 1]
     parts = _parts(sharding)
-    groups = [("manual", sharding.manual), ("unreduced", sharding.unreduced)]
-    groups = [(kind, axes) for kind, axes in groups if axes]
-    order = [axis for axes in sharding.dims for axis in axes] + [axis for _, axes in groups for axis in axes]
-    order = [axis for axis in order if mesh.size(axis) > 1]
-    rest = [axis for axis in parts if axis not in order]
-    dims = [product(mesh.size(axis) for axis in axes) for axes in (*sharding.dims, *(axes for _, axes in groups))]
-    kinds = [kind for kind, _ in groups]
+    rest = tuple(axis for axis in parts if axis not in order)
     if rest:
-        dims.append(product(mesh.size(axis) for axis in rest))
         kinds.append("replicated")
-    extents = [mesh.size(axis) for axis in parts]
-    perm = [parts.index(axis) for axis in (*order, *rest)]
-    if len(mesh.tiles.reshape) == 1:
-        tiles = iota(dims, extents or (1,), perm or (0,))
-    else:
-        tiles = reshaped(transposed(reshaped(mesh.tiles, extents), perm), dims)
+        lists.append(rest)
+    tiles = _tiles(mesh, parts, [*order, *rest], [product(map(mesh.size, axes)) for axes in lists])
     found = subgrouped(tiles, tuple(kinds))
     if not kinds and tiles.count() == 1:
         found = TileSharding("replicated")
     return replace(found, metadata=sharding.metadata, count=found.count or mesh.tiles.count())
+
+
+def _tiles(mesh: Mesh, parts: Sequence[Axis], order: Sequence[Axis], dims: Sequence[int]) -> Tiles:
+    """The devices of a mesh by the parts of its axes, these put into an order, as an array of `dims`."""
+    extents = [mesh.size(axis) for axis in parts]
+    perm = [parts.index(axis) for axis in order]
+    if len(mesh.tiles.reshape) == 1:
+        return iota(dims, extents or (1,), perm or (0,))
+    return reshaped(transposed(reshaped(mesh.tiles, extents), perm), dims)
 
 
 def _parts(sharding: NamedSharding) -> list[Axis]:

@@ -64,7 +64,7 @@ def read_mesh(value: Any, devices: Sequence[int] | None = None) -> tuple[Mesh, t
     return mesh, None
 
 
-def _devices(mesh: Any) -> Any:
+def _devices(mesh: object) -> Any:
     """The array of devices of JAX's Mesh; None for a mapping and for an AbstractMesh, which raises when asked."""
     try:
         return getattr(mesh, "devices", None)
@@ -155,7 +155,7 @@ def padded(sharding: NamedSharding, rank: int) -> NamedSharding:
     )
 
 
-def _axes(mesh: Mesh, names: Sequence[Any]) -> tuple[Axis, ...]:
+def _axes(mesh: Mesh, names: Sequence[str]) -> tuple[Axis, ...]:
     for name in names:
         if name not in mesh.names:
             raise LayoutError(f"the mesh has no axis {name!r}; its axes: {', '.join(mesh.names) or 'none'}")

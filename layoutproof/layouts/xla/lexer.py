@@ -7,7 +7,6 @@ Source: openxla/xla at 183fa00cb5, `xla/hlo/parser/hlo_lexer.cc` (LexToken, LexI
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from layoutproof.core.bounds import MOST_FACTORS, MOST_TERMS, check_box
 from layoutproof.core.cursor import Cursor, tokens
@@ -144,7 +143,7 @@ def _extent(cursor: XlaCursor, number: int) -> tuple[Extent, str]:
     return value, dynamic
 
 
-def read_size(cursor: XlaCursor) -> Any:
+def read_size(cursor: XlaCursor) -> Extent:
     """The size expression at the cursor, an int or a `Size`, as `read_extents` reads each; not checked to be >= 1.
 
     The cursor's pattern must be `EXTENT_TOKEN` since before this token.
@@ -152,7 +151,7 @@ def read_size(cursor: XlaCursor) -> Any:
     return _sum(cursor, cursor.start, 0)
 
 
-def _sum(cursor: XlaCursor, start: int, depth: int) -> Any:
+def _sum(cursor: XlaCursor, start: int, depth: int) -> Extent:
     total = _product(cursor, start, depth)
     while cursor.kind in ("+", "-"):
         sign = 1 if cursor.kind == "+" else -1
@@ -161,7 +160,7 @@ def _sum(cursor: XlaCursor, start: int, depth: int) -> Any:
     return total
 
 
-def _product(cursor: XlaCursor, start: int, depth: int) -> Any:
+def _product(cursor: XlaCursor, start: int, depth: int) -> Extent:
     total = _factor(cursor, start, depth)
     while cursor.kind == "*":
         cursor.advance()
@@ -169,13 +168,13 @@ def _product(cursor: XlaCursor, start: int, depth: int) -> Any:
     return total
 
 
-def _factor(cursor: XlaCursor, start: int, depth: int) -> Any:
+def _factor(cursor: XlaCursor, start: int, depth: int) -> Extent:
     sign = 1
     while cursor.kind == "-":
         sign = -sign
         cursor.advance()
     if cursor.kind == "int":
-        value: Any = cursor.checked_int()
+        value: Extent = cursor.checked_int()
     elif cursor.kind == "name":
         value = symbol(cursor.word)
     elif cursor.kind == "(":
@@ -191,7 +190,7 @@ def _factor(cursor: XlaCursor, start: int, depth: int) -> Any:
     return sign * value
 
 
-def _bounded(cursor: XlaCursor, start: int, value: Any) -> Any:
+def _bounded(cursor: XlaCursor, start: int, value: Extent) -> Extent:
     cursor.operators += 1
     if cursor.operators > MAX_OPERATORS:
         raise cursor.refuse(f"over {MAX_OPERATORS} operators in the sizes of one text")

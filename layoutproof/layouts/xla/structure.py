@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel_parts import check_keys, list_of, shown
@@ -14,7 +13,7 @@ _NUMBERS = {"tail_alignment": "L", "element_bits": "E", "memory_space": "S", "me
 _SIZE = re.compile(r"[\w*+\-/ ]{1,200}")
 
 
-def text_of(value: Mapping[Any, Any]) -> str:
+def text_of(value: Mapping[object, object]) -> str:
     """The text that a mapping spells.
 
     Args:
@@ -46,13 +45,13 @@ def text_of(value: Mapping[Any, Any]) -> str:
     return f"{shape}{{{numbered}{':' if properties else ''}{properties}}}"
 
 
-def _number(value: Any, key: str) -> int:
+def _number(value: object, key: str) -> int:
     if type(value) is int:
         return value
     raise LayoutError(f"{key} takes whole numbers, not {shown(value)}")
 
 
-def _sizes(tile: Any, key: str) -> str:
+def _sizes(tile: object, key: str) -> str:
     sizes = list_of(tile, key)
     for size in sizes:
         if type(size) is not int and not (isinstance(size, str) and _SIZE.fullmatch(size)):

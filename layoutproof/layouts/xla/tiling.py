@@ -34,7 +34,7 @@ class Levels(NamedTuple):
     after: tuple[tuple[int, ...], ...]
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
-    def extents(self, before: Sequence[Extent]) -> list[Any]:
+    def extents(self, before: Sequence[Extent]) -> list[Extent]:
         """The extent of every number, given those of the array's axes.
 
         >>> levels = tilings(2, ((2, 2),))

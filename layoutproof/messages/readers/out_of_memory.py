@@ -188,37 +188,51 @@ def _explained(report: _Report, target: str | None) -> Explanation:
 
 def _hbm(report: _Report, arrays: tuple[MessageArray, ...]) -> tuple[str, tuple[str, ...]]:
     """The cause and what to do."""
-    extra, listed = sum(each.extra for each in report.allocations), sum(each.size for each in report.allocations)
-    over, most = report.over, report.limit
-    if not extra and report.padded > 0 and not listed:
-        extra, listed = report.padded - report.unpadded, report.padded
-    known = [each for each in arrays if each.agrees is not False and each.size >= 0]
-    if not extra and len(known) == len(arrays):
-        # a report that was cut prints sizes and not what of them is padding
-        extra = sum((each.size - each.unpadded) * each.count for each in known)
-    share = f"{human(extra)} of {human(listed)} listed are padding"
-    fits = ""
-    if over > 0:
-        left = "the program would fit" if extra >= over else f"{human(over - extra)} would still be too many"
-        fits = f"; {human(over)} are too many, without the padding {left}"
+    extra, listed = _padding_listed(report, arrays)
+    over = report.over
+    share, fits = f"{human(extra)} of {human(listed)} listed are padding", _without_padding(over, extra)
     steps = tuple(f"{each.shape}: {way}" for each in arrays for way in each.fixes)
     if extra and (0 < over <= extra or 2 * extra >= listed):
         return f"padding: {share}{fits}", steps
     arguments = report.parts.get("arguments", -1)
-    if 0 < most <= arguments or (most < 0 and 2 * arguments > report.used > 0):
+    if 0 < report.limit <= arguments or (report.limit < 0 and 2 * arguments > report.used > 0):
         how = "shard or quantise the parameters; what is donated counts once"
         return f"the arguments alone take {human(arguments)}", (*steps, how)
     if 0 < over <= report.lost:
         return f"fragmentation: {human(report.lost)} lie between allocations, {human(over)} are too many", steps
-    whole = _made_of(report)
-    if whole and report.padded > 0 and 2 * (report.padded - report.unpadded) >= max(report.used, report.padded):
-        lost = report.padded - report.unpadded
+    whole, lost = _made_of(report), report.padded - report.unpadded
+    if whole and report.padded > 0 and 2 * lost >= max(report.used, report.padded):
         return f"padding: {human(lost)} of {human(report.padded)} temporaries are padding{fits}", steps
     if listed and arrays:
-        more = f"; {share}" if extra else "; none of it is padding" if len(known) == len(arrays) else ""
-        said, ways = _largest(report, arrays, whole, more)
+        none = "; none of it is padding" if len(_known(arrays)) == len(arrays) else ""
+        said, ways = _largest(report, arrays, whole, f"; {share}" if extra else none)
         return said, (*steps, *ways)
     return "", ()
+
+
+def _known(arrays: Iterable[MessageArray]) -> list[MessageArray]:
+    """Those whose bytes of padding are known."""
+    return [each for each in arrays if each.agrees is not False and each.size >= 0]
+
+
+def _padding_listed(report: _Report, arrays: Sequence[MessageArray]) -> tuple[int, int]:
+    """Bytes of padding in what a report lists, and of all that it lists."""
+    extra, listed = sum(each.extra for each in report.allocations), sum(each.size for each in report.allocations)
+    if not extra and report.padded > 0 and not listed:
+        extra, listed = report.padded - report.unpadded, report.padded
+    known = _known(arrays)
+    if not extra and len(known) == len(arrays):
+        # a report that was cut prints sizes and not what of them is padding
+        extra = sum((each.size - each.unpadded) * each.count for each in known)
+    return extra, listed
+
+
+def _without_padding(over: int, extra: int) -> str:
+    """Whether it is enough to be rid of `extra` bytes of padding where `over` are too many; "" where none are."""
+    if over <= 0:
+        return ""
+    left = "the program would fit" if extra >= over else f"{human(over - extra)} would still be too many"
+    return f"; {human(over)} are too many, without the padding {left}"
 
 
 def _largest(report: _Report, arrays: tuple[MessageArray, ...], whole: str, more: str) -> tuple[str, tuple[str, ...]]:

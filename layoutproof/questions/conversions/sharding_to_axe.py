@@ -23,21 +23,11 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
     m = layout.index_map()
     if not isinstance(layout, ShardedArray):
         raise LayoutError(f"{layout} places no array, so there is nothing to convert")
-    for name in m.replicas.names:
-        if name != "replicated":
-            raise LayoutError(f"no Axe form: {name} replicas hold different values, and R is of equal ones")
-    _whole(m)
+    _check(m)
     axes = ("gpuid", "m") if layout.layout is not None else m.range.names
-    if not m.domain.extents:
-        raise LayoutError("no Axe form: the array has no dimensions, and a layout of Axe has one at least")
     dimensions = [Digit(k, extent, 1) for k, extent in enumerate(m.domain.extents)]
     choices = [Digit(len(dimensions) + k, extent, 1) for k, extent in enumerate(m.replicas.extents)]
-    index, replica = (tuple(_number(root) for root in roots) for roots in (dimensions, choices))
-    try:
-        coordinates = m.place(index, replica, DigitNumbers())
-    except Undecided as undecided:
-        raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
-    forms = [(c.over_leaves(), c.constant) if type(c) is DigitSum else ({}, c) for c in coordinates]
+    forms = _forms(m, dimensions, choices)
     steps = {leaf: (step, axis) for axis, (form, _) in zip(axes, forms, strict=True) for leaf, step in form.items()}
     if len(steps) != sum(len(form) for form, _ in forms):
         raise LayoutError("no Axe form: a digit moves both the device and the place on it")
@@ -50,6 +40,26 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
         shard.append((1, 1, axes[1]))
     offset = {axis: constant for axis, (_, constant) in zip(axes, forms, strict=True) if constant != 0}
     return AxeLayout(tuple(shard), tuple(replicas), offset, m.domain.extents)
+
+
+def _check(m: IndexMap) -> None:
+    """LayoutError for replicas that are not equal, for tiles that are no whole blocks, for no dimension at all."""
+    for name in m.replicas.names:
+        if name != "replicated":
+            raise LayoutError(f"no Axe form: {name} replicas hold different values, and R is of equal ones")
+    _whole(m)
+    if not m.domain.extents:
+        raise LayoutError("no Axe form: the array has no dimensions, and a layout of Axe has one at least")
+
+
+def _forms(m: IndexMap, dimensions: list[Digit], choices: list[Digit]) -> list[tuple[dict[Digit, Any], Any]]:
+    """(step of each digit, constant) of each coordinate. LayoutError where the place is no sum of digits."""
+    index, replica = (tuple(map(_number, roots)) for roots in (dimensions, choices))
+    try:
+        coordinates = m.place(index, replica, DigitNumbers())
+    except Undecided as undecided:
+        raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
+    return [(c.over_leaves(), c.constant) if type(c) is DigitSum else ({}, c) for c in coordinates]
 
 
 def _whole(m: IndexMap) -> None:

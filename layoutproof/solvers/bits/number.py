@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_, xor
-from typing import Any
+from typing import NoReturn, TypeAlias
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
@@ -22,6 +22,9 @@ Rows = list[int]
 
 Columns = list[int]
 """One column per input bit, the least significant input bit first: 30 of them are touched in a microsecond."""
+
+
+Number: TypeAlias = "BitSum | int"
 
 
 class BitSum:
@@ -41,8 +44,8 @@ class BitSum:
             self._support = reduce(or_, self.columns, self.constant)
         return self._support
 
-    def __xor__(self, other: Any) -> Any:
-        if type(other) is int:
+    def __xor__(self, other: Number) -> Number:
+        if isinstance(other, int):
             if other < 0:
                 raise Unsupported("bits are those of numbers >= 0")
             return BitSum(self.columns, self.constant ^ other)
@@ -50,34 +53,34 @@ class BitSum:
 
     __rxor__ = __xor__
 
-    def __add__(self, other: Any) -> Any:
-        if type(other) is int:
+    def __add__(self, other: Number) -> Number:
+        if isinstance(other, int):
             if other == 0:
                 return self
             if other < 0:
                 return self - -other
-        support = other if type(other) is int else other.support
+        support = other if isinstance(other, int) else other.support
         if not self.support & support:
-            columns = self.columns if type(other) is int else list(map(or_, self.columns, other.columns))
-            constant = self.constant | (other if type(other) is int else other.constant)
+            columns = self.columns if isinstance(other, int) else list(map(or_, self.columns, other.columns))
+            constant = self.constant | (other if isinstance(other, int) else other.constant)
             return BitSum(columns, constant, self.support | support)
         return _ripple(self, other, subtract=False)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
-        if type(other) is int and other <= 0:
+    def __sub__(self, other: Number) -> Number:
+        if isinstance(other, int) and other <= 0:
             return self + -other
         return _ripple(self, other, subtract=True)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Number) -> Number:
         return _ripple(other, self, subtract=True)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Number:
         return 0 - self
 
-    def __mul__(self, other: Any) -> Any:
-        if type(other) is not int or other < 0:
+    def __mul__(self, other: Number) -> Number:
+        if not isinstance(other, int) or other < 0:
             raise Unsupported("bits multiply by constants >= 0 only")
         if other == 0:
             return 0
@@ -87,7 +90,7 @@ class BitSum:
         if self.support & (self.support - 1) == 0:
             # one bit times a constant: no carry
             return BitSum([c * other for c in self.columns], self.constant * other)
-        total: Any = 0
+        total: Number = 0
         for k in range(other.bit_length()):
             if other >> k & 1:
                 total = total + self * (1 << k)
@@ -95,22 +98,22 @@ class BitSum:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, by: Any) -> Any:
+    def __floordiv__(self, by: Number) -> Number:
         shift = self._shift(by)
         if shift < 0:
             return 0
         return _number([c >> shift for c in self.columns], self.constant >> shift, self.support >> shift)
 
-    def __mod__(self, by: Any) -> Any:
+    def __mod__(self, by: Number) -> Number:
         shift = self._shift(by)
         if shift < 0:
             return self
         mask = (1 << shift) - 1
         return _number([c & mask for c in self.columns], self.constant & mask, self.support & mask)
 
-    def _shift(self, by: Any) -> int:
+    def _shift(self, by: Number) -> int:
         """The exponent of a power of two; -1 when the number is surely below `by`."""
-        if type(by) is not int:
+        if not isinstance(by, int):
             raise Unsupported("bits divide by constants only")
         if by <= 0:
             raise Unsupported(f"bits divide by positive numbers only, not {by}")
@@ -120,7 +123,7 @@ class BitSum:
             raise Unsupported(f"bits divide by powers of two only, not by {by}")
         return by.bit_length() - 1
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> NoReturn:
         raise Unsupported("bits cannot divide by an index")
 
     __rmod__ = __rfloordiv__
@@ -129,10 +132,10 @@ class BitSum:
 class BitNumbers(Numbers):
     """Places on affine numbers; comparisons only where the answer is the same for all inputs."""
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: bool, if_true: Number, if_false: Number) -> Number:
         return if_true if condition else if_false
 
-    def less(self, left: Any, right: Any) -> bool:
+    def less(self, left: Number, right: Number) -> bool:
         (low, high), (low2, high2) = _bounds(left), _bounds(right)
         if high < low2:
             return True
@@ -140,7 +143,7 @@ class BitNumbers(Numbers):
             return False
         raise Unsupported("bits cannot settle a comparison for all indices")
 
-    def equal(self, left: Any, right: Any) -> bool:
+    def equal(self, left: Number, right: Number) -> bool:
         if type(left) is int and type(right) is int:
             return left == right
         difference = _bounds(left ^ right)
@@ -151,25 +154,25 @@ class BitNumbers(Numbers):
         raise Unsupported("bits cannot settle an equation for all indices")
 
 
-def _number(columns: Columns, constant: int, support: int = -1) -> Any:
+def _number(columns: Columns, constant: int, support: int = -1) -> Number:
     return BitSum(columns, constant, support) if any(columns) else constant
 
 
-def _bounds(value: Any) -> tuple[int, int]:
+def _bounds(value: Number) -> tuple[int, int]:
     """Bounds of a value: bits no input touches, and all bits it can have."""
-    if type(value) is int:
+    if isinstance(value, int):
         return value, value
     touched = reduce(or_, value.columns, 0)
     return value.constant & ~touched, value.support
 
 
-def rows_of(value: Any) -> Rows:
+def rows_of(value: Number) -> Rows:
     """A value bit by bit.
 
     >>> rows_of(BitSum([1, 3], 2))
     [6, 5]
     """
-    if type(value) is int:
+    if isinstance(value, int):
         if value < 0:
             raise Unsupported("bits are those of numbers >= 0")
         return [value >> k & 1 for k in range(value.bit_length())]
@@ -182,9 +185,9 @@ def rows_of(value: Any) -> Rows:
     return rows
 
 
-def _ripple(left: Any, right: Any, subtract: bool) -> Any:
+def _ripple(left: Number, right: Number, subtract: bool) -> Number:
     one, other = rows_of(left), rows_of(right)
-    inputs = len((left if type(left) is BitSum else right).columns)
+    inputs = len(next(side for side in (left, right) if isinstance(side, BitSum)).columns)
     width = max(len(one), len(other)) + (not subtract)
     one += [0] * (width - len(one))
     other += [0] * (width - len(other))
@@ -207,7 +210,7 @@ def _majority(a: int, b: int, c: int) -> int:
     raise Unsupported("bits: a carry depends on products of index bits")
 
 
-def _from_rows(rows: Rows, inputs: int) -> Any:
+def _from_rows(rows: Rows, inputs: int) -> Number:
     columns = [0] * inputs
     constant = 0
     for k, row in enumerate(rows):

@@ -10,7 +10,7 @@ a claim, and the box's smallest violation is the claim's own if it is an index; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -56,6 +56,9 @@ DIGITS = DigitNumbers()
 
 JOINING = DigitNumbers(joins=True)
 """The same; those of constant extents may be joined."""
+
+_Beyond = tuple[Any, int, int, int]
+"""(coordinate, its smallest value, its largest value, the extent that one of them leaves)."""
 
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
@@ -230,50 +233,61 @@ def _outside(
 ) -> tuple[int, ...] | None:
     """The first index and replica with a coordinate outside of its extent; moved: what permutes one at the end."""
     roots, coordinates = placed(m, on)
-    beyond: list[tuple[Any, Any, Any, Any]] = []
-    edge: int | None = None
+    beyond: list[_Beyond] = []
     for axis, (coordinate, extent) in enumerate(zip(coordinates, extents, strict=True)):
         if moved is not None and axis == moved.axis:
-            edge, (low, high) = on.size(extent), ends(coordinate)
-            if not all(type(n) is int for n in (low, high, edge)):
-                raise Unsupported("digits cannot bound a permuted coordinate for all sizes")
-            beyond.append((coordinate, low, high, moved.around(edge)[1]))
-            continue
-        try:
-            low, high = ends(coordinate)
-        except Unsupported:
-            if _corners_inside(coordinate, on.size(extent)):
-                continue
-            raise
-        if type(extent) is int and type(low) is int and type(high) is int:
-            if low >= 0 and high < extent:
-                continue
-        else:
-            extent = on.size(extent)
-        if surely_less(-1, low) and surely_less(high, extent):
-            continue
-        if not all(type(n) is int for n in (low, high, extent)):
-            raise Unsupported("digits cannot bound a coordinate for all sizes")
-        beyond.append((coordinate, low, high, extent))
+            beyond.append(_permuted_ends(coordinate, on.size(extent), moved))
+        elif (reached := _beyond(coordinate, extent, on)) is not None:
+            beyond.append(reached)
     if not beyond:
         return None
     box = [on.size(extent) for extent in m.domain.extents + m.replicas.extents]
     if not all(type(extent) is int for extent in box):
         raise Unsupported("digits do not look for the smallest sizes")
     leaves = leaves_of(roots)
-    violations: list[sets.Values] = []
-    for coordinate, low, high, extent in beyond:
-        form, constant = sets.form_of(coordinate)
-        if high >= extent:
-            violations.append(_smallest_above(form, extent - constant, leaves))
-        if low < 0:
-            flipped = {d: -c for d, c in form.items()}
-            violations.append(_smallest_above(flipped, constant + 1, leaves))
-    if moved is not None and edge is not None:
+    violations = [values for each in beyond for values in _first_beyond(each, leaves)]
+    if moved is not None:
+        edge = on.size(extents[moved.axis])
         violations += permuted.moved_beyond(coordinates[moved.axis], moved, edge, leaves)
     if not violations:
         return None
     return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
+
+
+def _beyond(coordinate: Any, extent: Any, on: DigitNumbers) -> _Beyond | None:
+    """A coordinate that may leave its extent, as constants; None where it does not."""
+    try:
+        low, high = ends(coordinate)
+    except Unsupported:
+        if _corners_inside(coordinate, on.size(extent)):
+            return None
+        raise
+    if type(extent) is int and type(low) is int and type(high) is int:
+        return None if low >= 0 and high < extent else (coordinate, low, high, extent)
+    extent = on.size(extent)
+    if surely_less(-1, low) and surely_less(high, extent):
+        return None
+    if not all(type(n) is int for n in (low, high, extent)):
+        raise Unsupported("digits cannot bound a coordinate for all sizes")
+    return coordinate, low, high, extent
+
+
+def _permuted_ends(coordinate: Any, edge: Any, moved: Permutation) -> _Beyond:
+    """A coordinate that is permuted at the end, with what the permutation leaves where it is; edge: its extent."""
+    low, high = ends(coordinate)
+    if not all(type(n) is int for n in (low, high, edge)):
+        raise Unsupported("digits cannot bound a permuted coordinate for all sizes")
+    return coordinate, low, high, moved.around(edge)[1]
+
+
+def _first_beyond(of: _Beyond, leaves: list[Digit]) -> Iterator[sets.Values]:
+    """The first digits with the coordinate at or above its extent, and the first below 0."""
+    coordinate, low, high, extent = of
+    form, constant = sets.form_of(coordinate)
+    if high >= extent:
+        yield _smallest_above(form, extent - constant, leaves)
+    if low < 0:
+        yield _smallest_above({d: -c for d, c in form.items()}, constant + 1, leaves)
 
 
 def _corners_inside(coordinate: DigitSum, extent: Any) -> bool:
@@ -330,38 +344,24 @@ def _difference(
     left: At, right: At, on: DigitNumbers, moved: tuple[Permutation | None, Permutation | None] = (None, None)
 ) -> tuple[int, ...] | None:
     """The first index and replica at which two maps differ; moved: what permutes the places of each at the end."""
-    replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
-    if len(replicas) == 2 and replicas[0] != replicas[1]:
-        raise Unsupported("digits compare replicas of one box only")
-    roots, index = _digits(left.map.domain.extents, 0, on)
-    replica: tuple[Any, ...] = ()
-    if replicas:
-        more, replica = _digits(replicas[0], len(index), on)
-        roots = roots + more
-    pairs = list(zip(*(at.map.place(index, replica if at.replica else (), on) for at in (left, right)), strict=True))
+    roots, entries, places = _both_placed(left, right, on)
     constants = all(type(root.extent) is int for root in roots)
     differing: set[Digit] = set()
     found: list[sets.Values] = []
-    for axis, (one, other) in enumerate(pairs):
-        by = tuple([each if each is not None and each.axis == axis else None for each in moved])
-        if by != (None, None):
-            if constants and not on.sizes and permuted.is_of_bits(one) and permuted.is_of_bits(other):
-                raise Unsupported("digits leave an exclusive or of single bits to the engine of bits")
-            first = permuted.first_difference((one, other), (by[0], by[1]), leaves_of(roots))
-            if first is not None:
-                found.append(first)
+    turned = {each.axis for each in moved if each is not None}
+    for axis, (one, other) in enumerate(zip(*places, strict=True)):
+        if axis not in turned:
+            form = _differing(one, other)
+            if form is None:
+                return (0,) * entries
+            differing.update(form)
             continue
-        if type(one) is type(other) is DigitSum and one.terms == other.terms and one.constant == other.constant:
-            continue
-        form, constant = sets.form_of(one)
-        if (form, constant) == sets.form_of(other):
-            continue
-        form, constant = sets.form_of(one - other)
-        if constant != 0:
-            if type(constant) is not int or any(type(d.extent) is not int for d in form):
-                raise Unsupported("digits cannot rule out a difference for all sizes")
-            return (0,) * (len(index) + len(replica))
-        differing.update(form)
+        if constants and not on.sizes and permuted.is_of_bits(one) and permuted.is_of_bits(other):
+            raise Unsupported("digits leave an exclusive or of single bits to the engine of bits")
+        by, by2 = (each if each is not None and each.axis == axis else None for each in moved)
+        first = permuted.first_difference((one, other), (by, by2), leaves_of(roots))
+        if first is not None:
+            found.append(first)
     if not differing and not found:
         return None
     if not constants:
@@ -371,7 +371,37 @@ def _difference(
         # everything smaller has all differing digits 0, and there the maps agree
         found.append({[leaf for leaf in leaves if leaf in differing][-1]: 1})
     first = min(found, key=lambda values: sets.order(values, leaves))
-    return index_of(len(index) + len(replica), roots, first)
+    return index_of(entries, roots, first)
+
+
+def _both_placed(
+    left: At, right: At, on: DigitNumbers
+) -> tuple[list[Digit], int, tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """(digits of one index and one replica, how many entries these have, where each of two maps puts them)."""
+    replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
+    if len(replicas) == 2 and replicas[0] != replicas[1]:
+        raise Unsupported("digits compare replicas of one box only")
+    roots, index = _digits(left.map.domain.extents, 0, on)
+    replica: tuple[Any, ...] = ()
+    if replicas:
+        more, replica = _digits(replicas[0], len(index), on)
+        roots = roots + more
+    one, other = (at.map.place(index, replica if at.replica else (), on) for at in (left, right))
+    return roots, len(index) + len(replica), (one, other)
+
+
+def _differing(one: Any, other: Any) -> Collection[Digit] | None:
+    """The digits by which two coordinates differ; None where they differ when every digit is 0."""
+    if type(one) is type(other) is DigitSum and one.terms == other.terms and one.constant == other.constant:
+        return ()
+    if sets.form_of(one) == sets.form_of(other):
+        return ()
+    form, constant = sets.form_of(one - other)
+    if constant == 0:
+        return form
+    if type(constant) is not int or any(type(d.extent) is not int for d in form):
+        raise Unsupported("digits cannot rule out a difference for all sizes")
+    return None
 
 
 def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:

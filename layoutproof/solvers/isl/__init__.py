@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any
 
 import islpy as isl
 
@@ -29,7 +28,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.space import Space
 from layoutproof.solvers.growing import smallest as smallest_sizes
-from layoutproof.solvers.isl.quasi import SET, Affine, Frame
+from layoutproof.solvers.isl.quasi import SET, Affine, Condition, Frame
 from layoutproof.solvers.isl.relation import inside
 from layoutproof.solvers.isl.steps import Steps, steps
 
@@ -99,7 +98,7 @@ def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
     return found
 
 
-def _smallest(some: Any, run: Steps, count: int) -> tuple[int, ...]:
+def _smallest(some: isl.Set, run: Steps, count: int) -> tuple[int, ...]:
     """The lexicographically smallest point of a set that is not empty."""
     # islpy 2026.2.2: lexmin fails on { [i, i] : i mod 2 = 0 and .. } ("affine expression involves some of the domain
     # dimensions"), and dim_min_val takes 0 for the minimum of a part that has rational points only
@@ -117,13 +116,13 @@ def _smallest(some: Any, run: Steps, count: int) -> tuple[int, ...]:
     return min(tuple(value.to_python() for value in row) for row in rows)
 
 
-def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, within: Any) -> Any:
+def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, within: isl.Set) -> isl.Set:
     """Where the formula holds, as a part of the set `within`."""
 
     def at(where: At) -> Index:
         return where.map.place(points[where.point], points[where.replica] if where.replica else (), on)
 
-    def any_of(conditions: Iterable[Any]) -> Any:
+    def any_of(conditions: Iterable[Condition]) -> isl.Set:
         # one part at a time: each stays a small set, where the condition alone may be a large one
         return reduce(on.logical_or, [on.logical_and(within, condition) for condition in conditions], on.frame.nothing)
 
@@ -160,8 +159,8 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
 
 
 def _exists(
-    more: Mapping[str, Space], formula: Formula, points: Mapping[str, Index], on: Affine, within: Any = None
-) -> Any:
+    more: Mapping[str, Space], formula: Formula, points: Mapping[str, Index], on: Affine, within: isl.Set | None = None
+) -> isl.Set:
     """Where some choice of `more` points makes the formula true, in the variables there are.
 
     within: a set outside of which nobody asks.
@@ -182,7 +181,7 @@ def _exists(
     return frame.run(found.project_out, SET, count, len(entries))
 
 
-def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> Any:
+def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> isl.Set:
     """Where some replica of `index`, or of some index where that is None, has its place at `place`."""
     box = (*(index_map.domain.extents if index is None else ()), *index_map.replicas.extents)
     count, more = len(on.frame.labels), len(box)

@@ -20,7 +20,7 @@ from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum
 from layoutproof.core.term import Term
 from layoutproof.solvers.isl import _smallest
-from layoutproof.solvers.isl.quasi import SET, Affine, Frame
+from layoutproof.solvers.isl.quasi import SET, Affine, Condition, Frame, Quasi
 from layoutproof.solvers.isl.steps import Steps, steps
 
 OUT, IN = isl.dim_type.out, isl.dim_type.in_
@@ -100,24 +100,24 @@ class _Side:
 
     # sets
 
-    def frame(self, *labels: str) -> tuple[Affine, dict[str, Any], list[Any]]:
+    def frame(self, *labels: str) -> tuple[Affine, dict[str, Quasi], list[Condition]]:
         """Sizes and some names as variables: (numbers, names, what holds of the sizes)."""
         frame = Frame(self.run, (*self.sizes, *labels))
         names = {name: frame.variable(k) for k, name in enumerate(frame.labels)}
         on = Affine(frame, names)
         return on, names, [c.evaluate(names, on) for c in self.where]
 
-    def inside(self, named: Named, on: Affine, names: Mapping[str, Any]) -> list[Any]:
+    def inside(self, named: Named, on: Affine, names: Mapping[str, Quasi]) -> list[Condition]:
         """That each of some names is within its extent."""
         found = []
         for name, extent in named:
             found += [on.less(-1, names[name]), on.less(names[name], extent.evaluate(names, on))]
         return found
 
-    def all(self, on: Affine, conditions: Sequence[Any]) -> Any:
+    def all(self, on: Affine, conditions: Sequence[Condition]) -> isl.Set:
         return reduce(on.logical_and, conditions, on.frame.everything)
 
-    def apart(self, monomial: Monomial, on: Affine, whole: Any) -> Any:
+    def apart(self, monomial: Monomial, on: Affine, whole: isl.Set) -> isl.Set:
         """What of a set is left where nothing fulfils what the monomial stands under."""
         first = len(self.sizes)
         for named, condition in monomial.unless:
@@ -127,7 +127,7 @@ class _Side:
             whole = self.run(whole.subtract, some)
         return whole
 
-    def embedded(self, frame: Frame, some: Any, positions: Sequence[int]) -> Any:
+    def embedded(self, frame: Frame, some: isl.Set, positions: Sequence[int]) -> isl.Set:
         """A set in the variables of a frame; positions: of each of its own dimensions."""
         run = self.run
         domain = run(isl.Space.set_alloc, run.context, 0, len(frame.labels))
@@ -138,7 +138,7 @@ class _Side:
             places = run(places.set_aff, k, run(isl.Aff.var_on_domain, local, SET, position))
         return run(some.preimage_multi_aff, places)
 
-    def counted(self, some: Any, first: int, count: int) -> tuple[Any, Any]:
+    def counted(self, some: isl.Set, first: int, count: int) -> tuple[isl.Set, isl.Set | None]:
         """A set without some of its dimensions: (what is left, of that what is met more than once)."""
         run = self.run
         some = run(some.coalesce)
@@ -157,7 +157,7 @@ class _Side:
     # elements
 
     def pieces(
-        self, at: Named, monomial: Monomial, domain: Sequence[Term] = (), more: Any = None
+        self, at: Named, monomial: Monomial, domain: Sequence[Term] = (), more: isl.Set | None = None
     ) -> Iterator[Piece]:  # fmt: skip
         """A monomial over elements `at`. domain: conditions. more: a set of sizes, elements and bound names."""
         monomial = _without_free(monomial)
@@ -170,8 +170,13 @@ class _Side:
                 yield found
 
     def _piece(
-        self, at: Named, monomial: Monomial, choice: Sequence[Piece | None], domain: Sequence[Term], more: Any
-    ) -> Piece | None:  # fmt: skip
+        self,
+        at: Named,
+        monomial: Monomial,
+        choice: Sequence[Piece | None],
+        domain: Sequence[Term],
+        more: isl.Set | None,
+    ) -> Piece | None:
         labels = [name for name, _ in (*at, *monomial.bound)]
         start, places = len(self.sizes) + len(labels), []
         through: list[tuple[int, int, Piece]] = []
@@ -204,12 +209,12 @@ class _Side:
             return None
         first, count = len(self.sizes) + len(at), len(monomial.bound)
 
-        def finished(some: Any, doubled: bool = False) -> tuple[Any, Any]:
+        def finished(some: isl.Set, doubled: bool = False) -> tuple[isl.Set, isl.Set | None]:
             for place, many, _ in reversed(through):
                 some = self.run(some.project_out, SET, place, many)
             return self.counted(some, first, count)
 
-        def joined(some: Any, piece: Piece, place: int, many: int, of: Any) -> Any:
+        def joined(some: isl.Set, piece: Piece, place: int, many: int, of: isl.Set) -> isl.Set:
             width = sum(piece.widths)
             positions = [*range(len(self.sizes)), *range(place, place + many + width)]
             return self.run(some.intersect, self.embedded(on.frame, of, positions))
@@ -226,7 +231,9 @@ class _Side:
                 twice = inner if twice is None else self.run(twice.union, inner)
         return Piece(coefficient, tuple(sources), tuple(widths), found, twice)
 
-    def undefined(self, at: Named, monomial: Monomial, domain: Sequence[Term] = (), more: Any = None) -> Any:
+    def undefined(
+        self, at: Named, monomial: Monomial, domain: Sequence[Term] = (), more: isl.Set | None = None
+    ) -> isl.Set:
         """Where a condition of being undefined holds: sizes, element."""
         found = None
         for factor in monomial.factors or (None,):
@@ -254,7 +261,7 @@ class _Side:
             found = whole if found is None else self.run(found.union, whole)
         return found
 
-    def element(self, at: Named, whole: Sum, domain: Sequence[Term] = (), more: Any = None) -> _Solved:
+    def element(self, at: Named, whole: Sum, domain: Sequence[Term] = (), more: isl.Set | None = None) -> _Solved:
         """A sum over elements `at`."""
         pieces = [p for m in whole.numbers for p in self.pieces(at, m, domain, more)]
         if len(pieces) > MOST_PIECES:
@@ -289,7 +296,7 @@ class _Side:
         positions = [*range(len(self.sizes)), *range(len(self.sizes) + len(state.cells), len(on.frame.labels))]
         at_breaks = None if breaks is None else self.embedded(on.frame, breaks, positions)
 
-        def keeping(monomials: Sequence[Monomial], apart: bool) -> Any:
+        def keeping(monomials: Sequence[Monomial], apart: bool) -> isl.Set:
             whole = on.frame.nothing
             for m in monomials:
                 one = self.apart(m, on, self.all(on, [box, *(c.evaluate(names, on) for c in m.when)]))
@@ -319,7 +326,7 @@ class _Side:
                 ]  # fmt: skip
             self.solved[source] = _Solved(tuple(pieces), self.run(self.run(never.union, lost).coalesce))
 
-    def _wide(self, some: Any, piece: Piece) -> Any:
+    def _wide(self, some: isl.Set, piece: Piece) -> isl.Set:
         return self.run(some.add_dims, SET, sum(piece.widths))
 
     def _is_read(self, call: LexicographicCall, state: CallMemory) -> bool:
@@ -336,8 +343,8 @@ class _Side:
         return [*(name for name, _ in state.cells), *(name for key in ("", *more) for name in rows[key])], rows
 
     def _before(
-        self, on: Affine, names: Mapping[str, Any], one: Sequence[str], other: Sequence[str], equal: bool
-    ) -> Any:
+        self, on: Affine, names: Mapping[str, Quasi], one: Sequence[str], other: Sequence[str], equal: bool
+    ) -> isl.Set:
         """That one program comes before another one."""
         found, same = on.frame.nothing, on.frame.everything
         for a, b in zip(one, other, strict=True):
@@ -345,7 +352,7 @@ class _Side:
             same = on.logical_and(same, on.equal(names[a], names[b]))
         return on.logical_or(found, same) if equal else found
 
-    def _last(self, call: LexicographicCall, state: CallMemory, box: Any, keeps: Any, strict: bool) -> Any:
+    def _last(self, call: LexicographicCall, state: CallMemory, box: isl.Set, keeps: isl.Set, strict: bool) -> isl.Set:
         """The last program up to one (before it, if strict) that did not keep a cell: sizes, cell, program, that."""
         labels, rows = self._lists(call, state, "q ")
         on, names, _ = self.frame(*labels)
@@ -358,7 +365,7 @@ class _Side:
         whole = on.logical_and(whole, self._before(on, names, rows["q "], rows[""], not strict))
         return self._largest(whole, first + cells + count)
 
-    def _largest(self, some: Any, first: int) -> Any:
+    def _largest(self, some: isl.Set, first: int) -> isl.Set:
         """The set with the lexicographically largest dimensions from `first` on, for each choice of the others."""
         m = self.run(isl.Map.from_range, some)
         m = self.run(m.move_dims, IN, 0, OUT, 0, first)
@@ -366,13 +373,13 @@ class _Side:
         m = self.run(m.move_dims, OUT, 0, IN, 0, first)
         return self.run(m.range)
 
-    def _seen(self, state: CallMemory, call: LexicographicCall, last: Any) -> Any:
+    def _seen(self, state: CallMemory, call: LexicographicCall, last: isl.Set) -> isl.Set:
         first = len(self.sizes) + len(state.cells) + len(call.programs)
         return self.run(last.project_out, SET, first, len(call.programs))
 
     def _alive(
-        self, call: LexicographicCall, state: CallMemory, last: Any, strict: bool, extra: int
-    ) -> tuple[Affine, Any, list[int]]:
+        self, call: LexicographicCall, state: CallMemory, last: isl.Set, strict: bool, extra: int
+    ) -> tuple[Affine, isl.Set, list[int]]:
         """Programs r since the last one, q, that did not keep a cell: sizes, cell, program, q, r, and `extra` more."""
         labels, rows = self._lists(call, state, "q ", "r ")
         on, names, _ = self.frame(*labels, *(f"of.{d}" for d in range(extra)))
@@ -383,13 +390,15 @@ class _Side:
         inner = [*range(first + cells), *range(first + cells + 2 * count, first + cells + 3 * count + extra)]
         return on, whole, inner
 
-    def _since(self, call: LexicographicCall, state: CallMemory, last: Any, piece: Piece, strict: bool) -> Piece | None:
+    def _since(
+        self, call: LexicographicCall, state: CallMemory, last: isl.Set, piece: Piece, strict: bool
+    ) -> Piece | None:
         """What was added since the last program that did not keep a cell."""
         width, first = sum(piece.widths), len(self.sizes) + len(state.cells) + len(call.programs)
         on, alive, inner = self._alive(call, state, last, strict, width)
         count = len(call.programs)
 
-        def finished(of: Any) -> tuple[Any, Any]:
+        def finished(of: isl.Set) -> tuple[isl.Set, isl.Set | None]:
             some = self.run(alive.intersect, self.embedded(on.frame, of, inner))
             return self.counted(self.run(some.project_out, SET, first, count), first, count)
 
@@ -401,13 +410,15 @@ class _Side:
             twice = inner_twice if twice is None else self.run(twice.union, inner_twice)
         return replace(piece, set=found, twice=twice)
 
-    def _since_undefined(self, call: LexicographicCall, state: CallMemory, last: Any, bad: Any, strict: bool) -> Any:
+    def _since_undefined(
+        self, call: LexicographicCall, state: CallMemory, last: isl.Set, bad: isl.Set, strict: bool
+    ) -> isl.Set:
         on, alive, inner = self._alive(call, state, last, strict, 0)
         first, count = len(self.sizes) + len(state.cells) + len(call.programs), len(call.programs)
         some = self.run(alive.intersect, self.embedded(on.frame, bad, inner))
         return self.run(some.project_out, SET, first, 2 * count)
 
-    def _breaks(self, call: LexicographicCall, state: CallMemory) -> Any:
+    def _breaks(self, call: LexicographicCall, state: CallMemory) -> isl.Set:
         """Programs at whose beginning a window shows another block than before: sizes, program."""
         assert state.starts is not None
         rows = [[f"{key}{name}" for name, _ in call.programs] for key in ("", "q ")]
@@ -462,7 +473,7 @@ class _Side:
         on, names, held = self.frame(*(name for name, _ in output.element), *(n for row in rows.values() for n in row))
         held += self.inside(output.element, on, names)
 
-        def of(key: str) -> dict[str, Any]:
+        def of(key: str) -> dict[str, Quasi]:
             return {**names, **{name: names[f"{key}{name}"] for name in ids}}
 
         for key in rows:
@@ -543,7 +554,7 @@ def _canonical(run: Steps, lead: int, piece: Piece) -> list[Piece]:
     widths = tuple(piece.widths[k] for k in order)
     same = positions == list(range(total))
 
-    def turned(some: Any, to: Sequence[int]) -> Any:
+    def turned(some: isl.Set, to: Sequence[int]) -> isl.Set:
         # the old dimension to[k] is the new dimension k
         back = [0] * len(to)
         for new, old in enumerate(to):
@@ -580,7 +591,7 @@ def _canonical(run: Steps, lead: int, piece: Piece) -> list[Piece]:
     return found
 
 
-def _renamed(run: Steps, some: Any, positions: Sequence[int]) -> Any:
+def _renamed(run: Steps, some: isl.Set, positions: Sequence[int]) -> isl.Set:
     """The set whose dimension positions[k] is the dimension k of `some`."""
     count = len(positions)
     domain = run(isl.Space.set_alloc, run.context, 0, count)
@@ -644,8 +655,8 @@ def _counted(run: Steps, sizes: int, lead: int, ours: _Solved, theirs: _Solved) 
 
 
 def _refined(
-    run: Steps, parts: list[tuple[Any, Fraction]], some: Any, coefficient: Fraction
-) -> list[tuple[Any, Fraction]]:
+    run: Steps, parts: list[tuple[isl.Set, Fraction]], some: isl.Set, coefficient: Fraction
+) -> list[tuple[isl.Set, Fraction]]:
     """Disjoint sets with their coefficients, and one more set."""
     result, rest = [], some
     for part, held in parts:

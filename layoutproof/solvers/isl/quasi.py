@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import islpy as isl
 
@@ -13,6 +13,9 @@ from layoutproof.solvers.isl.steps import Steps
 
 SET = isl.dim_type.set
 IN = isl.dim_type.in_
+
+Number: TypeAlias = "Quasi | int"
+Condition: TypeAlias = "isl.Set | bool"
 
 
 class Frame:
@@ -29,13 +32,13 @@ class Frame:
     def variable(self, position: int) -> Quasi:
         return Quasi(self.run(isl.PwAff.var_on_domain, self.local, SET, position), self)
 
-    def widen(self, value: Any) -> Any:
+    def widen(self, value: Number) -> Number:
         """A value of a frame with the first of these variables."""
-        if type(value) is int:
+        if isinstance(value, int):
             return value
         return Quasi(self.run(value.pw.add_dims, IN, len(self.labels) - len(value.frame.labels)), self)
 
-    def constant(self, value: int) -> Any:
+    def constant(self, value: int) -> isl.Val:
         if -(1 << 62) < value < 1 << 62:
             return self.run(isl.Val, value, self.run.context)
         # in pieces that fit a C long; isl's reader of longer ones reports a spent budget as a syntax error
@@ -43,9 +46,9 @@ class Frame:
         shifted = self.run(self.constant(high).mul, self.constant(1 << 32))
         return self.run(shifted.add, self.constant(low))
 
-    def function(self, value: Any) -> Any:
+    def function(self, value: Number) -> isl.PwAff:
         """An int or a quasi-affine value as isl's piecewise function."""
-        if type(value) is not int:
+        if not isinstance(value, int):
             return value.pw
         return self.run(isl.PwAff.val_on_domain, self.everything, self.constant(value))
 
@@ -59,11 +62,11 @@ class Quasi:
 
     __slots__ = ("frame", "pw")
 
-    def __init__(self, pw: Any, frame: Frame) -> None:
+    def __init__(self, pw: isl.PwAff, frame: Frame) -> None:
         self.pw, self.frame = pw, frame
 
-    def __add__(self, other: Any) -> Quasi:
-        if type(other) is int:
+    def __add__(self, other: Number) -> Quasi:
+        if isinstance(other, int):
             return self._made(self.pw.add_constant_val, self.frame.constant(other))
         return self._made(self.pw.add, other.pw)
 
@@ -72,14 +75,14 @@ class Quasi:
     def __neg__(self) -> Quasi:
         return self._made(self.pw.neg)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Number) -> Quasi:
         return self + -other
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Number) -> Quasi:
         return -self + other
 
-    def __mul__(self, other: Any) -> Quasi:
-        if type(other) is int:
+    def __mul__(self, other: Number) -> Quasi:
+        if isinstance(other, int):
             return self._made(self.pw.scale_val, self.frame.constant(other))
         if not self.frame.run(self.pw.is_cst) and not self.frame.run(other.pw.is_cst):
             factors = f"{self.frame.involved(self)} with {self.frame.involved(other)}"
@@ -88,30 +91,30 @@ class Quasi:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Quasi:
+    def __floordiv__(self, other: Number) -> Quasi:
         divisor = self._divisor(other)
-        if type(divisor) is int:
+        if isinstance(divisor, int):
             return self._made(self.pw.scale_down_val, self.frame.constant(divisor))._floor()
         return self._made(self.pw.div, divisor.pw)._floor()
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Number) -> Quasi:
         return self - (self // other) * other
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Number) -> Quasi:
         return (self * 0 + other) // self
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Number) -> Quasi:
         return (self * 0 + other) % self
 
-    def _made(self, call: Any, *arguments: Any) -> Quasi:
+    def _made(self, call: Callable[..., isl.PwAff], *arguments: object) -> Quasi:
         return Quasi(self.frame.run(call, *arguments), self.frame)
 
     def _floor(self) -> Quasi:
         return self._made(self.pw.floor)
 
-    def _divisor(self, value: Any) -> Any:
+    def _divisor(self, value: Number) -> Number:
         """`value`, known to be positive and constant at least piece by piece."""
-        if type(value) is int:
+        if isinstance(value, int):
             if value < 1:
                 raise Unsupported(f"divides by {value}, which is not positive")
         elif not self.frame.run(value.pw.is_cst):
@@ -124,52 +127,52 @@ class Quasi:
 class Affine(Numbers):
     """The kind: ints and `Quasi`s; its truth values are bools and sets."""
 
-    def __init__(self, frame: Frame, sizes: Mapping[str, Any]) -> None:
+    def __init__(self, frame: Frame, sizes: Mapping[str, Number]) -> None:
         super().__init__(sizes)
         self.frame = frame
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Condition, if_true: Number, if_false: Number) -> Number:
         if type(condition) is bool:
             return if_true if condition else if_false
         left, right = self.frame.function(if_true), self.frame.function(if_false)
         chosen = self.frame.run(condition.indicator_function)
         return Quasi(self.frame.run(isl.PwAff.cond, chosen, left, right), self.frame)
 
-    def minimum(self, left: Any, right: Any) -> Any:
+    def minimum(self, left: Number, right: Number) -> Number:
         if type(left) is int and type(right) is int:
             return min(left, right)
         return Quasi(self.frame.run(self.frame.function(left).min, self.frame.function(right)), self.frame)
 
-    def maximum(self, left: Any, right: Any) -> Any:
+    def maximum(self, left: Number, right: Number) -> Number:
         if type(left) is int and type(right) is int:
             return max(left, right)
         return Quasi(self.frame.run(self.frame.function(left).max, self.frame.function(right)), self.frame)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Number, right: Number) -> Number:
         if type(left) is int and type(right) is int:
             return left ^ right
         raise Unsupported("takes an xor, which is not quasi-affine")
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: Number, right: Number) -> Condition:
         if type(left) is int and type(right) is int:
             return left < right
         return self.frame.run(self.frame.function(left).lt_set, self.frame.function(right))
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: Number, right: Number) -> Condition:
         if type(left) is int and type(right) is int:
             return left == right
         return self.frame.run(self.frame.function(left).eq_set, self.frame.function(right))
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Condition, right: Condition) -> isl.Set:
         return self.frame.run(self._set(left).intersect, self._set(right))
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Condition, right: Condition) -> isl.Set:
         return self.frame.run(self._set(left).union, self._set(right))
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: Condition) -> Condition:
         return not condition if type(condition) is bool else self.frame.run(condition.complement)
 
-    def _set(self, condition: Any) -> Any:
+    def _set(self, condition: Condition) -> isl.Set:
         if type(condition) is bool:
             return self.frame.everything if condition else self.frame.nothing
         return condition

@@ -13,7 +13,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import Extent
 from layoutproof.core.space import axis_names, distinct
-from layoutproof.solvers.isl.quasi import SET, Affine, Frame, Quasi
+from layoutproof.solvers.isl.quasi import SET, Affine, Condition, Frame, Number, Quasi
 from layoutproof.solvers.isl.steps import Steps, steps
 
 BUDGET = 300_000
@@ -27,7 +27,7 @@ _WORDS = frozenset({"exists", "mod", "floor", "ceil", "floord", "ceild", "min", 
 _WORDS |= {"nan", "rat", "int", "true", "false"}
 
 
-def relation(m: IndexMap) -> Any:
+def relation(m: IndexMap) -> isl.Map:
     """An `islpy.Map` in islpy's default context: index -> coordinates, of every replica.
 
     Parameters are the size symbols, each >= 1. Dimensions and axes have their names where isl can read them. Raises
@@ -83,7 +83,7 @@ def _readable(name: str, needed: bool) -> str | None:
     return None
 
 
-def inside(entries: Sequence[Any], extents: Iterable[Extent], on: Affine) -> list[Any]:
+def inside(entries: Sequence[Number], extents: Iterable[Extent], on: Affine) -> list[Condition]:
     """The conditions that entries are those of a box."""
     pairs = list(zip(entries, extents, strict=True))
     return [on.less(-1, entry) for entry, _ in pairs] + [on.less(entry, on.size(extent)) for entry, extent in pairs]
@@ -94,16 +94,16 @@ class _Bits(Affine):
 
     box: Any = None
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Number, right: Number) -> Number:
         if type(left) is int and type(right) is int:
             return left ^ right
-        total: Any = 0
+        total: Number = 0
         for k in range(max(self._width(left), self._width(right))):
             total = total + (left // (1 << k) + right // (1 << k)) % 2 * (1 << k)
         return total
 
-    def _width(self, value: Any) -> int:
-        if type(value) is int:
+    def _width(self, value: Number) -> int:
+        if isinstance(value, int):
             low = high = value
         else:
             low, high = self._ends(value)

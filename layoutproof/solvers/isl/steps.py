@@ -47,7 +47,7 @@ class Steps:
     call is short, and one that runs over the end of its slice is made again in a slice of its own.
     """
 
-    def __init__(self, context: Any, budget: int, call: int) -> None:
+    def __init__(self, context: isl.Context, budget: int, call: int) -> None:
         self.context, self.budget, self.call = context, budget, call
         self.limit = 0
         self._extend()

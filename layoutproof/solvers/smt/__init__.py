@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import Claim, Uncovered
@@ -22,6 +22,9 @@ from layoutproof.solvers.smt.products import spelled
 from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
 from layoutproof.solvers.smt.unreached import unreached
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import BoolRef
 
 BUDGET = 10_000_000
 """Steps of z3 (`rlimit`) for each search at effort 1: up to about ten seconds, but the same on every machine."""
@@ -172,7 +175,7 @@ def _small(session: Session, claim: Claim, highest: int, budget: int) -> Point |
         return None
 
 
-def _impossible(session: Session, assumed: list[Any], violated: Any, budget: int) -> bool:
+def _impossible(session: Session, assumed: list[BoolRef], violated: BoolRef, budget: int) -> bool:
     """True only if there is no violation even where products may be any numbers that the lemmas allow."""
     for seed in range(RESTARTS):
         # the later, the longer: half of the budget for the last

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.operators import Operators
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import BitVecRef, BoolRef, Context
 
 
 class Bits(Operators):
@@ -19,7 +22,7 @@ class Bits(Operators):
 
     floors = False
 
-    def __init__(self, context: Any, width: int, divisors_known: bool = False) -> None:
+    def __init__(self, context: Context, width: int, divisors_known: bool = False) -> None:
         self.context = context
         self.width = width
         self.divisors_known = divisors_known
@@ -28,31 +31,31 @@ class Bits(Operators):
     def note(self, low: Bound, high: Bound) -> None:
         """The width is known by now."""
 
-    def variable(self, name: str, low: Bound) -> Any:
+    def variable(self, name: str, low: Bound) -> BitVecRef:
         return z3.BitVec(name, self.width, self.context)
 
-    def constant(self, value: int) -> Any:
+    def constant(self, value: int) -> BitVecRef:
         return z3.BitVecVal(value, self.width, self.context)
 
-    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> BitVecRef:
         if type(by) is int and by & (by - 1) == 0:
             # the arithmetic shift rounds down, negative values too
             return term_of(self, value) >> self.constant(by.bit_length() - 1)
         return z3.UDiv(term_of(self, value), term_of(self, by))
 
-    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> BitVecRef:
         if type(by) is int and by & (by - 1) == 0:
             return term_of(self, value) & self.constant(by - 1)
         return z3.URem(term_of(self, value), term_of(self, by))
 
-    def positive(self, divisor: Any) -> None:
+    def positive(self, divisor: BitVecRef) -> None:
         if not self.divisors_known:
             raise Unsupported("divides by a value that may be 0 or negative")
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: BitVecRef, right: BitVecRef) -> BitVecRef:
         return left ^ right
 
-    def below(self, value: Any, bound: Any) -> Any:
+    def below(self, value: BitVecRef, bound: BitVecRef) -> BoolRef:
         return z3.ULT(value, bound)
 
 
@@ -77,17 +80,17 @@ class Widths:
             # one bit less for -2**k than for 2**k
             self.width = max(self.width, int(end if end >= 0 else -end - 1).bit_length() + 1)
 
-    def positive(self, divisor: Any) -> None:
+    def positive(self, divisor: object) -> None:
         if not self.divisors_known:
             raise Unsupported("divides by a value that may be 0 or negative")
 
-    def constant(self, value: int) -> Any:
+    def constant(self, value: int) -> None:
         self.note(value, value)
 
-    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> None:
         self._divided(value, by, 0 if type(by) is not int else by.bit_length() - 1)
 
-    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> None:
         self._divided(value, by, 0 if type(by) is not int else by - 1)
 
     def _divided(self, value: Bounded | int, by: Bounded | int, power: int) -> None:
@@ -95,7 +98,7 @@ class Widths:
         for part in (value, power if type(by) is int and by & (by - 1) == 0 else by):
             term_of(self, part)
 
-    def _no_term(self, *parts: Any) -> Any:
+    def _no_term(self, *parts: object) -> None:
         return None
 
     variable = add = subtract = multiply = xor = below = less = equal = _no_term

@@ -8,19 +8,19 @@ What is impossible with that is impossible; only what is not is asked again with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
-from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
+from layoutproof.solvers.smt.bounded import Bounded, Monomial, Polynomial, bounds, term_of
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.operators import Operators
 from layoutproof.solvers.smt.products import Product
 
-Monomial = tuple[str, ...]
-Polynomial = Mapping[Monomial, int]
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import ArithRef, BoolRef, Context
 
 MOST_PRODUCTS = 60
 """Products beyond which their monotony is no longer spelled out pair by pair."""
@@ -35,7 +35,7 @@ class Integers(Operators):
 
     floors = True
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
         self.assumed: list[Any] = []
         self.doubts: list[tuple[int, Any]] = []
@@ -78,20 +78,20 @@ class Integers(Operators):
     def positive(self, divisor: Polynomial) -> None:
         self.doubts.append((len(self.assumed), self._written(divisor)))
 
-    def xor(self, left: Any, right: Any) -> NoReturn:
+    def xor(self, left: Polynomial, right: Polynomial) -> NoReturn:
         raise Unsupported("takes the xor of values that depend on symbolic sizes")
 
-    def less(self, left: Polynomial, right: Polynomial) -> Any:
+    def less(self, left: Polynomial, right: Polynomial) -> BoolRef:
         return self._against_zero(z3.Z3_mk_lt, self.subtract(left, right))
 
-    def equal(self, left: Polynomial, right: Polynomial) -> Any:
+    def equal(self, left: Polynomial, right: Polynomial) -> BoolRef:
         return self._against_zero(z3.Z3_mk_eq, self.subtract(left, right))
 
     def apart(self, left: Polynomial, right: Polynomial) -> int | None:
         difference = self.subtract(left, right)
         return difference.get((), 0) if set(difference) <= {()} else None
 
-    def choose(self, condition: Any, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:
+    def choose(self, condition: BoolRef, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:
         name = f"choice {len(self._low)}"
         chosen = self.variable(name, low)
         self.assumed.append(z3.If(condition, self.equal(chosen, left), self.equal(chosen, right)))
@@ -108,11 +108,11 @@ class Integers(Operators):
                 rest += [names[:-1]] if len(names) > 2 else []
         return list(found.values())
 
-    def monotony(self) -> list[Any]:
+    def monotony(self) -> list[BoolRef]:
         """What is known of products without multiplying."""
         return list(self._lemmas())
 
-    def _lemmas(self) -> Iterator[Any]:
+    def _lemmas(self) -> Iterator[BoolRef]:
         for names, product in list(self._products.items()):
             if self._never_negative(names):
                 yield product >= 0
@@ -133,7 +133,7 @@ class Integers(Operators):
                     z3.Implies(a == b, left == right),
                 )
 
-    def scaled_quotients(self) -> list[Any]:
+    def scaled_quotients(self) -> list[BoolRef]:
         """Each quotient by a constant, and its remainder, multiplied with what it or its dividend stands beside.
 
         So N * M is held to (N // 8) * M, and that to (N // 8) * (M // 128): a tile is larger than its part of an array.
@@ -159,15 +159,15 @@ class Integers(Operators):
     def _never_negative(self, names: Iterable[str]) -> bool:
         return all(self._low[name] >= 0 for name in names)
 
-    def below(self, value: Polynomial, bound: Polynomial) -> Any:
+    def below(self, value: Polynomial, bound: Polynomial) -> BoolRef:
         return self.less(value, bound)
 
-    def unknown(self, variable: Polynomial) -> Any:
+    def unknown(self, variable: Polynomial) -> ArithRef:
         """The z3 unknown of a variable."""
         ((name,),) = variable
         return z3.Int(name, self.context)
 
-    def _unknown(self, names: Monomial) -> Any:
+    def _unknown(self, names: Monomial) -> ArithRef:
         if len(names) < 2:
             return z3.Int(names[0], self.context) if names else z3.IntVal(1, self.context)
         if names not in self._products:
@@ -177,24 +177,24 @@ class Integers(Operators):
     # what a table holds is compared with what it holds elsewhere, pair by pair: z3's own operators, which look for
     # a context and for sorts to convert to, take most of the time of such a question
 
-    def _written(self, polynomial: Polynomial) -> Any:
+    def _written(self, polynomial: Polynomial) -> ArithRef:
         context = self.context.ref()
         parts = [self._number(0), *(self._multiple(c, m) for m, c in polynomial.items())]
         terms = (z3.Ast * len(parts))(*(part.as_ast() for part in parts))
         return z3.ArithRef(z3.Z3_mk_add(context, len(parts), terms), self.context)
 
-    def _against_zero(self, compare: Any, polynomial: Polynomial) -> Any:
+    def _against_zero(self, compare: Callable[..., object], polynomial: Polynomial) -> BoolRef:
         left, right = self._written(polynomial), self._number(0)
         return z3.BoolRef(compare(self.context.ref(), left.as_ast(), right.as_ast()), self.context)
 
-    def _multiple(self, factor: int, names: Monomial) -> Any:
+    def _multiple(self, factor: int, names: Monomial) -> ArithRef:
         key = factor, names
         if key not in self._multiples:
             both = (z3.Ast * 2)(self._number(factor).as_ast(), self._unknown(names).as_ast())
             self._multiples[key] = z3.ArithRef(z3.Z3_mk_mul(self.context.ref(), 2, both), self.context)
         return self._multiples[key]
 
-    def _number(self, value: int) -> Any:
+    def _number(self, value: int) -> ArithRef:
         if value not in self._numbers:
             self._numbers[value] = z3.IntVal(value, self.context)
         return self._numbers[value]

@@ -14,7 +14,13 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from z3 import ArithRef, BitVecRef, BoolRef, CheckSatResult, Context, ExprRef, Solver
+
+__all__ = ["ArithRef", "BitVecRef", "BoolRef", "CheckSatResult", "Context", "ExprRef", "Solver", "z3"]
 
 _NAMED = "Z3_LIB_DIRS"
 
@@ -26,7 +32,7 @@ class _Folders(list[str]):
         super().extend(filter(os.path.isabs, more))
 
 
-def _z3() -> Any:
+def _z3() -> ModuleType:
     found = find_spec("z3")
     if found is not None and not hasattr(builtins, _NAMED):
         own = [os.path.abspath(folder) for folder in found.submodule_search_locations or ()]
@@ -38,7 +44,8 @@ def _z3() -> Any:
             delattr(builtins, _NAMED)
     else:
         import z3
-    return z3
+    library: ModuleType = z3
+    return library
 
 
 z3 = _z3()

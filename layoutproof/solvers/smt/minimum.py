@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.budget import most, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.session import MEMORY, Session
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import BoolRef, ExprRef, Solver
 
 PER_CHECK, Z3_STEPS = 100, 30
 """Steps of a budget around it: for a check, and z3's own for one of them."""
@@ -27,14 +30,14 @@ class NotShown(BudgetExceeded):
 class Search:
     """One solver and what is left of its budget; steps are counted, never seconds."""
 
-    def __init__(self, session: Session, solver: Any, budget: int) -> None:
+    def __init__(self, session: Session, solver: Solver, budget: int) -> None:
         self.session = session
         self.solver = solver
         self.budget = budget
         self.left = budget
         self.solution: Any = None
 
-    def possible(self, *more: Any) -> bool:
+    def possible(self, *more: BoolRef) -> bool:
         """Whether all that was added, and `more`, can hold. Raises Undecided when the budget is spent."""
         # the counter runs over the whole process, the limit over one check; a limit of 0 would be none
         before = self._spent()
@@ -61,12 +64,12 @@ class Search:
     def _spent(self) -> int:
         return next((int(value) for key, value in self.solver.statistics() if key == "rlimit count"), 0)
 
-    def value(self, term: Any) -> int:
+    def value(self, term: ExprRef) -> int:
         """The value of `term` in the latest solution."""
         number = self.solution.eval(term, model_completion=True)
         return int(number.as_long())
 
-    def smallest(self, terms: Sequence[Any], at_most: Callable[[Any, int], Any]) -> list[int]:
+    def smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], Any]) -> list[int]:
         """The lexicographically smallest values of `terms` that can hold; something can, and none is negative.
 
         Raises NotShown with the solution at hand when the budget does not suffice to show one the smallest.
@@ -80,7 +83,7 @@ class Search:
             self.solver.add(term == values[k])
         return values
 
-    def _least(self, terms: Sequence[Any], best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
+    def _least(self, terms: Sequence[ExprRef], best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
         """The solution with the smallest first term, which is mostly near 0, or has few bits that are not 0."""
         low = 0
         while low < best[0]:
@@ -97,7 +100,7 @@ class Search:
         return best
 
 
-def searching(session: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
+def searching(session: Session, assumed: list[BoolRef], violated: BoolRef, solver: Solver, budget: int) -> Search:
     """A search for a violation under what is assumed."""
     solver.add(*assumed, violated)
     return Search(session, solver, budget)

@@ -10,12 +10,15 @@ modulo nonlinear arithmetic and transcendental functions", ACM TOCL 19(3), 2018.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.minimum import Search
 from layoutproof.solvers.smt.session import Session
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import BoolRef, Solver
 
 ROUNDS = 100
 """Solutions of one search that may take a product wrong."""
@@ -35,11 +38,11 @@ class Product(NamedTuple):
 class Spelled(Search):
     """A search in whose solutions all products are right."""
 
-    def __init__(self, session: Session, solver: Any, budget: int, products: Sequence[Product]) -> None:
+    def __init__(self, session: Session, solver: Solver, budget: int, products: Sequence[Product]) -> None:
         super().__init__(session, solver, budget)
         self.products = products
 
-    def possible(self, *more: Any) -> bool:
+    def possible(self, *more: BoolRef) -> bool:
         for tried in range(ROUNDS):
             if not super().possible(*more):
                 return False
@@ -50,7 +53,7 @@ class Spelled(Search):
             self.solver.add(*lemmas)
         raise Unsupported(f"z3 gives up: {ROUNDS} of its solutions take a product wrong")
 
-    def _near(self, factor: str, *more: Any) -> bool:
+    def _near(self, factor: str, *more: BoolRef) -> bool:
         """Whether there is a solution in which one factor of each product is what it is in the latest one."""
         fixed = []
         for product in self.products:
@@ -63,7 +66,7 @@ class Spelled(Search):
         finally:
             self.solution = self.solution or latest
 
-    def _missing(self, product: Product) -> Iterator[Any]:
+    def _missing(self, product: Product) -> Iterator[BoolRef]:
         """What every product keeps and this one does not in the latest solution."""
         whole, left, right = (self.value(term) for term in product)
         if whole == left * right:
@@ -73,7 +76,7 @@ class Spelled(Search):
         yield from _touching(product, left, right)
 
 
-def _touching(product: Product, left: int, right: int) -> Iterator[Any]:
+def _touching(product: Product, left: int, right: int) -> Iterator[BoolRef]:
     """What holds of a product beside two values of its factors: lines along one, planes through both."""
     whole, u, v = product
     if u.eq(v):
@@ -91,7 +94,9 @@ def _touching(product: Product, left: int, right: int) -> Iterator[Any]:
     yield z3.Implies(z3.Or(z3.And(u >= left, v <= right), z3.And(u <= left, v >= right)), whole <= plane)
 
 
-def spelled(session: Session, assumed: list[Any], violated: Any, products: Sequence[Product], budget: int) -> Spelled:
+def spelled(
+    session: Session, assumed: list[BoolRef], violated: BoolRef, products: Sequence[Product], budget: int
+) -> Spelled:
     """A search for a violation under what is assumed, of integers with these products."""
     solver = session.integers()
     solver.add(*assumed, violated)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.solvers.smt.library import z3
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import CheckSatResult, Context, Solver
 
 MEMORY = 512
 """Megabytes that z3 may allocate for one question."""
@@ -14,7 +17,7 @@ SOON = 0.05
 """Seconds between two looks at whether z3 has noticed that it shall stop."""
 
 
-def _context() -> Any:
+def _context() -> Context:
     """A z3 context. Where Ctrl-C comes while it is made, its finaliser finds nothing to free, and says nothing."""
     made = z3.Context.__new__(z3.Context)
     made.owner = False
@@ -40,25 +43,25 @@ class Session:
         # z3 compares with what the process has allocated, somebody else's terms included
         self.megabytes = (z3.Z3_get_estimated_alloc_size() >> 20) + MEMORY
 
-    def bits(self) -> Any:
+    def bits(self) -> Solver:
         """A solver for bit-vectors; it ends the one before."""
         # z3.SolverFor makes the name in the context that everybody shares
         logic = z3.to_symbol("QF_BV", self.context)
         pointer = z3.Z3_mk_solver_for_logic(self.context.ref(), logic)
         return self._bounded(z3.Solver(pointer, self.context))
 
-    def integers(self, seed: int = 0) -> Any:
+    def integers(self, seed: int = 0) -> Solver:
         """A solver for integers; it ends the one before."""
         # z3.Solver() runs out of any budget on every tenth all-shape proof of a flattened tiling, this on hardly any
         solver = self._bounded(z3.SimpleSolver(ctx=self.context))
         solver.set("random_seed", seed)
         return solver
 
-    def quantified(self) -> Any:
+    def quantified(self) -> Solver:
         """A solver for linear integers under quantifiers, which it eliminates; it ends the one before."""
         return self._bounded(z3.Tactic("qsat", ctx=self.context).solver())
 
-    def _bounded(self, solver: Any) -> Any:
+    def _bounded(self, solver: Solver) -> Solver:
         self._release()
         self.solver = solver
         solver.set("max_memory", self.megabytes)
@@ -66,7 +69,7 @@ class Session:
         solver.set("ctrl_c", False)
         return solver
 
-    def check(self, solver: Any) -> Any:
+    def check(self, solver: Solver) -> CheckSatResult:
         """`solver.check()`, ended by what a signal handler raises, such as KeyboardInterrupt.
 
         Python runs signal handlers on its main thread only, and between two of its own instructions: so there the
@@ -106,7 +109,7 @@ class Session:
 class _Running:
     """One check on a thread of its own."""
 
-    def __init__(self, solver: Any) -> None:
+    def __init__(self, solver: Solver) -> None:
         self.solver = solver
         self.begun = self.stopped = False
         self.done = threading.Event()
@@ -125,7 +128,7 @@ class _Running:
         finally:
             self.done.set()
 
-    def answer(self) -> Any:
+    def answer(self) -> CheckSatResult:
         # a signal that the kernel hands to another thread does not wake this one
         while not self.done.wait(1):
             pass

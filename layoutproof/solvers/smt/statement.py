@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.claim import (
     And,
@@ -30,8 +30,11 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.interval import Interval
-from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, term_of
+from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Condition, Dialect, bounds, term_of
 from layoutproof.solvers.smt.plain import Plain
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import ExprRef
 
 MOST_REPLICAS = 256
 """Replicas of one element that are written out one by one."""
@@ -75,7 +78,7 @@ class Statement:
         }
         self.violated: Any = self.on.logical_and(self.possible, self._holds(claim.violation))
 
-    def unknowns(self) -> list[Any]:
+    def unknowns(self) -> list[ExprRef]:
         """Terms of the sizes, the largest before all, then of the points: the order in which a violation is small."""
         row = (*self.largest, *self.sizes.values(), *(entry for point in self.points.values() for entry in point))
         return [entry.term for entry in row if type(entry) is not int]
@@ -101,7 +104,7 @@ class Statement:
         self.dialect.note(low, high)
         return Bounded(self.dialect, Interval(low, high), self.dialect.variable(name, low))
 
-    def _entry(self, name: str, extent: Extent) -> Any:
+    def _entry(self, name: str, extent: Extent) -> Bounded | int:
         size = self.on.size(extent)
         within = bounds(size)
         highest = (within - 1).high
@@ -113,13 +116,13 @@ class Statement:
         self.dialect.assumed.append(self.dialect.below(entry.term, term_of(self.dialect, size)))
         return entry
 
-    def _assume(self, condition: Any) -> None:
+    def _assume(self, condition: Condition) -> None:
         if type(condition) is bool:
             self.possible = self.possible and condition
         else:
             self.dialect.assumed.append(condition)
 
-    def _holds(self, formula: Formula) -> Any:
+    def _holds(self, formula: Formula) -> Condition:
         on = self.on
         match formula:
             case LexLess(first, second):
@@ -154,7 +157,7 @@ class Statement:
             case Or(parts):
                 return self._any(self._holds(part) for part in parts)
 
-    def _unreached(self, index_map: IndexMap, target: Index) -> Any:
+    def _unreached(self, index_map: IndexMap, target: Index) -> Condition:
         """No replica of any element is placed at the target: a condition under a for-all."""
         dialect, on = self.dialect, self.on
         box = (*index_map.domain.extents, *index_map.replicas.extents)
@@ -175,9 +178,9 @@ class Statement:
         if empty or held is False:
             return True
         whole = dialect.conjunction([*inside, *([] if held is True else [held])])
-        return dialect.for_none([entry.term for entry in entries if type(entry) is not int], whole)
+        return dialect.for_none([entry.term for entry in entries if not isinstance(entry, int)], whole)
 
-    def _any(self, conditions: Iterable[Any]) -> Any:
+    def _any(self, conditions: Iterable[Condition]) -> Condition:
         return reduce(self.on.logical_or, conditions, False)
 
     def _replicas(self, index_map: IndexMap) -> Iterable[Index]:
@@ -189,10 +192,10 @@ class Statement:
             raise BudgetExceeded(f"there are {count} replicas to look at; z3 is asked about {MOST_REPLICAS} at most")
         return product(*map(range, extents))
 
-    def _equal(self, left: At, right: At) -> Any:
+    def _equal(self, left: At, right: At) -> Condition:
         return self._all_equal(self._at(left), self._at(right))
 
-    def _all_equal(self, left: Index, right: Index) -> Any:
+    def _all_equal(self, left: Index, right: Index) -> Condition:
         return reduce(self.on.logical_and, [self.on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
 
     def _at(self, where: At) -> Index:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.size import Extent
@@ -14,6 +14,9 @@ from layoutproof.solvers.interval import Interval
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, bounds, term_of
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.plain import Plain
+
+if TYPE_CHECKING:
+    from layoutproof.solvers.smt.library import ArithRef
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,5 +60,5 @@ def terms(m: IndexMap) -> Terms:
     return Terms(index, replica, sizes, coordinates, offset, padding, (*assumed, *plain.assumed))
 
 
-def _of_size(extent: Extent, on: BoundedNumbers) -> Any:
+def _of_size(extent: Extent, on: BoundedNumbers) -> ArithRef:
     return term_of(on.dialect, on.size(extent))
