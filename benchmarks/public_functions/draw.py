@@ -1,9 +1,9 @@
 """`python benchmarks/public_functions/draw.py CHECKOUTS`: 30 functions of public kernels, drawn by chance; prints them.
 
-CHECKOUTS is the folder of `__main__.py`; Python 3.12 reads all of it. Drawn from are the functions that hold or reach a `pallas_call` and that no
-other such function of their file calls, in files that import Pallas for TPUs, are no tests and held no call when the
-list was drawn (`HELD`). Nothing is opened but by the syntax: what was drawn is `drawn.txt`, which was kept before
-anybody read one of them, and `drawn_calls.py` calls them.
+CHECKOUTS is the folder of `__main__.py`; Python 3.12 reads all of it. Drawn from are the functions that hold or reach
+a `pallas_call` and that no other such function of their file calls, in files that import Pallas for TPUs, are no tests
+and held no call when the list was drawn (`HELD`). Nothing is opened but by the syntax: what was drawn is `drawn.txt`,
+which was kept before anybody read one of them, and `drawn_calls.py` calls them.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ REPOSITORIES = ("AI-Hypercomputer/JetStream", "AI-Hypercomputer/maxdiffusion", "
                 "apple/axlearn", "erfanzar/EasyDeL", "erfanzar/ejkernel", "google-deepmind/recurrentgemma",
                 "openxla/tokamax", "sgl-project/sglang-jax", "vllm-project/tpu-inference")  # fmt: skip
 HELD = frozenset(
-    """
-    AI-Hypercomputer/JetStream/experimental/jax/inference/kernel/attention/tpu/chunked_prefill_attention.py
-    AI-Hypercomputer/JetStream/experimental/jax/inference/kernel/attention/tpu/paged_attention.py
-    AI-Hypercomputer/maxdiffusion/src/maxdiffusion/kernels/custom_splash_attention.py
-    AI-Hypercomputer/maxdiffusion/src/maxdiffusion/kernels/splash_attention/splash_attention_kernel.py
-    AI-Hypercomputer/maxtext/src/maxtext/kernels/attention/ragged_attention.py
-    AI-Hypercomputer/maxtext/src/maxtext/kernels/attention/splash_attention_kernel.py
-    AI-Hypercomputer/maxtext/src/maxtext/kernels/megablox/backend.py
-    AI-Hypercomputer/maxtext/src/maxtext/kernels/megablox/pallas_mosaic_tpu_v2_gmm_kernel.py
-    apple/axlearn/axlearn/common/flash_attention/tpu_decoding.py
-    erfanzar/EasyDeL/easydel/operations/kernels/gated_delta_rule.py
-    erfanzar/EasyDeL/easydel/operations/kernels/inference_gdn.py
-    erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/flash_attention/_pallas_impl_bwd.py
-    erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/flash_attention/_pallas_impl_fwd.py
-    erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/grouped_matmul/_pallas_impl.py
-    erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/grouped_matmulv2/_pallas_impl.py
-    erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/ragged_decode_attention/_pallas_impl_fwd.py
-    google-deepmind/recurrentgemma/recurrentgemma/jax/pallas.py
-    openxla/tokamax/tokamax/_src/ops/experimental/gmm_v2/gmm_v2.py
-    openxla/tokamax/tokamax/_src/ops/experimental/tpu/splash_attention/splash_attention_kernel.py
-    openxla/tokamax/tokamax/_src/ops/linear_softmax_cross_entropy_loss/pallas_mosaic_tpu_kernel.py
-    sgl-project/sglang-jax/python/sgl_jax/srt/kernels/fused_mlp.py
-    sgl-project/sglang-jax/python/sgl_jax/srt/kernels/gmm/megablox_gmm_kernel/gmm_v2.py
-    sgl-project/sglang-jax/python/sgl_jax/srt/kernels/quantized_matmul/quantized_matmul_kernels/blockwise_kernel.py
-    vllm-project/tpu-inference/tpu_inference/distributed/kv_transfer.py
-    vllm-project/tpu-inference/tpu_inference/kernels/collectives/all_gather_matmul.py
-    vllm-project/tpu-inference/tpu_inference/kernels/experimental/deepseek_v4/core_attention/csa_gather.py
-    vllm-project/tpu-inference/tpu_inference/kernels/experimental/deepseek_v4/core_attention/sparse_mla.py
-    vllm-project/tpu-inference/tpu_inference/kernels/megablox/gmm_v2.py
-    vllm-project/tpu-inference/tpu_inference/kernels/mla/v1/kernel.py
-    vllm-project/tpu-inference/tpu_inference/kernels/quantized_matmul/blockwise_kernel.py
-    vllm-project/tpu-inference/tpu_inference/kernels/ragged_paged_attention/v2/kernel.py
-    vllm-project/tpu-inference/tpu_inference/kernels/ragged_paged_attention/v2/ragged_kv_cache_update.py
-    vllm-project/tpu-inference/tpu_inference/kernels/structured_sparse_matmul/v1/spmm.py
-    """.split()
+    {
+        "AI-Hypercomputer/JetStream/experimental/jax/inference/kernel/attention/tpu/chunked_prefill_attention.py",
+        "AI-Hypercomputer/JetStream/experimental/jax/inference/kernel/attention/tpu/paged_attention.py",
+        "AI-Hypercomputer/maxdiffusion/src/maxdiffusion/kernels/custom_splash_attention.py",
+        "AI-Hypercomputer/maxdiffusion/src/maxdiffusion/kernels/splash_attention/splash_attention_kernel.py",
+        "AI-Hypercomputer/maxtext/src/maxtext/kernels/attention/ragged_attention.py",
+        "AI-Hypercomputer/maxtext/src/maxtext/kernels/attention/splash_attention_kernel.py",
+        "AI-Hypercomputer/maxtext/src/maxtext/kernels/megablox/backend.py",
+        "AI-Hypercomputer/maxtext/src/maxtext/kernels/megablox/pallas_mosaic_tpu_v2_gmm_kernel.py",
+        "apple/axlearn/axlearn/common/flash_attention/tpu_decoding.py",
+        "erfanzar/EasyDeL/easydel/operations/kernels/gated_delta_rule.py",
+        "erfanzar/EasyDeL/easydel/operations/kernels/inference_gdn.py",
+        "erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/flash_attention/_pallas_impl_bwd.py",
+        "erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/flash_attention/_pallas_impl_fwd.py",
+        "erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/grouped_matmul/_pallas_impl.py",
+        "erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/grouped_matmulv2/_pallas_impl.py",
+        "erfanzar/ejkernel/ejkernel/kernels/_pallas/tpu/ragged_decode_attention/_pallas_impl_fwd.py",
+        "google-deepmind/recurrentgemma/recurrentgemma/jax/pallas.py",
+        "openxla/tokamax/tokamax/_src/ops/experimental/gmm_v2/gmm_v2.py",
+        "openxla/tokamax/tokamax/_src/ops/experimental/tpu/splash_attention/splash_attention_kernel.py",
+        "openxla/tokamax/tokamax/_src/ops/linear_softmax_cross_entropy_loss/pallas_mosaic_tpu_kernel.py",
+        "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/fused_mlp.py",
+        "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/gmm/megablox_gmm_kernel/gmm_v2.py",
+        "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/quantized_matmul/quantized_matmul_kernels/blockwise_kernel.py",  # noqa: E501
+        "vllm-project/tpu-inference/tpu_inference/distributed/kv_transfer.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/collectives/all_gather_matmul.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/experimental/deepseek_v4/core_attention/csa_gather.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/experimental/deepseek_v4/core_attention/sparse_mla.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/megablox/gmm_v2.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/mla/v1/kernel.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/quantized_matmul/blockwise_kernel.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/ragged_paged_attention/v2/kernel.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/ragged_paged_attention/v2/ragged_kv_cache_update.py",
+        "vllm-project/tpu-inference/tpu_inference/kernels/structured_sparse_matmul/v1/spmm.py",
+    }
 )
 
 
