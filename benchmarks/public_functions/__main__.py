@@ -18,6 +18,7 @@ import importlib.metadata
 import json
 import re
 import resource
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -83,14 +84,21 @@ def apart(k: int, checkouts: Path, python: str) -> dict[str, Any]:
     """The same in a process of its own, which has an end, by this interpreter."""
     command = [python, __file__, str(checkouts), "--call", str(k)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10 * SECONDS, preexec_fn=limited)
     except subprocess.TimeoutExpired:
-        return {"failed": f"no answer in {SECONDS} s"}
+        return {"failed": f"no answer in {10 * SECONDS} s"}
+    if done.returncode == -signal.SIGXCPU:
+        return {"failed": f"no answer in {SECONDS} s of CPU time"}
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if "Error: " in line]
         return {"failed": (errors or ["no words"])[-1][:300]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def limited() -> None:
+    """Ends this process after so much CPU time, which a loaded machine does not change."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
 
 
 def passes_of(found: Mapping[str, Any]) -> list[Any]:

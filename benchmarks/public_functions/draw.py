@@ -42,7 +42,7 @@ HELD = frozenset(
         "openxla/tokamax/tokamax/_src/ops/linear_softmax_cross_entropy_loss/pallas_mosaic_tpu_kernel.py",
         "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/fused_mlp.py",
         "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/gmm/megablox_gmm_kernel/gmm_v2.py",
-        "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/quantized_matmul/quantized_matmul_kernels/blockwise_kernel.py",  # noqa: E501
+        "sgl-project/sglang-jax/python/sgl_jax/srt/kernels/quantized_matmul/quantized_matmul_kernels/blockwise_kernel.py",
         "vllm-project/tpu-inference/tpu_inference/distributed/kv_transfer.py",
         "vllm-project/tpu-inference/tpu_inference/kernels/collectives/all_gather_matmul.py",
         "vllm-project/tpu-inference/tpu_inference/kernels/experimental/deepseek_v4/core_attention/csa_gather.py",

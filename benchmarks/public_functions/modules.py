@@ -84,7 +84,7 @@ def older_names() -> None:
 
 
 def renamed(function: Any, names: dict[str, str | None]) -> Any:
-    """The function with arguments by names of before: each is given by its name of today, or left out where it is None."""
+    """The function with arguments by names of before: each by its name of today, or left out where it has none."""
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
