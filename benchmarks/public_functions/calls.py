@@ -432,7 +432,7 @@ CALLS = (
     Call("blockwise quantised", *TPU_INFERENCE, _INFER + "quantized_matmul.blockwise_kernel",
          _blockwise(1024, FLOAT8)),
     Call("blockwise quantised, 1280", *TPU_INFERENCE, _INFER + "quantized_matmul.blockwise_kernel",
-         _blockwise(1280, FLOAT8)),
+         _blockwise(1280, FLOAT8), ("block_shape",)),
     Call("gmm v2", *TPU_INFERENCE, _INFER + "megablox.gmm_v2", _gmm_v2()),
     Call(
         "ragged paged attention 2", *TPU_INFERENCE, _INFER + "ragged_paged_attention.v2.kernel",

@@ -243,10 +243,10 @@ def _reached(wrapper: str, name: str, which: int, **kwargs: Any) -> Callable[[An
     return made
 
 
-def _stacked(which: int, name: str = "rpa_kernel", **more: Any) -> Callable[[Any], Made]:
+def _stacked(which: int, **more: Any) -> Callable[[Any], Made]:
     cache = {"total_num_pages": 64, "page_size": 512, "actual_num_kv_heads": 1, "actual_head_dim": 128,
              "kv_dtype": FLOAT8}  # fmt: skip
-    return _reached(STACKED + "wrapper", name, which, cache=cache, kind=FLOAT8, more=more)
+    return _reached(STACKED + "wrapper", "rpa_kernel", which, cache=cache, kind=FLOAT8, more=more)
 
 
 _BATCHED = "tpu_inference.kernels.experimental.batched_rpa.wrapper"
@@ -291,10 +291,6 @@ DRAWN: tuple[Call, ...] = (
         _stacked(0, sliding_window=256),
     ),
     Call(
-        "generate_rpa_metadata_shared", *TPU_INFERENCE, STACKED + "decode.sliding_window.schedule",
-        _stacked(0, "generate_rpa_metadata_shared", sliding_window=256),
-    ),
-    Call(
         "rpa_kernel, stacked, prefill", *TPU_INFERENCE, STACKED + "prefill.non_sliding_window.kernel", _stacked(0)
     ),
     Call(
@@ -318,5 +314,6 @@ DRAWN: tuple[Call, ...] = (
 )  # fmt: skip
 UNCALLED: dict[str, str] = {
     "erfanzar/ejkernel _ring_flash_attention_fwd_tpu": "its own kind of BlockSpec lacks an argument of JAX's since",
+    "vllm-project/tpu-inference generate_rpa_metadata_shared": "no call was made of the settings that it needs",
     "sgl-project/sglang-jax _flash_attention_fwd": "it calls its own function with two arguments too few",
 }
