@@ -5,27 +5,35 @@ is here. Their modules are imported without the `__init__` of their packages, so
 Each call is judged in a process of its own as `layoutproof kernels` judges it for v6e, before the advice and after it:
 once more with all the assumptions that the first answer advises. Exits 1 where something is refuted that is not known
 to be wrong: `calls.py` says what is.
+
+A row is made again, and takes its place among those kept, by `--only 'owner/name call' --keep FILE --again`. What other
+interpreters have to trace is one more run into the same file: `--python FILE` names one (tokamax needs Python 3.12).
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.metadata
 import json
 import re
 import resource
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from calls import CALLS, Call
+from drawn_calls import DRAWN, UNCALLED
 from modules import imported, older_names
 
 SECONDS = 600
-FIRST, LAST = "<!-- public functions -->", "<!-- end of public functions -->"
+EVERY = (*CALLS, *DRAWN)
+PARTS = (("public functions", CALLS), ("drawn functions", DRAWN))
+"""The parts of the page by their marks."""
 
 
 def counted(answer: Any) -> dict[str, Any]:
@@ -58,21 +66,39 @@ def judged(call: Call, checkouts: Path) -> dict[str, Any]:
     if before["assume"] or before["where"]:
         after = counted(lp.kernels(function, *args, target="v6e", assume=before["assume"], where=before["where"]))
     use = resource.getrusage(resource.RUSAGE_SELF)
-    return {"before": before, "after": after, "seconds": use.ru_utime + use.ru_stime, "mb": use.ru_maxrss / 1024}
+    return {
+        "before": before, "after": after, "seconds": use.ru_utime + use.ru_stime, "mb": use.ru_maxrss / 1024,
+        "jax": importlib.metadata.version("jax"),
+    }  # fmt: skip
 
 
-def apart(k: int, checkouts: Path) -> dict[str, Any]:
-    """The same in a process of its own, which has an end."""
-    command = [sys.executable, __file__, str(checkouts), "--call", str(k)]
+def revision() -> str:
+    """The revision of the code that judges, where it stands in a repository."""
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=Path(__file__).parent
+    )
+    return asked.stdout.strip()
+
+
+def apart(k: int, checkouts: Path, python: str) -> dict[str, Any]:
+    """The same in a process of its own, which has an end, by this interpreter."""
+    command = [python, __file__, str(checkouts), "--call", str(k)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10 * SECONDS, preexec_fn=limited)
     except subprocess.TimeoutExpired:
-        return {"failed": f"no answer in {SECONDS} s"}
+        return {"failed": f"no answer in {10 * SECONDS} s"}
+    if done.returncode == -signal.SIGXCPU:
+        return {"failed": f"no answer in {SECONDS} s of CPU time"}
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if "Error: " in line]
         return {"failed": (errors or ["no words"])[-1][:300]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def limited() -> None:
+    """Ends this process after so much CPU time, which a loaded machine does not change."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
 
 
 def passes_of(found: Mapping[str, Any]) -> list[Any]:
@@ -155,46 +181,78 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--call", type=int)
     parser.add_argument("--keep", type=Path, help="answers as lines of JSON; what stands there is not asked again")
-    parser.add_argument("--page", type=Path, help="a page to write the table into, between its marks; asks nothing")
+    parser.add_argument("--again", action="store_true", help="ask again what stands there")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that traces and judges")
+    parser.add_argument("--code", default=revision(), help="the revision of the code, kept with each answer")
+    parser.add_argument("--page", type=Path, help="a page to write the tables into, between their marks; asks nothing")
     given = parser.parse_args()
     checkouts = given.checkouts.resolve()
     if given.call is not None:
-        print(json.dumps(judged(CALLS[given.call], checkouts)))
+        print(json.dumps(judged(EVERY[given.call], checkouts)))
         return 0
-    import jax
-
-    kept = given.keep.read_text().splitlines() if given.keep and given.keep.exists() else []
-    known = {said["name"]: said for said in map(json.loads, kept)}
+    known = {said["name"]: said for said in lines_of(given.keep)}
+    if given.page:
+        page = given.page.read_text()
+        for part, calls in PARTS:
+            page = between(page, part, "\n".join(told(part, [(c, known[n]) for c, n in named(calls) if n in known])))
+        given.page.write_text(page)
     rows = []
-    for k, call in enumerate(CALLS):
-        name = f"{call.repository} {call.name}"
+    for k, (call, name) in enumerate(named(EVERY)):
         if given.only not in name or (given.page and name not in known):
             continue
-        if name not in known:
-            known[name] = {"name": name, **apart(k, checkouts)}
+        if name not in known or given.again:
+            known[name] = {"name": name, "code": given.code, **apart(k, checkouts, given.python)}
             if given.keep:
-                with given.keep.open("a") as file:
-                    file.write(json.dumps(known[name]) + "\n")
+                kept = {**{said["name"]: said for said in lines_of(given.keep)}, name: known[name]}
+                given.keep.write_text("".join(json.dumps(said) + "\n" for said in kept.values()))
         rows.append((call, known[name]))
-        if given.page:
-            continue
-        print(list(table(rows[-1:]))[-1], flush=True)
-        if "failed" in known[name]:
-            continue
-        for question, subject, reason in last_pass(known[name])["open"]:
-            print(f"    unknown {question} {subject}: {reason[:300]}")
-        for refutation in sorted({r for said in passes_of(known[name]) for r in said["refutations"]}):
-            print(f"    refuted {refutation[:300]}", flush=True)
-    lines = "\n".join([f"{datetime.date.today()}, jax {jax.__version__}.\n", *summary(rows), "", *table(rows)])
-    print(lines)
-    if given.page:
-        before, _, rest = given.page.read_text().partition(FIRST)
-        given.page.write_text(f"{before}{FIRST}\n{lines}\n{LAST}{rest.partition(LAST)[2]}")
-    return (
-        1
-        if any(wrongly(call, found, after) for call, found in rows if "failed" not in found for after in (False, True))
-        else 0
-    )
+        if not given.page:
+            print("\n".join(said_of(call, known[name])), flush=True)
+    print("\n".join([*summary(rows), "", *table(rows)]))
+    wrong = [r for call, found in rows if "failed" not in found for a in (False, True) for r in wrongly(call, found, a)]
+    print("\n".join(["", *wrong, f"{len(wrong)} refuted wrongly"]))
+    return 1 if wrong else 0
+
+
+def lines_of(path: Path | None) -> list[dict[str, Any]]:
+    """The answers that are kept."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
+
+
+def named(calls: Sequence[Call]) -> list[tuple[Call, str]]:
+    """Each call with its name, by which its answer is kept."""
+    return [(call, f"{call.repository} {call.name}") for call in calls]
+
+
+def said_of(call: Call, found: dict[str, Any]) -> Iterator[str]:
+    """A call's row, and what of it is unknown at last or refuted."""
+    yield list(table([(call, found)]))[-1]
+    if "failed" in found:
+        return
+    for question, subject, reason in last_pass(found)["open"]:
+        yield f"    unknown {question} {subject}: {reason[:300]}"
+    for refutation in sorted({r for said in passes_of(found) for r in said["refutations"]}):
+        yield f"    refuted {refutation[:300]}"
+
+
+def told(part: str, rows: list[tuple[Call, dict[str, Any]]]) -> Iterator[str]:
+    """What the page says of one of its parts: when and by which code, the summary, a row for each call."""
+    made = Counter((found.get("jax", ""), found.get("code", "")) for _, found in rows if "failed" not in found)
+    by = ", ".join(f"{count} with jax {jax} at {code}" for (jax, code), count in made.most_common())
+    yield f"{datetime.date.today()}: {by}.\n"
+    yield from summary(rows)
+    yield ""
+    yield from table(rows)
+    if part == "drawn functions" and UNCALLED:
+        yield "\n| drawn, and not called | why |\n|---|---|"
+        yield from (f"| {name} | {why} |" for name, why in UNCALLED.items())
+
+
+def between(page: str, part: str, text: str) -> str:
+    """The page with this text between the marks of a part."""
+    first, last = f"<!-- {part} -->", f"<!-- end of {part} -->"
+    before, _, rest = page.partition(first)
+    return f"{before}{first}\n{text}\n{last}{rest.partition(last)[2]}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the public calls are to compute: the repository's own reference where it has one, else a few lines of jax.numpy.
 
-`REFERENCES` has one for each call of `calls.py`, by repository and name. Integers that are tables are given: `tables`
+`REFERENCES` has those of calls of `calls.py`, by repository and name. Integers that are tables are given: `tables`
 has them by position.
 """
 

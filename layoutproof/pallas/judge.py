@@ -332,8 +332,11 @@ def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
 def advice(findings: Sequence[Finding]) -> tuple[str, str]:
     """All that some findings of one call need, in one line that `--assume` takes, and in one for `--where`.
 
-    "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold.
+    "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold. What only a
+    warning needs is left out: right callers need not keep to it. An aliased output holds the input's values in blocks
+    that no program has, so its table of blocks may leave some out.
     """
+    findings = [finding for finding in findings if finding.severity == "error"]
     needs = "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
     least: dict[tuple[str, str], int] = {}
     for name, how, most in (part.split(" ") for f in findings if f.where for part in f.where.split(" and ")):

@@ -77,7 +77,7 @@ def settled(
     asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
     best, held = _best(kernel, asked, read, tries)
-    best = _tightened(asked, best, held, tries)
+    best = _without_needless(held, _tightened(asked, best, held, tries), _own(kernel), tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     everything = dict(best)
     left = [one for one in asked if one.position not in needs]
@@ -101,6 +101,23 @@ def settled(
             answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact, schemas)
             answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _without_needless(
+    held: Sequence[OpenQuestion], best: Mapping[str, Table], own: Mapping[str, Table], tries: _Tries
+) -> dict[str, Table]:
+    """The tables that settle questions, each as it was where all that read it are proved so, too.
+
+    `(mask[i] != 0) * k` is in bounds whatever the mask holds: only the table beside it is advised.
+    """
+    kept = dict(best)
+    for name in best:
+        readers = [one for one in held if name in {table.name for table in one.tables}]
+        if all(len(one.tables) > 1 for one in readers):
+            without = {**kept, name: own[name]}
+            if all(tries.proved(one, {t.name: without[t.name] for t in one.tables}) for one in readers):
+                kept = without
+    return kept
 
 
 def _by_schemas(

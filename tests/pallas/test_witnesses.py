@@ -190,3 +190,64 @@ def test_a_visit_that_a_table_chooses_stores_by_its_end(when: str) -> None:
     found = lp.kernels(sums, *given, target="v6e", assume=assume).findings
     (stored,) = [f for f in found if f.question == "outputs_stored"]
     assert stored.verdict is (Verdict.PROVED if when == "changes" else Verdict.UNKNOWN), stored.reason
+
+
+@pytest.mark.parametrize("aliased", [False, True])
+def test_onto_is_advised_of_a_table_of_blocks_unless_the_output_holds_an_input(aliased: bool) -> None:
+    """Blocks that no program has hold the input's values where both are one array: right callers leave some out."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(table: Any, x: Any, zeros: Any, out: Any) -> None:
+        out[...] = x[...]
+
+    def call(table: Any, x: Any, zeros: Any) -> Any:
+        grid = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(16,),
+            in_specs=[
+                pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+                pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)),
+            ],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)),
+        )
+        made = pl.pallas_call(
+            body,
+            grid_spec=grid,
+            out_shape=jax.ShapeDtypeStruct(zeros.shape, zeros.dtype),
+            input_output_aliases={2: 0} if aliased else {},
+        )
+        return made(table, x, zeros)
+
+    shapes = ((16,), "int32"), ((128, 128), "float32"), ((64, 128), "float32")
+    given = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in shapes]
+    (found,) = lp.kernels(call, *given, target="v6e").calls
+    assume, _ = advice(found.findings)
+    assert "0 <= prefetch0 < 8" in assume
+    assert ("prefetch0 is onto" in assume) is not aliased
+
+
+def test_of_a_mask_that_only_says_whether_no_bound_is_advised() -> None:
+    """`(mask[i] != 0) * i` is in bounds whatever the mask holds; what the other table holds has to be said."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(mask: Any, table: Any, x: Any, out: Any) -> None:
+        out[...] = x[...]
+
+    def call(mask: Any, table: Any, x: Any) -> Any:
+        grid = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=2,
+            grid=(8,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i, mask, table: ((mask[i] != 0) * i, table[i]))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, mask, table: (i, 0)),
+        )
+        made = pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((64, 128), "float32"))
+        return made(mask, table, x)
+
+    shapes = ((8,), "int32"), ((8,), "int32"), ((64, 512), "float32")
+    given = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in shapes]
+    (found,) = lp.kernels(call, *given, target="v6e").calls
+    assert advice(found.findings) == ("0 <= prefetch1 < 4", "")
