@@ -17,8 +17,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, unknown, wrong_input
 
 if TYPE_CHECKING:
+    from layoutproof.changes.dump_record import DumpRecord
     from layoutproof.changes.lock import Lock
-    from layoutproof.changes.program import DumpProgram
     from layoutproof.changes.spec_programs import Was
     from layoutproof.changes.specs import ReadSpec
     from layoutproof.programs.record import Record
@@ -44,7 +44,7 @@ class FilePair:
     new: File | None
     match_heuristic: str = ""
     locked: ReadSpec | None = None
-    program: DumpProgram | Record | None = None
+    program: DumpRecord | Record | None = None
     was: Was | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
@@ -174,7 +174,7 @@ def _compare_pair(pair: FilePair) -> Compared:
     if pair.program is not None:
         from layoutproof.changes import lock_programs
 
-        return Compared(tuple(lock_programs.drift(cast("DumpProgram", pair.program), new, pair.relpath)))
+        return Compared(tuple(lock_programs.drift(cast("DumpRecord", pair.program), new, pair.relpath)))
     if any(f is not None and f.is_record for f in (old, new)):
         from layoutproof.changes import kernel_records
         from layoutproof.changes.classes import layouts
