@@ -23,10 +23,12 @@ def title(base: str, op_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryParameter:
-    """A parameter of the entry. shape: "" of one that only the other program has (`entry.aligned`).
+class EntryValue:
+    """A parameter or a result of the entry. number: its position in its own program; -1 of one that only the other
+    program has (`entry.aligned`).
 
-    number: its position in its own program.  op_name: its name in the user's program.  base: its instruction's name.
+    op_name: its name in the user's program.  base: its instruction's name.  whole: the global shape, "" where the text
+    has each device's part alone.
     """
 
     number: int
@@ -35,6 +37,7 @@ class EntryParameter:
     op_name: str = ""
     base: str = ""
     line: int = 1
+    whole: str = ""
 
     @property
     def name(self) -> str:
@@ -135,8 +138,7 @@ class DumpRecord:
         name, line: Of the module.
         replicas, partitions, scheduled: Of its header.
         donations: (parameter, index of the element) -> what becomes of its buffer.
-        parameters: Of the entry, in order.
-        results: Shapes of the entry's results, in order.
+        parameters, results: Of the entry, in order.
         exchanges: Collectives.
         customs: Custom calls.
         copies: Those that change a layout.
@@ -151,8 +153,8 @@ class DumpRecord:
     partitions: int = 1
     scheduled: bool = False
     donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
-    parameters: list[EntryParameter] = field(default_factory=list)
-    results: list[str] = field(default_factory=list)
+    parameters: list[EntryValue] = field(default_factory=list)
+    results: list[EntryValue] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     customs: list[LayoutDemands] = field(default_factory=list)
     copies: list[LayoutCopy] = field(default_factory=list)
@@ -160,12 +162,13 @@ class DumpRecord:
     computes: str = ""
     unsaid: bool = False
 
-    def reordered(self, parameters: Sequence[EntryParameter]) -> Self:
-        """The same with its parameters in another order, and all that speaks of them by position."""
+    def reordered(self, parameters: Sequence[EntryValue], results: Sequence[EntryValue]) -> Self:
+        """The same with its parameters and results in another order, and all that speaks of these by position."""
         numbers = {each.number: k for k, each in enumerate(parameters) if each.number >= 0}
         return replace(
             self,
             parameters=list(parameters),
+            results=list(results),
             donations={(numbers.get(of, of), index): words for (of, index), words in self.donations.items()},
             copies=[replace(each, parameter=numbers.get(each.parameter, each.parameter)) for each in self.copies],
         )

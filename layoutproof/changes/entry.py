@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from layoutproof.changes.array_classes import HARMLESS, array_classes, bytes_of
-from layoutproof.changes.dump_record import DumpRecord, EntryParameter
-from layoutproof.changes.global_shape import resharded, same_sharding
+from layoutproof.changes.array_classes import HARMLESS, array_classes, bytes_of, resharded, same_sharding
+from layoutproof.changes.dump_record import DumpRecord, EntryValue
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
 from layoutproof.hlotext.texts import arrays, element_text, logical
@@ -23,76 +22,77 @@ R = TypeVar("R", bound=DumpRecord)
 
 
 def aligned(before: R, after: DumpRecord) -> R:
-    """The old program with the parameters' positions that the new one gives them.
+    """The old program with the positions that the new one gives to its parameters and results.
 
-    A parameter that only the new one has is there with no shape; one that only the old one has comes after all of the
-    new one. The `number` of each is its position in the old program.
+    What only the new one has is there with no shape; what only the old one has comes after all of the new one. The
+    `number` of each is its position in the old program.
     """
-    pairs = _pairs(before.parameters, after.parameters)
-    if pairs is None or all(old == new for old, new in pairs.items()):
-        return before
-    there = {new: before.parameters[old] for old, new in pairs.items()}
-    parameters = [there.get(k, EntryParameter(-1, "")) for k in range(len(after.parameters))]
-    return before.reordered([*parameters, *(each for each in before.parameters if each.number not in pairs)])
+    parameters, results = _paired(before.parameters, after.parameters), _paired(before.results, after.results)
+    moved = any(each.number != k for side in (parameters, results) for k, each in enumerate(side))
+    return before.reordered(parameters, results) if moved else before
 
 
 def entry(before: DumpRecord, after: DumpRecord) -> list[Finding]:
     """What changed of parameters and results: their order, shapes and shardings. before: as `aligned` gives it."""
-    sides = [[EntryParameter(k, shape) for k, shape in enumerate(side.results)] for side in (before, after)]
+    one_device = before.partitions == after.partitions == 1
+    pairs = (("parameter", before.parameters, after.parameters), ("result", before.results, after.results))
     return [
-        *_moved(before.parameters, after.parameters),
-        *_values("parameter", before.parameters, after.parameters),
-        *_values("result", *sides),
-        *_shardings(before, after),
+        *(found for what, olds, news in pairs for found in (*_moved(what, olds, news), *_values(what, olds, news))),
+        *(found for what, olds, news in pairs for found in _shardings(what, olds, news, one_device)),
     ]
 
 
 def header(before: DumpRecord, after: DumpRecord) -> list[Finding]:
     """What changed of what else the first line of a module says. before: as `aligned` gives it."""
-    return [*_devices(before, after), *_schedule(before, after), *_donations(before, after)]
+    return [*_devices(before, after), *_schedule(before, after), *donations(before, after)]
 
 
-def _pairs(olds: Sequence[EntryParameter], news: Sequence[EntryParameter]) -> dict[int, int] | None:
-    """Old number -> new number of each that both have; None where positions say it all.
+def _paired(olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Sequence[EntryValue]:
+    """The old ones in the new one's positions; as they stand where positions say it all.
 
     By names that are there once on each side. What is left is paired in its order where both sides have as many, or
     where its shapes are the same, otherwise it is new or gone.
     """
-    if not all(any(each.base for each in side) for side in (olds, news)):
-        return None
+    if not all(any(each.name for each in side) for side in (olds, news)):
+        return olds
     names = [Counter(each.op_name for each in side if each.op_name) for side in (olds, news)]
-    once = [{name for name, count in side.items() if count == 1} for side in names]
+    once = {name for name, count in names[0].items() if count == names[1][name] == 1}
     numbers = {each.op_name: each.number for each in news}
-    pairs = {each.number: numbers[each.op_name] for each in olds if each.op_name in once[0] & once[1]}
+    pairs = {each.number: numbers[each.op_name] for each in olds if each.op_name in once}
     taken = set(pairs.values())
     left = [each for each in olds if each.number not in pairs]
     right = [each for each in news if each.number not in taken]
     if not pairs and len(left) != len(right):
-        return None
+        return olds
     if len(left) == len(right):
-        return pairs | {old.number: new.number for old, new in zip(left, right, strict=True)}
-    for old in left:
-        alike = (new for new in right if logical(new.shape) == logical(old.shape))
-        new = next(alike, None) if not old.op_name else None
-        if new is not None:
-            pairs[old.number] = new.number
-            right.remove(new)
-    return pairs
+        pairs |= {old.number: new.number for old, new in zip(left, right, strict=True)}
+    else:
+        for old in left:
+            alike = next((new for new in right if logical(new.shape) == logical(old.shape)), None)
+            if alike is not None and not old.op_name:
+                pairs[old.number] = alike.number
+                right.remove(alike)
+    if all(old == new for old, new in pairs.items()):
+        return olds
+    there = {new: olds[old] for old, new in pairs.items()}
+    both = [there.get(k, EntryValue(-1, "")) for k in range(len(news))]
+    return [*both, *(each for each in olds if each.number not in pairs)]
 
 
-def _moved(olds: Sequence[EntryParameter], news: Sequence[EntryParameter]) -> Iterator[Finding]:
-    """Parameters that both have and that stand in another order."""
+def _moved(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Iterator[Finding]:
+    """Parameters, or results, that both have and that stand in another order."""
+    callers = "callers give arguments by position" if what == "parameter" else "callers take results by position"
     both = sorted((old.number, new) for old, new in zip(olds, news, strict=False) if old.number >= 0)
     kept = _in_order([new.number for _, new in both])
     for old, new in both:
         if new.number not in kept:
             name = f" ({new.op_name})" if new.op_name else ""
-            why = f"it is parameter {new.number} now, {old} before: callers give arguments by position"
-            sides: dict[str, Any] = {"before": f"parameter {old}", "after": f"parameter {new.number}"}
-            yield Finding("abi", f"order of parameter {new.number}{name}", why, line=new.line, **sides)
+            why = f"it is {what} {new.number} now, {old} before: {callers}"
+            sides: dict[str, Any] = {"before": f"{what} {old}", "after": f"{what} {new.number}"}
+            yield Finding("abi", f"order of {what} {new.number}{name}", why, line=new.line, **sides)
 
 
-def _values(what: str, olds: Sequence[EntryParameter], news: Sequence[EntryParameter]) -> Iterator[Finding]:
+def _values(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Iterator[Finding]:
     """Shapes, each by its position."""
     many = f"the program has {len(news)} {what}s now, {sum(each.number >= 0 for each in olds)} before"
     for k, new in enumerate(news):
@@ -131,29 +131,27 @@ def _abi(old: str, new: str) -> list[Finding]:
     return found
 
 
-def _shardings(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """Entry parameters whose shards are elsewhere."""
-    one_device = before.partitions == after.partitions == 1
-    printed = [any(each.sharding for each in side.parameters) for side in (before, after)]
+def _shardings(
+    what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue], one_device: bool
+) -> Iterator[Finding]:
+    """Parameters, or results, whose shards are elsewhere."""
+    printed = [any(each.sharding for each in side) for side in (olds, news)]
     if printed[0] != printed[1]:
-        if one_device:
-            return []
-        # libtpu 0.0.52 prints none on its optimised text; the parts' shapes and the collectives are compared elsewhere
-        which = "new" if printed[0] else "old"
-        why = (
-            f"the {which} text prints no sharding of any parameter, so that only the shapes of the parts are compared; "
-            "make both with one version of the compiler"
-        )
-        return [unknown("shardings of the parameters", why)]
-    found = []
-    for old, new in zip(before.parameters, after.parameters, strict=False):
+        if not one_device:
+            # libtpu 0.0.52 prints none on its optimised text; collectives are compared all the same
+            why = (
+                f"the {'new' if printed[0] else 'old'} text prints no sharding of any {what}, so that only the shapes "
+            )
+            why += "of the parts are compared; make both with one version of the compiler"
+            yield unknown(f"shardings of the {what}s", why)
+        return
+    for old, new in zip(olds, news, strict=False):
         if old.number < 0 or old.sharding == new.sharding:
             continue
         if one_device and same_sharding(*(each.sharding or "{replicated}" for each in (old, new))):
             continue
-        at: dict[str, Any] = {"line": new.line, "subject": f"parameter {new.number} ({new.name})"}
-        found += [replace(f, **at) for f in resharded((old.shape, old.sharding), (new.shape, new.sharding))]
-    return found
+        subject = f"{what} {new.number}" + (f" ({new.name})" if new.name else "")
+        yield from (replace(f, line=new.line, subject=subject) for f in resharded(old, new))
 
 
 def _devices(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
@@ -170,7 +168,8 @@ def _schedule(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
         yield Finding("unscheduled", "module", why, before="is_scheduled=true", line=after.line)
 
 
-def _donations(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
+def donations(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
+    """What becomes of buffers that callers give away. before: as `aligned` gives it."""
     for number, index in sorted({*before.donations, *after.donations}):
         old, new = (p.donations.get((number, index), "") for p in (before, after))
         if old == new or number >= min(len(before.parameters), len(after.parameters)):

@@ -14,11 +14,10 @@ from typing import Any
 from layoutproof.changes.array_classes import bytes_of
 from layoutproof.changes.causes import under_causes
 from layoutproof.changes.custom_calls import of_body, seen
-from layoutproof.changes.dump_changes import changes
 from layoutproof.changes.dump_record import (
     BitcastPair,
     DumpRecord,
-    EntryParameter,
+    EntryValue,
     Exchange,
     Inside,
     LayoutCopy,
@@ -30,7 +29,7 @@ from layoutproof.changes.functions import unknown
 from layoutproof.changes.labels import computes
 from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.program import DumpProgram, read
-from layoutproof.changes.program_changes import read_and_audited
+from layoutproof.changes.program_changes import changes, read_and_audited
 from layoutproof.changes.states import File
 from layoutproof.core.finding import Finding
 from layoutproof.hlo.collectives import CollectiveText
@@ -49,7 +48,7 @@ def lines_of(file: File) -> list[Line]:
     if program.errors:
         raise program.errors[0]
     lines: list[Line] = [("parameter", p.number, [p.shape, p.sharding, p.op_name]) for p in program.parameters]
-    lines += [("result", k, shape) for k, shape in enumerate(program.results)]
+    lines += [("result", r.number, r.shape) for r in program.results]
     copies = Counter((c.base, c.op_name, c.source, c.target, c.parameter) for c in program.copies)
     lines += [("copy", list(copy), count) for copy, count in copies.items()]
     casts = Counter((source, target) for source, target, *_ in program.bitcasts)
@@ -81,9 +80,8 @@ def _called(of: LayoutDemands) -> list[Any]:
 
 
 def _exchange(fields: Any) -> Exchange:
-    kind, over, along, reduction, base, op_name, operands, results, size, depth, alone = fields
-    what = CollectiveText(*_texts(kind, over, along, reduction))
-    base, op_name = _texts(base, op_name)
+    *said, base, op_name, operands, results, size, depth, alone = fields
+    what, (base, op_name) = CollectiveText(*_texts(*said)), _texts(base, op_name)
     shapes = _texts(*operands), _texts(*results)
     return Exchange(what, base, op_name, 0, *shapes, _whole(size), _whole(depth), bool(alone))
 
@@ -133,10 +131,10 @@ def program_of(lines: Sequence[Line]) -> DumpRecord:
     given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
     for kind, number, value in given:
         if kind == "result":
-            program.results.append(str(value))
+            program.results.append(EntryValue(int(number), str(value)))
         else:
             shape, sharding, op_name = map(str, value)
-            program.parameters.append(EntryParameter(int(number), shape, sharding, op_name, f"parameter{number}", 0))
+            program.parameters.append(EntryValue(int(number), shape, sharding, op_name, f"parameter{number}", 0))
     program.unsaid = all(line[0] != "module" for line in lines)
     for kind, what, count in lines:
         if kind == "module":

@@ -18,7 +18,7 @@ from layoutproof.changes.array_classes import bytes_of
 from layoutproof.changes.dump_record import (
     BitcastPair,
     DumpRecord,
-    EntryParameter,
+    EntryValue,
     Exchange,
     LayoutCopy,
     LayoutDemands,
@@ -107,7 +107,7 @@ class DumpProgram(DumpRecord):
     named: dict[str, dict[str, DumpInstruction]] = field(default_factory=dict)
     _by_opcode: dict[str, list[DumpInstruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def reordered(self, parameters: Sequence[EntryParameter]) -> Self:
+    def reordered(self, parameters: Sequence[EntryValue], results: Sequence[EntryValue]) -> Self:
         """The same with its parameters in another order, those of its entry too."""
         numbers = {each.number: k for k, each in enumerate(parameters) if each.number >= 0}
         named = dict(self.named)
@@ -116,7 +116,7 @@ class DumpProgram(DumpRecord):
                 name: each._replace(number=numbers.get(each.number, each.number)) if each.number >= 0 else each
                 for name, each in self.named[computation].items()
             }
-        return replace(DumpRecord.reordered(self, parameters), named=named)
+        return replace(DumpRecord.reordered(self, parameters, results), named=named)
 
     def of(self, *opcodes: str) -> list[DumpInstruction]:
         """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
@@ -247,9 +247,7 @@ class _Reader:
     def instruction(self, of: module.Instruction) -> None:
         """One instruction. Texts that are known already are not kept twice."""
         name, shape, opcode, inside, attributes, line, root, operands = of
-        computation, calls = self.computation, tuple[tuple[str, str], ...]()
-        said = called = sharding = ""
-        runs = tuple[str, ...]()
+        computation, said, called, sharding, runs = self.computation, "", "", "", tuple[str, ...]()
         number = element = -1
         if opcode == "parameter":
             number = of.number
@@ -258,15 +256,7 @@ class _Reader:
         else:
             body = self.body
             if opcode in _CALLING:
-                calls = of.calls
-                for role, callee in calls:
-                    self.callers.setdefault(callee, []).append((role, computation))
-                    if not called and opcode in OPENED and role in ("calls", "to_apply"):
-                        called = callee
-                if calls and not called:
-                    runs = tuple([callee for _, callee in sorted(calls, key=_role)])
-                if opcode in SAYING:
-                    said = _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
+                called, runs, said = self._calls(of)
             elif opcode == "constant":
                 said = inside if len(inside) < MOST_VALUE else hashlib.sha256(inside.encode()).hexdigest()
             elif opcode == "get-tuple-element":
@@ -279,31 +269,12 @@ class _Reader:
         if was is not None:
             name = was.name
             op_name = was.op_name if was.op_name == op_name else op_name
-        if was is not None and was.operands == operands:
-            operands = was.operands
-        elif operands:
-            here = self.inside
-            operands = tuple([here[each].name if each in here else each for each in operands])
         kept = "concat-bitcast" if opcode == "custom-call" and of.target == "ConcatBitcast" else opcode
         texts = self.texts
         shape = texts.setdefault(shape, shape)
-        found = DumpInstruction(
-            name,
-            texts.setdefault(kept, kept),
-            shape,
-            computation,
-            line,
-            operands,
-            op_name,
-            number,
-            called,
-            self.entry,
-            sharding,
-            said,
-            root,
-            element,
-            runs,
-        )
+        given, kept = self._operands(operands, was), texts.setdefault(kept, kept)
+        says = (number, called, self.entry, sharding, said, root, element, runs)
+        found = DumpInstruction(name, kept, shape, computation, line, given, op_name, *says)
         self.inside[name] = was if was is not None and was == found else found
         if root and self.entry:
             self.root = shape
@@ -311,6 +282,25 @@ class _Reader:
             self.linked.append((of, computation))
         elif opcode == "custom-call":
             self.program.customs.append(_custom(of, found))
+
+    def _calls(self, of: module.Instruction) -> tuple[str, tuple[str, ...], str]:
+        """(The computation that it is made of, those that it runs, what it says that it does)."""
+        opcode, calls, called = of.opcode, of.calls, ""
+        for role, callee in calls:
+            self.callers.setdefault(callee, []).append((role, self.computation))
+            if not called and opcode in OPENED and role in ("calls", "to_apply"):
+                called = callee
+        runs = () if called else tuple([callee for _, callee in sorted(calls, key=_role)])
+        if opcode not in SAYING:
+            return called, runs, ""
+        return called, runs, _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
+
+    def _operands(self, operands: tuple[str, ...], was: DumpInstruction | None) -> tuple[str, ...]:
+        """The names of its operands, as texts that are known already."""
+        if was is not None and was.operands == operands:
+            return was.operands
+        here = self.inside
+        return tuple([here[each].name if each in here else each for each in operands])
 
     def end(self) -> None:
         """What is known only once everything was read."""
@@ -321,7 +311,7 @@ class _Reader:
             shapes, results = [i.shape for i in sorted(entered, key=lambda i: i.number)], list(arrays(self.root))
         known = {i.number: i for i in entered}
         program.parameters = [_parameter(k, shape, known.get(k)) for k, shape in enumerate(shapes)]
-        program.results = list(results)
+        program.results = [EntryValue(k, shape) for k, shape in enumerate(results)]
         self._exchanges()
         program.copies, program.bitcasts = list(relayouts(program)), list(_bitcasts(program))
 
@@ -406,10 +396,10 @@ def _custom(of: module.Instruction, found: DumpInstruction) -> LayoutDemands:
     )
 
 
-def _parameter(number: int, shape: str, of: DumpInstruction | None) -> EntryParameter:
+def _parameter(number: int, shape: str, of: DumpInstruction | None) -> EntryValue:
     if of is None:
-        return EntryParameter(number, shape)
-    return EntryParameter(number, shape, of.sharding, of.op_name, of.base, of.line)
+        return EntryValue(number, shape)
+    return EntryValue(number, shape, of.sharding, of.op_name, of.base, of.line)
 
 
 def relayouts(program: DumpProgram) -> Iterator[LayoutCopy]:

@@ -66,7 +66,7 @@ def test_reading() -> None:
     program = read(SMALL.encode(), "a.txt")
     assert program.errors == []
     assert [each.shape for each in program.parameters] == ["f32[64,256]{1,0:T(8,128)}", "f32[256]{0:T(256)}"]
-    assert program.results == ["f32[64,256]{1,0:T(8,128)}"]
+    assert [each.shape for each in program.results] == ["f32[64,256]{1,0:T(8,128)}"]
     by_name = {i.name: i for i in program.instructions}
     assert len(by_name) == 10
     assert by_name["x.1"].sharding == "{devices=[2,1]<=[2]}"
