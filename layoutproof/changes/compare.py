@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from layoutproof.changes.matching import Round, match
+from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.report import Compared, Judges, Progress, Task, judged, of_specs, with_heuristic
 from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
@@ -232,9 +232,9 @@ def _unnumbered(file: File) -> str | None:
     return None if short == file.relpath else short
 
 
-def _gone(found: Any) -> File | None:
+def _gone(found: Match[File]) -> File | None:
     return found.old if found.new is None else None
 
 
-def _fresh(found: Any) -> File | None:
+def _fresh(found: Match[File]) -> File | None:
     return found.new if found.old is None else None

@@ -7,7 +7,7 @@ The layout of every instruction would be the dump itself; two dumps are compared
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,13 +69,13 @@ def lines_of(file: File) -> list[Line]:
     return lines
 
 
-def _fields(of: Exchange) -> list[Any]:
+def _fields(of: Exchange) -> list[object]:
     what = of.what
     said = [what.kind, what.over, what.along, what.reduction, of.base, of.op_name]
     return [*said, list(of.operands), list(of.results), of.size, of.depth, of.alone]
 
 
-def _called(of: LayoutDemands) -> list[Any]:
+def _called(of: LayoutDemands) -> list[object]:
     return [of.target, of.base, of.op_name, list(of.operands), of.result, of.said]
 
 
@@ -99,7 +99,7 @@ def _custom(fields: Any, value: Any = None) -> LayoutDemands:
     return LayoutDemands(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
 
 
-def _pairs(entries: Any) -> Verdicts:
+def _pairs(entries: Iterable[Sequence[object]]) -> Verdicts:
     found = []
     for verdict, why in entries:
         verdict, why = _texts(verdict, why)
