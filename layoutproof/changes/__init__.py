@@ -1,14 +1,16 @@
 """What changed between two states of layouts, each change with its class, its proof and its place.
 
 states     reads two states: files, folders, a git revision, the lock file
-parameters which parameter of one program is which of the other
+dump_record  what is compared of an HLO dump, and all that a lock file has of one
+entry      what changed of parameters and results, of dumps, locked dumps and records alike
 labels     what each instruction of a program computes, whatever it is called
 dataflow   where two programs compute something else
 causes     what comes from a change, under it; `folding` judges both
 matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files
-programs   what changed between two HLO dumps
+program    an HLO dump, read into its record and its instructions
+program_changes  what changed between two HLO dumps
 records    what changed between the records of two compiled programs
 spec_programs  the programs that spec files name, compiled: against the lock, the base, or under two compilers
 traced     what changed in the Pallas calls of user code that a spec file names; their bodies by `traced_bodies`

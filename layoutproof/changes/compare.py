@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from layoutproof.changes.matching import Round, match
+from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.report import Compared, Judges, Progress, Task, judged, of_specs, with_heuristic
 from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
@@ -17,8 +17,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, unknown, wrong_input
 
 if TYPE_CHECKING:
+    from layoutproof.changes.dump_record import DumpRecord
     from layoutproof.changes.lock import Lock
-    from layoutproof.changes.program import DumpProgram
     from layoutproof.changes.spec_programs import Was
     from layoutproof.changes.specs import ReadSpec
     from layoutproof.programs.record import Record
@@ -44,7 +44,7 @@ class FilePair:
     new: File | None
     match_heuristic: str = ""
     locked: ReadSpec | None = None
-    program: DumpProgram | Record | None = None
+    program: DumpRecord | Record | None = None
     was: Was | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
@@ -174,7 +174,7 @@ def _compare_pair(pair: FilePair) -> Compared:
     if pair.program is not None:
         from layoutproof.changes import lock_programs
 
-        return Compared(tuple(lock_programs.drift(cast("DumpProgram", pair.program), new, pair.relpath)))
+        return Compared(tuple(lock_programs.drift(cast("DumpRecord", pair.program), new, pair.relpath)))
     if any(f is not None and f.is_record for f in (old, new)):
         from layoutproof.changes import kernel_records
         from layoutproof.changes.classes import layouts
@@ -232,9 +232,9 @@ def _unnumbered(file: File) -> str | None:
     return None if short == file.relpath else short
 
 
-def _gone(found: Any) -> File | None:
+def _gone(found: Match[File]) -> File | None:
     return found.old if found.new is None else None
 
 
-def _fresh(found: Any) -> File | None:
+def _fresh(found: Match[File]) -> File | None:
     return found.new if found.old is None else None

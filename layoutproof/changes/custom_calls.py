@@ -7,15 +7,16 @@ another one, both bodies are judged too. Where a kernel's lines stand in the use
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from layoutproof.changes.array_classes import array_classes
 from layoutproof.changes.classes import layouts
+from layoutproof.changes.dump_record import Inside, KernelData, LayoutDemands, Verdicts, title
 from layoutproof.changes.kernel_regressions import bodies_in_words
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
-from layoutproof.changes.program import LayoutDemands
 from layoutproof.core.errors import LayoutError, listed, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
@@ -33,32 +34,15 @@ INTERNAL = frozenset(
 )
 """Targets that compilers write for themselves, and that compute nothing: they come and go with a compiler's choices."""
 
-Classes = Callable[[str, str], list[Finding]]
 
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """What a Mosaic kernel is. kernels: each as a mapping, or the reason why it cannot be read.  digest: of its module,
-    of the kernel's whole text where that cannot be read: what differs in a byte may be another kernel.
-
-    verdicts: of each, (verdict, why), of grid and BlockSpecs.  body: what is not proved of the bodies, alike; None
-    where nobody has asked.
-    """
-
-    kernels: tuple[Any, ...]
-    digest: str
-    verdicts: tuple[tuple[str, str], ...]
-    body: tuple[tuple[str, str], ...] | None = None
-
-
-def customs(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
-    """The findings. classes: of one changed layout."""
+def customs(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> list[Finding]:
+    """The findings between the custom calls of two programs."""
     old, new = ([c for c in side if c.target == TARGET] for side in (before, after))
     one, other = ([c for c in side if c.target != TARGET] for side in (before, after))
-    return [*_kernels(old, new, classes), *_others(one, other, classes)]
+    return [*_kernels(old, new), *_others(one, other)]
 
 
-def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
+def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> list[Finding]:
     rounds: list[Round[LayoutDemands]] = [
         Round(lambda c: (c.target, c.operands, c.result, c.said), alike=True),
         Round(lambda c: (c.target, c.base, c.op_name, c.result)),
@@ -72,7 +56,7 @@ def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], cla
     for pair in match(before, after, rounds):
         old, new = pair.old, pair.new
         if old is not None and new is not None:
-            found += _called(pair, classes)
+            found += _called(pair)
         elif new is not None and new.target not in known | INTERNAL:
             known.add(new.target)
             why = f"the program calls {new.target}, which it did not, and nothing here knows what that does"
@@ -85,7 +69,7 @@ def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], cla
     return found
 
 
-def _called(pair: Match[LayoutDemands], classes: Classes) -> list[Finding]:
+def _called(pair: Match[LayoutDemands]) -> list[Finding]:
     """What changed of one call besides its result."""
     old, new = pair.old, pair.new
     assert old is not None
@@ -112,11 +96,11 @@ def _called(pair: Match[LayoutDemands], classes: Classes) -> list[Finding]:
             why = f"it demands {other} now, {one} before"
             found.append(Finding("custom_call", subject, why, before=one, after=other, **at))
         else:
-            found += [replace(f, subject=subject, **at) for f in classes(one, other)]
+            found += [replace(f, subject=subject, **at) for f in array_classes(one, other)]
     return found
 
 
-def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], classes: Classes) -> list[Finding]:
+def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> list[Finding]:
     rounds: list[Round[LayoutDemands]] = [Round(lambda c: c.written, alike=True)]
     open_ = [pair for pair in match(before, after, rounds) if pair.old is None or pair.new is None]
     olds, news = [p.old for p in open_ if p.old], [p.new for p in open_ if p.new]
@@ -134,7 +118,7 @@ def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], cl
     for pair in match(seen(olds), seen(news), rounds_seen):
         if pair.old is not None and pair.new is not None:
             if (*_around(pair.old[0]), _json(pair.old[1])) != (*_around(pair.new[0]), _json(pair.new[1])):
-                found += _kernel(pair.old, pair.new, pair.match_heuristic, classes)
+                found += _kernel(pair.old, pair.new, pair.match_heuristic)
         elif pair.new is not None:
             custom, inside = pair.new
             why = "the program calls this kernel, which it did not"
@@ -149,12 +133,12 @@ def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands], cl
 
 
 def _kernel(
-    old: tuple[LayoutDemands, Inside], new: tuple[LayoutDemands, Inside], match_heuristic: str, classes: Classes
+    old: tuple[LayoutDemands, Inside], new: tuple[LayoutDemands, Inside], match_heuristic: str
 ) -> list[Finding]:
     """What changed of one kernel."""
     (one, before), (other, after) = old, new
     at: dict[str, Any] = {"line": other.line, "match_heuristic": match_heuristic}
-    found = [*_called(Match(one, other, match_heuristic), classes), *_judged(before, other, after, match_heuristic)]
+    found = [*_called(Match(one, other, match_heuristic)), *_judged(before, other, after, match_heuristic)]
     bodies, said = ([], "") if _same_inside(before, after) else _bodies(old, new, match_heuristic)
     found += bodies
     subject = _subject(other)
@@ -230,7 +214,7 @@ def _bodies(
     return found, bodies_in_words(*({_rule(why): verdict for verdict, why in side} for side in (then, now)))
 
 
-def of_body(custom: LayoutDemands, inside: Inside) -> tuple[tuple[str, str], ...] | None:
+def of_body(custom: LayoutDemands, inside: Inside) -> Verdicts | None:
     """What is not proved of the bodies; None where a lock file does not say."""
     if inside.body is not None or custom.source is None:
         return inside.body
@@ -273,14 +257,15 @@ def seen(side: Sequence[LayoutDemands]) -> list[tuple[LayoutDemands, Inside]]:
     return [(c, next(answers) if c.inside is None else c.inside) for c in side]
 
 
-def _mapping(kernel: Kernel | Unmodelled) -> Any:
+def _mapping(kernel: Kernel | Unmodelled) -> KernelData:
     """A kernel as plain data; the reason where it cannot be read."""
     if isinstance(kernel, Unmodelled):
         return kernel.reason
-    return json.loads(json.dumps(mapping_of(kernel)))
+    found: KernelData = json.loads(json.dumps(mapping_of(kernel)))
+    return found
 
 
-def _around(custom: LayoutDemands) -> tuple[Any, ...]:
+def _around(custom: LayoutDemands) -> tuple[tuple[str, ...], str, str]:
     return (custom.operands, custom.result, custom.said)
 
 
@@ -291,4 +276,4 @@ def _json(value: Inside) -> str:
 
 def _subject(custom: LayoutDemands) -> str:
     what = "kernel" if custom.target == TARGET else "custom call"
-    return f"{what} {shorten(custom.base, 60)}" + (f" ({custom.op_name})" if custom.op_name else "")
+    return f"{what} {title(shorten(custom.base, 60), custom.op_name)}"

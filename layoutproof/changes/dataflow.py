@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.changes.dump_record import title
 from layoutproof.changes.labels import InstructionLabel, Label, LabelledPair, Labels, Tuple, Value, commutes
 from layoutproof.changes.program import MOST_NESTED, DumpProgram
 from layoutproof.core.errors import shorten
@@ -75,7 +76,7 @@ class _Walk:
         self.told: set[int] = set()
         self.todo: list[tuple[Label, Label, InstructionLabel, InstructionLabel]] = []
         # arguments of another shape make other shapes everywhere, and the entry says it
-        shapes = [[*map(logical, side.program.parameters)] for side in (before, after)]
+        shapes = [[logical(each.shape) for each in side.program.parameters] for side in (before, after)]
         self.resized = shapes[0] != shapes[1]
 
     def results(self) -> None:
@@ -311,7 +312,7 @@ class _Walk:
             "line": of.line,
         }
         why += f" (line {old.what.line} of the old text)"
-        subject = f"{of.base} ({of.op_name})" if of.op_name else of.base
+        subject = title(of.base, of.op_name)
         self.found.append(unknown(subject, why, **sides) if kind == "unknown" else Finding(kind, subject, why, **sides))
 
 

@@ -175,28 +175,30 @@ def _option(name: str, old: Check, new: Check) -> DemandChange:
         return DemandChange((said,))
     if name == "where" and new.kind not in OF_VALUES:
         return _where(old, new, said)
-    order = 0
     if new.kind in OF_VALUES:
         order = _of_values(name, was, now)
     elif new.kind in PROGRAM_CLAIMS:
         order = _of_program(name, was, now, new)
-    elif name == "at_most":
-        bounds = [_factor(str(text), new) if text is not None else None for text in (was, now)]
-        order = _compared(*bounds)
-    elif name == "within":
-        order = _extents(was, now, new)
-    elif name == "fusion" and isinstance(was, Sequence | None) and isinstance(now, Sequence | None):
-        ones, others = set(was or ()), set(now or ())
-        order = 1 if others < ones else -1
-    elif type(was or False) is bool and type(now or False) is bool:
-        order = bool(now) - bool(was)  # a demand such as `confirm`, `dense` or `balanced`
-    elif was is None and name not in ("target", "compiler"):
-        order = -1 if name == "permutation" else 1
     else:
-        order = -1  # another question: nobody asks the old one any more
+        order = _of_layouts(name, was, now, new)
     if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
         order = -order  # what fails under a wide bound fails under a tight one, not the other way round
     return DemandChange((said,)) if order < 0 else DemandChange((), (said,)) if order > 0 else DemandChange()
+
+
+def _of_layouts(name: str, was: object, now: object, check: Check) -> int:
+    """As `_compared`, of an option of a claim about layouts; -1 too where another thing is asked."""
+    if name == "at_most":
+        return _compared(*(_factor(str(text), check) if text is not None else None for text in (was, now)))
+    if name == "within":
+        return _extents(was, now, check)
+    if name == "fusion" and isinstance(was, Sequence | None) and isinstance(now, Sequence | None):
+        return 1 if set(now or ()) < set(was or ()) else -1
+    if type(was or False) is bool and type(now or False) is bool:
+        return bool(now) - bool(was)  # a demand such as `confirm`, `dense` or `balanced`
+    if was is None and name not in ("target", "compiler"):
+        return -1 if name == "permutation" else 1
+    return -1  # another question: nobody asks the old one any more
 
 
 def _of_values(name: str, was: Any, now: Any) -> int:

@@ -6,7 +6,7 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from layoutproof.changes.lock_head import MAX_LOCK, NAME, known, paths_of
 from layoutproof.changes.report import Compared, Judges, Progress, Task, judged
@@ -17,6 +17,11 @@ from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import read
 from layoutproof.core.finding import Report, unknown, wrong_input
+
+if TYPE_CHECKING:
+    from layoutproof.changes.dump_record import DumpRecord
+    from layoutproof.changes.specs import ReadSpec
+    from layoutproof.programs.record import Record
 
 _TITLE = "what is here against layoutproof.lock"
 
@@ -89,7 +94,7 @@ def of_texts(
     return judged(_TITLE, Task(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
 
 
-def _compare(item: tuple[Any, File | None, str, str, bool]) -> Compared:
+def _compare(item: tuple[ReadSpec | DumpRecord | Record | None, File | None, str, str, bool]) -> Compared:
     from layoutproof.changes.lock import drift
 
     old, file, relpath, library, same = item

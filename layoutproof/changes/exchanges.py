@@ -8,11 +8,11 @@ the same devices, stand *instead* of these.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from layoutproof.changes.dump_record import Exchange, title
 from layoutproof.changes.matching import Match, Round, match
-from layoutproof.changes.program import Exchange
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 
@@ -112,14 +112,14 @@ def _unseen(each: Exchange) -> bool:
 
 
 def _finding(
-    kind: str, new: Exchange, why: str, old: Exchange | None, figures: dict[str, Any], match_heuristic: str = ""
+    kind: str, new: Exchange, why: str, old: Exchange | None, figures: Mapping[str, int], match_heuristic: str = ""
 ) -> Finding:
     sides: dict[str, Any] = {"before": "" if old is None else _words(old), "after": _words(new)}
     return Finding(kind, _subject(new), why, line=new.line, figures=figures, match_heuristic=match_heuristic, **sides)
 
 
 def _subject(each: Exchange) -> str:
-    return f"{each.what.kind} {each.base}" + (f" ({each.op_name})" if each.op_name else "")
+    return f"{each.what.kind} {title(each.base, each.op_name)}"
 
 
 def _words(each: Exchange) -> str:

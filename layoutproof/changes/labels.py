@@ -195,12 +195,7 @@ class Labels:
         if opcode == "parameter":
             return inputs[of.number] if inputs is not None and 0 <= of.number < len(inputs) else self._new(of, ())
         if opcode == "tuple":
-            value = self._tuple(tuple(given))
-            if self.kept:
-                self.made.setdefault(
-                    value.label, InstructionLabel(of, "tuple", logical(of.shape), tuple(map(_of, given)))
-                )
-            return value
+            return self._gathered(of, given)
         if opcode == "get-tuple-element" and given:
             return self._part(given[0], of.element, of)
         if opcode.startswith("async-") and (opcode == "async-start" or (given and isinstance(given[0], Ahead))):
@@ -226,6 +221,14 @@ class Labels:
         if opcode in _EFFECTS:
             effects.add(label)
         return label
+
+    def _gathered(self, of: DumpInstruction, given: list[Value]) -> Tuple:
+        """The tuple that an instruction makes."""
+        value = self._tuple(tuple(given))
+        if self.kept:
+            made = InstructionLabel(of, "tuple", logical(of.shape), tuple(map(_of, given)))
+            self.made.setdefault(value.label, made)
+        return value
 
     def _ahead(self, of: DumpInstruction, given: list[Value], effects: set[Label], depth: int) -> Value:
         """A computation that runs beside others: with its end it is what it computes of all that it was given."""

@@ -21,10 +21,10 @@ from pathlib import PurePath
 from typing import Any
 
 from layoutproof.changes import records
+from layoutproof.changes.dump_record import DumpRecord
 from layoutproof.changes.lock_head import HEAD, paths_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
-from layoutproof.changes.program import DumpProgram
 from layoutproof.changes.report import Compared, of_specs
 from layoutproof.changes.specs import Claimed, Named, ReadSpec, about_code, compare, read
 from layoutproof.changes.states import File, unreadable
@@ -73,7 +73,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str) -> dict[str, ReadSpec | DumpProgram | Record]:
+def locked(text: str, file: str) -> dict[str, ReadSpec | DumpRecord | Record]:
     """The locked state: relpath -> what was in that file. LayoutError with the line for what `write` never writes."""
     paths_of(text, file)
     specs: dict[str, ReadSpec] = {}
@@ -124,7 +124,7 @@ class Lock:
     """
 
     calls: Mapping[str, ReadSpec] = field(default_factory=dict)
-    programs: Mapping[str, DumpProgram | Record] = field(default_factory=dict)
+    programs: Mapping[str, DumpRecord | Record] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
     verdicts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -144,13 +144,13 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         why = f"the old lock file cannot be read: {why}"
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, ReadSpec] = {}
-    programs: dict[str, DumpProgram | Record] = {}
+    programs: dict[str, DumpRecord | Record] = {}
     records_: dict[str, Mapping[str, Record]] = {}
     values: dict[str, Mapping[str, Kept]] = {}
     verdicts: dict[str, Mapping[str, str]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
-        if isinstance(what, DumpProgram | Record):
+        if isinstance(what, DumpRecord | Record):
             programs[name] = what
             continue
         records_[name] = what.records
@@ -163,7 +163,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
 
 
 def drift(
-    old: ReadSpec | DumpProgram | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
+    old: ReadSpec | DumpRecord | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
 ) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now.
 
@@ -172,8 +172,8 @@ def drift(
     """
     if isinstance(old, Record) or (file is not None and file.is_program):
         return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
-    if isinstance(old, DumpProgram) or (file is not None and file.is_dump):
-        return Compared(tuple(of_dump(old if isinstance(old, DumpProgram) else None, file, relpath, same)))
+    if isinstance(old, DumpRecord) or (file is not None and file.is_dump):
+        return Compared(tuple(of_dump(old if isinstance(old, DumpRecord) else None, file, relpath, same)))
     new = None if file is None else read(file.data, file.path)
     traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)

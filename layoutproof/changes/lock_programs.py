@@ -7,19 +7,30 @@ The layout of every instruction would be the dump itself; two dumps are compared
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.changes.array_classes import bytes_of
 from layoutproof.changes.causes import under_causes
-from layoutproof.changes.custom_calls import Inside, of_body, seen
+from layoutproof.changes.custom_calls import of_body, seen
+from layoutproof.changes.dump_record import (
+    BitcastPair,
+    DumpRecord,
+    EntryValue,
+    Exchange,
+    Inside,
+    LayoutCopy,
+    LayoutDemands,
+    Verdicts,
+)
+from layoutproof.changes.entry import aligned
 from layoutproof.changes.functions import unknown
 from layoutproof.changes.labels import computes
 from layoutproof.changes.placed import gone_or_new, placed
-from layoutproof.changes.program import DumpInstruction, DumpProgram, Exchange, LayoutDemands, read
-from layoutproof.changes.program_changes import bitcast_pairs, changes, read_and_audited, relayouts
+from layoutproof.changes.program import DumpProgram, read
+from layoutproof.changes.program_changes import changes, read_and_audited
 from layoutproof.changes.states import File
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.hlo.collectives import CollectiveText
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
@@ -36,17 +47,14 @@ def lines_of(file: File) -> list[Line]:
     program = read(file.data, file.path)
     if program.errors:
         raise program.errors[0]
-    about = {i.number: [i.sharding, i.op_name] for i in program.entered}
-    lines: list[Line] = []
-    for k, shape in enumerate(program.parameters):
-        lines.append(("parameter", k, [shape, *about.get(k, ["", ""])]))
-    lines += [("result", k, shape) for k, shape in enumerate(program.results)]
-    copies = Counter((c.what.base, c.what.op_name, c.source, c.target, c.parameter) for c in relayouts(program))
+    lines: list[Line] = [("parameter", p.number, [p.shape, p.sharding, p.op_name]) for p in program.parameters]
+    lines += [("result", r.number, r.shape) for r in program.results]
+    copies = Counter((c.base, c.op_name, c.source, c.target, c.parameter) for c in program.copies)
     lines += [("copy", list(copy), count) for copy, count in copies.items()]
-    casts = Counter(pair for _, pair in bitcast_pairs(program))
+    casts = Counter((source, target) for source, target, *_ in program.bitcasts)
     lines += [("bitcast", list(pair), count) for pair, count in casts.items()]
     lines.append(("module", "runs", [program.partitions, program.replicas, program.scheduled]))
-    if program.entered or program.results:
+    if any(each.base for each in program.parameters) or program.results:
         lines.append(("computes", "labels", computes(program)))
     lines += [("donation", [number, list(index)], words) for (number, index), words in program.donations.items()]
     exchanges = Counter(replace(each, line=0) for each in program.exchanges)
@@ -61,20 +69,19 @@ def lines_of(file: File) -> list[Line]:
     return lines
 
 
-def _fields(of: Exchange) -> list[Any]:
+def _fields(of: Exchange) -> list[object]:
     what = of.what
     said = [what.kind, what.over, what.along, what.reduction, of.base, of.op_name]
     return [*said, list(of.operands), list(of.results), of.size, of.depth, of.alone]
 
 
-def _called(of: LayoutDemands) -> list[Any]:
+def _called(of: LayoutDemands) -> list[object]:
     return [of.target, of.base, of.op_name, list(of.operands), of.result, of.said]
 
 
 def _exchange(fields: Any) -> Exchange:
-    kind, over, along, reduction, base, op_name, operands, results, size, depth, alone = fields
-    what = CollectiveText(*_texts(kind, over, along, reduction))
-    base, op_name = _texts(base, op_name)
+    *said, base, op_name, operands, results, size, depth, alone = fields
+    what, (base, op_name) = CollectiveText(*_texts(*said)), _texts(base, op_name)
     shapes = _texts(*operands), _texts(*results)
     return Exchange(what, base, op_name, 0, *shapes, _whole(size), _whole(depth), bool(alone))
 
@@ -92,7 +99,7 @@ def _custom(fields: Any, value: Any = None) -> LayoutDemands:
     return LayoutDemands(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
 
 
-def _pairs(entries: Any) -> tuple[tuple[str, str], ...]:
+def _pairs(entries: Iterable[Sequence[object]]) -> Verdicts:
     found = []
     for verdict, why in entries:
         verdict, why = _texts(verdict, why)
@@ -118,18 +125,16 @@ def _times(count: object) -> range:
     return range(_whole(count))
 
 
-def program_of(lines: Sequence[Line]) -> DumpProgram:
-    """A program of which nothing is known but what was locked. ValueError, TypeError, KeyError for other lines."""
-    program = DumpProgram("locked", named={"": {}})
+def program_of(lines: Sequence[Line]) -> DumpRecord:
+    """The record of a dump that was locked. ValueError, TypeError, KeyError for other lines."""
+    program = DumpRecord("locked")
     given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
     for kind, number, value in given:
         if kind == "result":
-            program.results.append(str(value))
-            continue
-        shape, sharding, op_name = map(str, value)
-        program.parameters.append(shape)
-        name = f"parameter{number}"
-        _add(program, DumpInstruction(name, "parameter", shape, "", 0, (), op_name, int(number), "", True, sharding))
+            program.results.append(EntryValue(int(number), str(value)))
+        else:
+            shape, sharding, op_name = map(str, value)
+            program.parameters.append(EntryValue(int(number), shape, sharding, op_name, f"parameter{number}", 0))
     program.unsaid = all(line[0] != "module" for line in lines)
     for kind, what, count in lines:
         if kind == "module":
@@ -147,31 +152,27 @@ def program_of(lines: Sequence[Line]) -> DumpProgram:
             program.customs.append(_custom(what, count))
         elif kind == "copy":
             base, op_name, source, target, parameter = what
-            for _ in _times(count):
-                # as if another memory had it: so the copy is traced back to the parameter that it copies
-                origin = (f"parameter{parameter}",) if int(parameter) >= 0 else ()
-                operand = _add(program, DumpInstruction(_name(program), "copy-done", source, "", 0, origin))
-                name = _name(program, base)
-                _add(program, DumpInstruction(name, "copy", target, "", 0, (operand,), op_name))
+            base, op_name, source, target = _texts(base, op_name, source, target)
+            copy = LayoutCopy(source, target, bytes_of(target), int(parameter), base, op_name)
+            program.copies += [copy for _ in _times(count)]
         elif kind == "bitcast":
-            source, target = what
-            operand = _add(program, DumpInstruction(_name(program), "copy-done", source, "", 0))
-            _add(program, DumpInstruction(_name(program), "bitcast", target, "", 0, (operand,)))
+            source, target = _texts(*what)
+            program.bitcasts += [BitcastPair(source, target) for _ in _times(count)]
     return program
 
 
-def drift(old: DumpProgram | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
+def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
     """What changed in one dump since the lock was written. same: whether it is to compute what it did."""
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
     after, errors = read_and_audited(file)
-    found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(old, after, whole=False), after)
+    found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(aligned(old, after), after), after)
     if old is not None and not errors:
         found += _computed(old, after, same)
     return placed([*errors, *found], relpath, file.path)
 
 
-def _computed(old: DumpProgram, new: DumpProgram, same: bool) -> list[Finding]:
+def _computed(old: DumpRecord, new: DumpProgram, same: bool) -> list[Finding]:
     """What is computed: a lock file has its labels, and no text whose values could be compared."""
     now = computes(new)
     known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
@@ -185,14 +186,3 @@ def _computed(old: DumpProgram, new: DumpProgram, same: bool) -> list[Finding]:
         return []
     why = "it is labelled otherwise than when it was locked; whether values differ a lock file does not say"
     return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]
-
-
-def _name(program: DumpProgram, base: str = "locked") -> str:
-    return f"{base}.{len(program.named[''])}"
-
-
-def _add(program: DumpProgram, what: DumpInstruction) -> str:
-    if not isinstance(what.shape, str):
-        raise LayoutError("a shape is a text")
-    program.named[""][what.name] = what
-    return what.name

@@ -1,6 +1,6 @@
-"""What the gate compares of an HLO module: its entry layout, every instruction's shape, copies, bitcasts.
+"""An HLO module as the gate reads it: its record (`dump_record`), and every instruction.
 
-Read by the same reader as the audit's (`hlo`). Shapes stay texts until one has to be asked.
+Read by the same reader as the audit's (`hlo`).
 """
 
 from __future__ import annotations
@@ -10,20 +10,31 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
+from layoutproof.changes.array_classes import bytes_of
+from layoutproof.changes.dump_record import (
+    BitcastPair,
+    DumpRecord,
+    EntryValue,
+    Exchange,
+    LayoutCopy,
+    LayoutDemands,
+    title,
+)
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.index_map import IndexMap
-from layoutproof.hlo.collectives import OPCODES, CollectiveText, collective
+from layoutproof.hlo import copies
+from layoutproof.hlo.collectives import OPCODES, collective
+from layoutproof.hlo.copies import Move
+from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext import module
 from layoutproof.hlotext.events import ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header
-from layoutproof.hlotext.texts import arrays, element_of, element_text, logical
+from layoutproof.hlotext.texts import arrays, element_of, element_text, logical, without_space
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
-from layoutproof.registry.read import map_of, read_layout
 
 _SUFFIX = re.compile(r"\d+|clone|remat\d*")
 MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "concat-bitcast")
@@ -85,73 +96,27 @@ class DumpInstruction(NamedTuple):
         return ".".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A collective where it stands. operands, results: shapes without layouts.  size: bytes, on each device, of its
-    operands or of its results, whichever are more.  depth: how many loops run it.  alone: whether nothing else uses its
-    channel.
-    """
-
-    what: CollectiveText
-    base: str = ""
-    op_name: str = ""
-    line: int = 0
-    operands: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
-    size: int = 0
-    depth: int = 0
-    alone: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutDemands:
-    """A custom call. operands: layouts that it demands, () where it states none.  said: aliases, side effects.
-
-    written: digest of the whole text of a Mosaic kernel.  source: the instruction, None of a locked one.  inside: what
-    a kernel was when it was locked, else None.
-    """
-
-    target: str
-    base: str = ""
-    op_name: str = ""
-    line: int = 0
-    operands: tuple[str, ...] = ()
-    result: str = ""
-    said: str = ""
-    written: str = ""
-    source: module.Instruction | None = None
-    inside: Any = None
-
-
 @dataclass(slots=True)
-class DumpProgram:
-    """A module as far as it could be read.
+class DumpProgram(DumpRecord):
+    """A module as far as it could be read: its record, and every instruction.
 
-    parameters, results: shapes of the entry, in order.  errors: what is wrong.  named: computation -> name ->
-    instruction, in the order of the text.  replicas, partitions, scheduled, donations: of the header.  exchanges:
-    collectives.  customs: custom calls.  unsaid: a lock file says nothing of these.  computes: what a lock file says of
-    all that is computed, as `labels.computes` has it.  gone, positions: of
-    parameters that the other program lacks their names, and the old position of each, by their number in it
-    (`parameters.aligned`).
+    errors: what is wrong.  named: computation -> name -> instruction, in the order of the text.
     """
 
-    name: str = ""
-    line: int = 1
-    replicas: int = 1
-    partitions: int = 1
-    scheduled: bool = False
-    donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
-    exchanges: list[Exchange] = field(default_factory=list)
-    customs: list[LayoutDemands] = field(default_factory=list)
-    unsaid: bool = False
-    computes: str = ""
-    gone: dict[int, str] = field(default_factory=dict)
-    positions: dict[int, int] = field(default_factory=dict)
-    parameters: list[str] = field(default_factory=list)
-    results: list[str] = field(default_factory=list)
     errors: list[LayoutError] = field(default_factory=list)
     named: dict[str, dict[str, DumpInstruction]] = field(default_factory=dict)
     _by_opcode: dict[str, list[DumpInstruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def reordered(self, parameters: Sequence[EntryValue], results: Sequence[EntryValue]) -> Self:
+        """The same with its parameters in another order, those of its entry too."""
+        numbers = {each.number: k for k, each in enumerate(parameters) if each.number >= 0}
+        named = dict(self.named)
+        for computation in {each.computation for each in self.entered}:
+            named[computation] = {
+                name: each._replace(number=numbers.get(each.number, each.number)) if each.number >= 0 else each
+                for name, each in self.named[computation].items()
+            }
+        return replace(DumpRecord.reordered(self, parameters, results), named=named)
 
     def of(self, *opcodes: str) -> list[DumpInstruction]:
         """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
@@ -238,8 +203,8 @@ class _Reader:
     """What is known between two events. over: the one module that a file holds has ended, or is wrong."""
 
     __slots__ = (
-        *("bodies", "body", "callers", "computation", "earlier", "entry", "file", "header", "inside", "linked"),
-        *("over", "program", "root", "texts", "were"),
+        *("bodies", "body", "callers", "computation", "declared", "earlier", "entry", "file", "header", "inside"),
+        *("linked", "over", "program", "root", "texts", "were"),
     )
 
     def __init__(self, program: DumpProgram, file: str, earlier: DumpProgram) -> None:
@@ -252,6 +217,7 @@ class _Reader:
         self.bodies: dict[str, list[str]] = {}
         self.callers: dict[str, list[tuple[str, str]]] = {}
         self.linked: list[tuple[module.Instruction, str]] = []
+        self.declared: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def take(self, event: Event) -> None:
         """What is no instruction."""
@@ -267,7 +233,7 @@ class _Reader:
                 self._wrong(LayoutError(problem, file=self.file, line=event.line))
                 return
             self.header = event
-            _interface(program, event, self.file)
+            self._interface(event)
         elif isinstance(event, LayoutError):
             self._wrong(event)
         elif not isinstance(event, End | ModuleEnd):
@@ -281,9 +247,7 @@ class _Reader:
     def instruction(self, of: module.Instruction) -> None:
         """One instruction. Texts that are known already are not kept twice."""
         name, shape, opcode, inside, attributes, line, root, operands = of
-        computation, calls = self.computation, tuple[tuple[str, str], ...]()
-        said = called = sharding = ""
-        runs = tuple[str, ...]()
+        computation, said, called, sharding, runs = self.computation, "", "", "", tuple[str, ...]()
         number = element = -1
         if opcode == "parameter":
             number = of.number
@@ -292,15 +256,7 @@ class _Reader:
         else:
             body = self.body
             if opcode in _CALLING:
-                calls = of.calls
-                for role, callee in calls:
-                    self.callers.setdefault(callee, []).append((role, computation))
-                    if not called and opcode in OPENED and role in ("calls", "to_apply"):
-                        called = callee
-                if calls and not called:
-                    runs = tuple([callee for _, callee in sorted(calls, key=_role)])
-                if opcode in SAYING:
-                    said = _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
+                called, runs, said = self._calls(of)
             elif opcode == "constant":
                 said = inside if len(inside) < MOST_VALUE else hashlib.sha256(inside.encode()).hexdigest()
             elif opcode == "get-tuple-element":
@@ -313,31 +269,12 @@ class _Reader:
         if was is not None:
             name = was.name
             op_name = was.op_name if was.op_name == op_name else op_name
-        if was is not None and was.operands == operands:
-            operands = was.operands
-        elif operands:
-            here = self.inside
-            operands = tuple([here[each].name if each in here else each for each in operands])
         kept = "concat-bitcast" if opcode == "custom-call" and of.target == "ConcatBitcast" else opcode
         texts = self.texts
         shape = texts.setdefault(shape, shape)
-        found = DumpInstruction(
-            name,
-            texts.setdefault(kept, kept),
-            shape,
-            computation,
-            line,
-            operands,
-            op_name,
-            number,
-            called,
-            self.entry,
-            sharding,
-            said,
-            root,
-            element,
-            runs,
-        )
+        given, kept = self._operands(operands, was), texts.setdefault(kept, kept)
+        says = (number, called, self.entry, sharding, said, root, element, runs)
+        found = DumpInstruction(name, kept, shape, computation, line, given, op_name, *says)
         self.inside[name] = was if was is not None and was == found else found
         if root and self.entry:
             self.root = shape
@@ -346,12 +283,40 @@ class _Reader:
         elif opcode == "custom-call":
             self.program.customs.append(_custom(of, found))
 
+    def _calls(self, of: module.Instruction) -> tuple[str, tuple[str, ...], str]:
+        """(The computation that it is made of, those that it runs, what it says that it does)."""
+        opcode, calls, called = of.opcode, of.calls, ""
+        for role, callee in calls:
+            self.callers.setdefault(callee, []).append((role, self.computation))
+            if not called and opcode in OPENED and role in ("calls", "to_apply"):
+                called = callee
+        runs = () if called else tuple([callee for _, callee in sorted(calls, key=_role)])
+        if opcode not in SAYING:
+            return called, runs, ""
+        return called, runs, _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
+
+    def _operands(self, operands: tuple[str, ...], was: DumpInstruction | None) -> tuple[str, ...]:
+        """The names of its operands, as texts that are known already."""
+        if was is not None and was.operands == operands:
+            return was.operands
+        here = self.inside
+        return tuple([here[each].name if each in here else each for each in operands])
+
     def end(self) -> None:
         """What is known only once everything was read."""
         program = self.program
-        if not program.parameters and not program.results:
-            entered = sorted(program.entered, key=lambda i: i.number)
-            program.parameters, program.results = [i.shape for i in entered], list(arrays(self.root))
+        entered = program.entered
+        shapes, results = self.declared
+        if not shapes and not results:
+            shapes, results = [i.shape for i in sorted(entered, key=lambda i: i.number)], list(arrays(self.root))
+        known = {i.number: i for i in entered}
+        program.parameters = [_parameter(k, shape, known.get(k)) for k, shape in enumerate(shapes)]
+        program.results = [EntryValue(k, shape) for k, shape in enumerate(results)]
+        self._exchanges()
+        program.copies, program.bitcasts = list(relayouts(program)), list(_bitcasts(program))
+
+    def _exchanges(self) -> None:
+        program = self.program
         channels = Counter(_channel(of) for of, _ in self.linked)
         for of, computation in self.linked:
             own = program.named[computation][of.name]
@@ -371,6 +336,20 @@ class _Reader:
                 not _channel(of) or channels[_channel(of)] == 1,
             )
             program.exchanges.append(exchange)
+
+    def _interface(self, header: Header) -> None:
+        """What the first line says."""
+        program = self.program
+        program.name, program.line = header.name or "module", header.line
+        program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
+        program.donations = header.donations()
+        try:
+            declared = header.entry_layout()
+        except LayoutError as error:
+            program.errors.append(error.at(self.file, header.line))
+            return
+        if declared is not None:
+            self.declared = declared[0], list(arrays(declared[1]))
 
     def _depth(self, computation: str, seen: tuple[str, ...] = ()) -> int:
         """How many loops run a computation, within one another."""
@@ -417,24 +396,55 @@ def _custom(of: module.Instruction, found: DumpInstruction) -> LayoutDemands:
     )
 
 
+def _parameter(number: int, shape: str, of: DumpInstruction | None) -> EntryValue:
+    if of is None:
+        return EntryValue(number, shape)
+    return EntryValue(number, shape, of.sharding, of.op_name, of.base, of.line)
+
+
+def relayouts(program: DumpProgram) -> Iterator[LayoutCopy]:
+    """The copies that change a layout."""
+    called = program.callers
+    for what in program.of("copy", "copy-start"):
+        operand = program.operand(what)
+        target = next(arrays(what.shape), "")
+        if operand is None or operand.shape == target:
+            continue
+        source, target = without_space(operand.shape), without_space(target)
+        if source != target and move(source, target).kind in ("relayout", "unknown"):
+            number, where = _copied(program, operand, called), (what.computation, what.name)
+            yield LayoutCopy(source, target, bytes_of(target), number, what.base, what.op_name, what.line, where)
+
+
+def _copied(program: DumpProgram, operand: DumpInstruction | None, called: Mapping[str, DumpInstruction]) -> int:
+    """The entry parameter that an instruction is, as it is or through copies to another memory space; else -1."""
+    for _ in range(100):
+        if operand is None:
+            return -1
+        if operand.opcode == "parameter":
+            if operand.entry:
+                return operand.number
+            caller = called.get(operand.computation)
+            operand = None if caller is None else program.operand(caller, operand.number)
+        elif operand.opcode in MOVERS:
+            operand = program.operand(operand)
+        else:
+            return -1
+    return -1
+
+
 @lru_cache(maxsize=4096)
-def bytes_of(shape: str) -> int:
-    """Bytes allotted for an array's text; 0 where it is unknown."""
+def move(source: str, target: str) -> Move:
+    """What the audit says of a copy between two layouts."""
     try:
-        m: IndexMap = map_of(read_layout(shape))
-        return int(m.memory.bytes()) if m.memory is not None else 0
-    except LayoutError:
-        return 0
-
-
-def _interface(program: DumpProgram, header: Header, file: str) -> None:
-    program.name, program.line = header.name or "module", header.line
-    program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
-    program.donations = header.donations()
-    try:
-        declared = header.entry_layout()
+        return copies.judge("copy", read_array(source), read_array(target), None)
     except LayoutError as error:
-        program.errors.append(error.at(file, header.line))
-        return
-    if declared is not None:
-        program.parameters, program.results = list(declared[0]), list(arrays(declared[1]))
+        return Move("unknown", 0, error.problem)
+
+
+def _bitcasts(program: DumpProgram) -> Iterator[BitcastPair]:
+    for what in program.of("bitcast"):
+        operand = program.operand(what)
+        if operand is not None and not operand.shape.startswith("("):
+            sides = without_space(operand.shape), without_space(what.shape)
+            yield BitcastPair(*sides, title(what.base, what.op_name), what.line)

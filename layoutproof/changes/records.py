@@ -7,18 +7,17 @@ is found stands under `compiler`, which is unknown until the old record is made 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.changes.classes import layouts
-from layoutproof.changes.global_shape import same_sharding
+from layoutproof.changes.dump_record import DumpRecord, EntryValue, title
+from layoutproof.changes.entry import aligned, donations, entry
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
-from layoutproof.core.result import Verdict
 from layoutproof.hlotext.texts import logical
 from layoutproof.programs.record import Collective, Copy, Kernel, Often, Record, Value, read_record
 
@@ -56,7 +55,7 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
     [('peak_memory', '1000 bytes before, 1500 now: +50 %')]
     """
     other = before.made.compiler != after.made.compiler
-    found = [*_memory(before, after), *_values(before, after), *_collectives(before, after)]
+    found = [*_memory(before, after), *_entry(before, after), *_collectives(before, after)]
     found += [*_copies(before, after), *_kernels(before, after)]
     if before.devices != after.devices:
         why = f"the program runs on {after.devices} devices now, on {before.devices} before"
@@ -113,86 +112,43 @@ def _amount(kind: str, subject: str, old: int | None, new: int | None, unit: str
     return [Finding(kind if new > old else "shrank", subject, why, figures=figures)]
 
 
-def _values(before: Record, after: Record) -> Iterator[Finding]:
-    """Parameters and results, matched by name, then by position."""
-    for what, olds, news in (
-        ("parameter", before.parameters, after.parameters),
-        ("result", before.results, after.results),
-    ):
-        rounds: list[Round[Value]] = [
-            Round(lambda v: v.name or None, ordered=False),
-            Round(lambda v: (v.number, bool(v.name)), match_heuristic="by its position"),
-        ]
-        for pair in match(olds, news, rounds):
-            value = pair.new or pair.old
-            assert value is not None
-            subject = f"{what} {value.number}" + (f" ({value.name})" if value.name else "")
-            if pair.old is None or pair.new is None:
-                gone = pair.new is None
-                sides: dict[str, Any] = {"before": value.shape} if gone else {"after": value.shape}
-                why = f"it is {'gone' if gone else 'new'}: the program has {len(news)} {what}s now, {len(olds)} before"
-                yield Finding("abi", subject, why, **sides)
-                continue
-            for found in _value(pair.old, pair.new, what):
-                yield replace(found, subject=subject, match_heuristic=pair.match_heuristic)
-        yield from _order(olds, news, what)
-        said = [[bool(value.sharding) for value in side if value.unpadded != 0] for side in (olds, news)]
-        if max(before.devices, after.devices) > 1 and all(said) and any(said[0]) != any(said[1]):
-            which = "old" if any(said[1]) else "new"
-            why = f"the {which} record says none, so that only the shapes of the parts are compared"
-            yield unknown(f"shardings of the {what}s", why, fix="make both records with layoutproof compile")
+def _entry(before: Record, after: Record) -> Iterator[Finding]:
+    """Parameters and results as of two dumps, and on how many devices each element is."""
+    new = _seen(after)
+    old = aligned(_seen(before), new)
+    yield from entry(old, new)
+    for kept, value in zip(old.parameters, after.parameters, strict=False):
+        if kept.number >= 0:
+            yield from _replicated("parameter", before.parameters[kept.number], value)
+    for kept, value in zip(old.results, after.results, strict=False):
+        if kept.number >= 0:
+            yield from _replicated("result", before.results[kept.number], value)
+    yield from donations(old, new)
 
 
-def _order(olds: Sequence[Value], news: Sequence[Value], what: str) -> Iterator[Finding]:
-    """Values that both have and that stand in another order; callers give arguments by position."""
-    then = {v.name: v.number for v in olds if v.name}
-    both = [v for v in news if v.name in then]
-    last = -1
-    for each in both:
-        if then[each.name] < last:
-            why = f"it is {what} {each.number} now, {then[each.name]} before: callers go by position"
-            yield Finding("abi", f"order of {what} {each.number} ({each.name})", why)
-        last = max(last, then[each.name])
-
-
-def _value(old: Value, new: Value, what: str) -> Iterator[Finding]:
-    if old.shape != new.shape:
-        try:
-            changed = layouts(old.shape, new.shape)
-        except LayoutError as error:
-            changed = [unknown("", error.problem, before=old.shape, after=new.shape)]
-        for each in changed:
-            if each.question in ("respelled",) or each.verdict is Verdict.UNKNOWN:
-                yield each
-            else:
-                yield replace(each, question="abi", reason=f"{each.question}: {each.reason}")
-    if (old.whole, old.sharding) != (new.whole, new.sharding) and old.sharding and new.sharding:
-        yield from _resharded(old, new)
+def _replicated(what: str, old: Value, new: Value) -> Iterator[Finding]:
     if old.devices is not None and new.devices is not None and new.devices > old.devices:
-        figures = {"bytes": new.bytes} if new.bytes is not None else {}
         why = f"each element is on {new.devices} devices now, on {old.devices} before"
-        yield Finding("replicated", "", why, before=old.sharding, after=new.sharding, figures=figures)
-    if what == "parameter" and old.donated != new.donated:
-        kind = "new_donation" if new.donated and not old.donated else "lost_donation"
-        why = f"its buffer goes to {new.donated or 'nothing'} now, to {old.donated or 'nothing'} before"
-        yield Finding(kind, "", why, before=old.donated, after=new.donated, figures={"bytes": new.bytes or 0})
+        sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
+        sides["figures"] = {"bytes": new.bytes} if new.bytes is not None else {}
+        yield Finding("replicated", f"{what} {title(str(new.number), new.name)}", why, **sides)
 
 
-def _resharded(old: Value, new: Value) -> Iterator[Finding]:
-    sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
-    if old.sharding == new.sharding:
-        return  # the whole array is another, which its shape says
-    if old.whole == new.whole and same_sharding(old.sharding, new.sharding):
-        yield Finding("respelled", "", "the same sharding, as XLA converts both", decided_by="normal form", **sides)
-        return
-    try:
-        found = layouts(*(f"{v.whole or logical(v.shape)} sharded {v.sharding}" for v in (old, new)))
-    except LayoutError:
-        yield Finding("resharded", "", "the sharding is written otherwise, and is not read: it may be another", **sides)
-        return
-    for each in found:
-        if each.question in ("resharded", "respelled", "unknown", "moved"):
-            yield replace(each, **sides)
+def _seen(record: Record) -> DumpRecord:
+    """What a record says of the entry, as a dump says it."""
+    return DumpRecord(
+        record.name,
+        partitions=record.devices,
+        donations={(each.number, ()): each.donated for each in record.parameters if each.donated},
+        parameters=[*map(_value, record.parameters)],
+        results=[*map(_value, record.results)],
+    )
+
+
+def _value(of: Value) -> EntryValue:
+    # an array without elements is nowhere
+    sharding = "" if of.unpadded == 0 else of.sharding
+    return EntryValue(of.number, of.shape, sharding, of.name, line=0, whole=of.whole)
 
 
 def _collectives(before: Record, after: Record) -> Iterator[Finding]:

@@ -50,6 +50,10 @@ _LOCK = f"commit one, written by {RENEW}; or compile the old revision too, with 
 _NO_SHARDINGS = "shardings of the parameters"
 
 
+Side = Made | Finding | Record | None
+"""What came of a program in one state: compiled, why it is not, as a lock has it, or nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Was:
     """Where it is known what the programs of a spec file were.
@@ -98,29 +102,21 @@ def _seconds(entries: Sequence[Named]) -> float:
 
 def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
     """What each program of a spec file is now, against what it was."""
-    news = list(_compilable(after))
-    olds = {entry.name: entry for entry in _compilable(before)} if before is not None else {}
-    if before is not None:
-        # one that is new is the spec file's change, and its claims are asked there
-        renamed = {text_of(old.value): old for name, old in olds.items() if name not in {each.name for each in news}}
-        olds |= {each.name: renamed[text_of(each.value)] for each in news if text_of(each.value) in renamed}
-        news = [entry for entry in news if entry.name in olds]
-    firsts: Iterable[Any]
-    if was.base and was.compiles:
-        firsts = compiled([olds[entry.name] for entry in news], was.library, was.base)
-    elif was.locked is None and not was.base:
+    olds, news = _entries(before, after)
+    if was.locked is None and not was.base:
         return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
+    firsts: Sequence[Side]
+    if was.base and was.compiles:
+        firsts = compiled(olds, was.library, was.base)
     else:
-        locked = was.locked or {}
-        firsts = [locked.get(olds[entry.name].name if before is not None else entry.name) for entry in news]
+        firsts = [(was.locked or {}).get(old.name) for old in olds]
     # where values alone are compared, nothing is compiled
     alone = was.locked is None and not was.compiles
-    seconds = [None] * len(news) if alone else compiled(news, was.library)
-    trio = [*zip(news, firsts, seconds, strict=True)]
-    held = {*_held(before), *_held(after)}
-    functions = _functions(was, [(olds.get(each.name, each), each, *pair) for each, *pair in trio], held)
+    seconds: Sequence[Made | Finding | None] = [None] * len(news) if alone else compiled(news, was.library)
+    given = [*zip(olds, news, firsts, seconds, strict=True)]
+    functions = _functions(was, given, {*_held(before), *_held(after)})
     found: list[Finding] = []
-    for (entry, first, second), function in zip(trio, functions, strict=True):
+    for (_, entry, first, second), function in zip(given, functions, strict=True):
         one: list[Finding] = []
         if first is None and was.locked is not None:
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
@@ -130,6 +126,19 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
     return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
+
+
+def _entries(before: ReadSpec | None, after: ReadSpec) -> tuple[list[Named], list[Named]]:
+    """The programs that both states name, old and new side by side; before: None where a lock alone says what was."""
+    news = list(_compilable(after))
+    if before is None:
+        return news, news
+    # one that is new is the spec file's change, and its claims are asked there
+    olds = {entry.name: entry for entry in _compilable(before)}
+    renamed = {text_of(old.value): old for name, old in olds.items() if name not in {each.name for each in news}}
+    olds |= {each.name: renamed[text_of(each.value)] for each in news if text_of(each.value) in renamed}
+    news = [entry for entry in news if entry.name in olds]
+    return [olds[entry.name] for entry in news], news
 
 
 def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
@@ -143,8 +152,7 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
         if isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             asked[k] = sides  # type: ignore[assignment]
         else:
-            refused = next(each for each in sides if isinstance(each, Finding))
-            said[k] = Function(refused) if refused.bad_input else function_unknown(refused.reason, asked=True)
+            said[k] = _refused(sides, asked=True)
     seconds = _seconds([new for new, _ in pairs])
     for k, one in zip(asked, compared([*asked.values()], seconds), strict=True):
         if not (one.state == "same" and one.alike):
@@ -154,6 +162,12 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
         for k, function in sorted(said.items())
         for found in _placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
     ]
+
+
+def _refused(sides: Sequence[Asked | Finding], asked: bool) -> Function:
+    """What is said of two programs of which one may not be traced."""
+    refused = next(each for each in sides if isinstance(each, Finding))
+    return Function(refused) if refused.bad_input else function_unknown(refused.reason, asked)
 
 
 def _functions_of(spec: ReadSpec) -> Iterator[Named]:
@@ -170,17 +184,14 @@ def _functions_of(spec: ReadSpec) -> Iterator[Named]:
             yield replace(entry, value={PROGRAM: program})
 
 
-def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: Collection[str]) -> list[Function]:
+def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held: Collection[str]) -> list[Function]:
     """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
     said: dict[int, Function] = {}
     pairs: dict[int, tuple[Asked, Asked]] = {}
     locked: dict[int, tuple[Asked, Kept]] = {}
     for k, (old, new, first, second) in enumerate(given):
         asked = was.same or new.name in held
-        then, now = map(_lowered, (first, second))
-        broken = isinstance(first, Finding) or (isinstance(first, Made) and first.record is None)
-        if second is not None and (not now or now == then or broken):
-            # nothing to compare: it is said elsewhere why, or it is the same program
+        if second is not None and _settled(first, second):
             continue
         sides = _asked(new), _asked(old, folder=was.base)
         if not was.base:
@@ -191,8 +202,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
         elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             pairs[k] = sides  # type: ignore[assignment]
         else:
-            refused = next(each for each in sides if isinstance(each, Finding))
-            said[k] = Function(refused) if refused.bad_input else function_unknown(refused.reason, asked)
+            said[k] = _refused(sides, asked)
     seconds = _seconds([new for _, new, _, _ in given])
     for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
         _, new, first, _ = given[k]
@@ -205,7 +215,14 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Any, Any]], held: C
     return [said.get(k, Function()) for k in range(len(given))]
 
 
-def _lowered(side: Any) -> str:
+def _settled(first: Side, second: Side) -> bool:
+    """Whether there is nothing to compare: it is said elsewhere why, or it is the same program."""
+    then, now = map(_lowered, (first, second))
+    broken = isinstance(first, Finding) or (isinstance(first, Made) and first.record is None)
+    return not now or now == then or broken
+
+
+def _lowered(side: Side) -> str:
     """The digest of a program before it was compiled, "" where nobody knows it."""
     record = side if isinstance(side, Record) else side.record if isinstance(side, Made) else None
     return "" if record is None else str(record.made.lowered)

@@ -130,11 +130,21 @@ def compare(old: ReadSpec | None, new: ReadSpec | None, relpath: str) -> SpecCha
     if before.errors is not after.errors:
         # what a broken file stated is not known, so that nothing tells what of it is gone
         found += [replace(_mistake(error), subject="old spec file", file=before.file) for error in before.errors]
-    gone: list[Loose] = []
-    fresh: list[Loose] = []
     if after.errors and not (after.layouts or after.claims or after.traced or after.programs):
         # nothing of it could be read, which says nothing about what was removed
         return SpecChanges(tuple(replace(finding, relpath=relpath, file=after.file) for finding in found))
+    named, renamed = _things(before, after)
+    claims = _claims(before, after, renamed)
+    return SpecChanges(
+        tuple(_placed([*found, *named.findings, *claims.findings], relpath, after.file)),
+        _loose([*named.gone, *claims.gone], relpath, after.file),
+        _loose([*named.fresh, *claims.fresh], relpath, after.file),
+    )
+
+
+def _things(before: ReadSpec, after: ReadSpec) -> tuple[SpecChanges, dict[str, str]]:
+    """(What changed of all that a file names, the new names by the old ones)."""
+    found, gone, fresh = list[Finding](), list[Loose](), list[Loose]()
     renamed: dict[str, str] = {}
     expected = _expected_of(after.claims)
     for section in ("layouts", "traced", "programs"):
@@ -146,6 +156,12 @@ def compare(old: ReadSpec | None, new: ReadSpec | None, relpath: str) -> SpecCha
             elif pair.old is not None and pair.new is not None:
                 renamed[pair.old.name] = pair.new.name
                 found += _layout(pair.old, pair.new, pair.match_heuristic)
+    return SpecChanges(tuple(found), tuple(gone), tuple(fresh)), renamed
+
+
+def _claims(before: ReadSpec, after: ReadSpec, renamed: Mapping[str, str]) -> SpecChanges:
+    """What changed of the claims. renamed: the new names of layouts by the old ones."""
+    found, gone, fresh = list[Finding](), list[Loose](), list[Loose]()
     matched = match([_about(c, renamed) for c in before.claims], [_about(c, {}) for c in after.claims], _CLAIMS)
     kept = [m.new.claimed.check for m in matched if m.new is not None]
     for claim in matched:
@@ -162,11 +178,7 @@ def compare(old: ReadSpec | None, new: ReadSpec | None, relpath: str) -> SpecCha
         if one is not None:
             said = next((c for c in kept if _says_as_much(one.check, c)), None)
             gone.append(Loose(one, _gone_claim(one, before.file, said)))
-    return SpecChanges(
-        tuple(_placed(found, relpath, after.file)),
-        _loose(gone, relpath, after.file),
-        _loose(fresh, relpath, after.file),
-    )
+    return SpecChanges(tuple(found), tuple(gone), tuple(fresh))
 
 
 def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Loose, Finding]]:
@@ -472,8 +484,7 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     sides: dict[str, Any] = {"before": _layouts(old), "after": _layouts(new)}
     if about_code(new) and not claimed.verdict:
         # what the old code did is not run, so what the new one does has to hold
-        wrong = _unless_as_expected(run(new), sides)
-        return [] if wrong is None else [wrong]
+        return _wrong(new, sides)
     first = None if claimed.verdict else run(old)
     was = claimed.verdict if first is None else first.found
     outcome = run(replace(old, layouts=new.layouts, labels=new.labels))
@@ -486,21 +497,31 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
         # the file asks for no more than sampled, which it still is
         why = f"{_claimed(old)} was {was}, now it is {now}"
         unchanged = [*_asked(old), *_expected(old)] == [*_asked(new), *_expected(new)]
-        wrong = None if unchanged else _unless_as_expected(run(new), sides)
-        return [Finding("weakened", "", why, decided_by=by, **sides), *([] if wrong is None else [wrong])]
+        return [Finding("weakened", "", why, decided_by=by, **sides), *([] if unchanged else _wrong(new, sides))]
     proved = _WORTH.get(now, 0) >= _WORTH.get(was, 0) and (outcome.held or not hoped)
     if was in _WORTH and (first is None or first.held or not hoped) and not proved:
-        why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
-        point = result.counterexample if result is not None else None
-        verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
-        more = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
-        return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides, **more)]
+        return [_lost(f"{_claimed(old)} was {was}, now it is {now}", outcome, sides)]
     if _WORTH.get(now, 0) > _WORTH.get(was, 0):
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
     if first is not None and not first.held:
         return []  # it was wrong before this change, which `check` says
-    wrong = _unless_as_expected(run(new), sides)
+    return _wrong(new, sides)
+
+
+def _wrong(new: Check, at: Mapping[str, Any]) -> list[Finding]:
+    """The new claim, asked; nothing where all is as expected."""
+    wrong = _unless_as_expected(run(new), at)
     return [] if wrong is None else [wrong]
+
+
+def _lost(why: str, outcome: Outcome, sides: Mapping[str, Any]) -> Finding:
+    """The finding of a claim that held and does not hold any more."""
+    why += f": {_why(outcome)}" if _why(outcome) else ""
+    more: dict[str, Any] = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
+    more["verdict"] = Verdict.UNKNOWN if outcome.found == "unknown" else Verdict.REFUTED
+    if outcome.answer is not None:
+        more |= {"counterexample": outcome.answer.counterexample, "decided_by": outcome.answer.decided_by}
+    return Finding("lost", "", why, **sides, **more)
 
 
 def about_code(check: Check) -> bool:

@@ -33,8 +33,9 @@ def test_records_say_which_parameter_goes_where(version: str) -> None:
         ("regrouped", "all-reduce all-reduce (prog.py:3)"),
     ]
     first, _, group = found.findings
-    assert first.counterexample == {"element": (0, 128)}
-    assert first.reason == "(0, 128) goes from device 1 to device 2"
+    # of the whole: each device's part of 256 by 256 is one of four
+    assert first.counterexample == {"element": (0, 256)}
+    assert first.reason == "as a whole f32[512,512]: (0, 256) goes from device 1 to device 2"
     assert group.reason == "over mesh axes data now, over mesh axes model before"
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,6 +37,9 @@ from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, summary
 from layoutproof.core.result import Verdict
+
+if TYPE_CHECKING:
+    from layoutproof.answers.of_states import Changes
 
 _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
 
@@ -119,28 +124,17 @@ def command(
       layoutproof gate before.hlo after.hlo --format html --output gate.html
     """
     from layoutproof.answers.of_states import gate
-    from layoutproof.changes.lock_head import NAME
 
-    if check_lock and not lock:
-        raise click.UsageError("--check needs --lock: it asks whether layoutproof.lock is what is here")
-    if lock and (against is not None or libraries):
-        raise click.UsageError("--lock is about what is here: it takes neither --against nor --libtpu")
+    _refuse_lock(lock, check_lock, against is not None or bool(libraries))
     if lock and not check_lock:
         with only(here(not no_trace)):
             return _write_lock(paths or ("specs",), as_json)
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
-    if len(libraries) > 2 or (len(libraries) == 2 and against is not None):
-        raise click.UsageError("two --libtpu are compared with each other, on PATHS; one compiles what is compared")
-    if compile_base and against is None:
-        raise click.UsageError("--compile-base needs --against")
     both = len(libraries) == 2
-    if against is None and len(paths) not in (0, 2) and not both and not lock:
-        raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
-    if against is None and not paths and not both and not lock and not os.path.lexists(NAME):
-        raise click.UsageError(
-            "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
-        )
+    _refuse_libraries(libraries, against, compile_base)
+    if against is None and not both and not lock:
+        _refuse_paths(paths)
     form = "json" if as_json else form
     workers = Workers(jobs, backend or "", scheduler)
     with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
@@ -158,13 +152,44 @@ def command(
             workers=workers,
             progress=progress,
         )
-    report = answer.report
     if approve:
-        return _approve(report, approve, as_json)
+        return _approve(answer.report, approve, as_json)
     if svg is not None:
         write_whole(svg, answer.svg().encode())
     for other, file in also:
         write_whole(Path(file), answer.text(other).encode())
+    return _printed(answer, form, as_json, output, svg)
+
+
+def _refuse_lock(lock: bool, check: bool, others: bool) -> None:
+    if check and not lock:
+        raise click.UsageError("--check needs --lock: it asks whether layoutproof.lock is what is here")
+    if lock and others:
+        raise click.UsageError("--lock is about what is here: it takes neither --against nor --libtpu")
+
+
+def _refuse_libraries(libraries: Sequence[str], against: str | None, compile_base: bool) -> None:
+    if len(libraries) > 2 or (len(libraries) == 2 and against is not None):
+        raise click.UsageError("two --libtpu are compared with each other, on PATHS; one compiles what is compared")
+    if compile_base and against is None:
+        raise click.UsageError("--compile-base needs --against")
+
+
+def _refuse_paths(paths: Sequence[str]) -> None:
+    """Two states, or none where there is a lock file."""
+    from layoutproof.changes.lock_head import NAME
+
+    if len(paths) not in (0, 2):
+        raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
+    if not paths and not os.path.lexists(NAME):
+        raise click.UsageError(
+            "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
+        )
+
+
+def _printed(answer: Changes, form: str, as_json: bool, output: str | None, svg: Path | None) -> int:
+    """The report in one form, in a file or here; and the exit code."""
+    report = answer.report
     text = answer.text(form)
     if output:
         write_whole(Path(output), text.encode())
