@@ -16,6 +16,7 @@ from layoutproof.bodies.devices import (
     has_cores,
     has_devices,
     is_barrier,
+    is_copied,
 )
 from layoutproof.bodies.effects import BodyReference, Spot
 from layoutproof.core.errors import Undecided
@@ -81,6 +82,21 @@ def _meets(kernel: Kernel) -> bool:
 def read_of_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> Obligation | None:
     """Whether what an effect reads was written, of memory that other devices copy into; None of other memory."""
     return _of_memory(kernel, reference, spot.source, lambda devices: devices.unwritten(spot))
+
+
+def written_on_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> bool:
+    """Whether what an effect reads is written before on every device, as all of them are run.
+
+    Of memory that copies move; of other memory the run of all devices knows nothing, nor that what a scope
+    allocates is undefined where it begins again.
+    """
+    known = has_devices(kernel) and not kernel.body.unmodelled
+    if not known or reference.role == "fresh" or not is_copied(kernel, reference):
+        return False
+    try:
+        return devices_of(kernel).unwritten(spot) is None
+    except Undecided:
+        return False
 
 
 def stored_of_devices(kernel: Kernel, reference: BodyReference) -> Obligation | None:
