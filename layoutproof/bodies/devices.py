@@ -234,6 +234,10 @@ class Devices:
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
+        self.look()
+
+    def look(self) -> None:
+        """Runs them once, and notes who touches which memory."""
         self._ends: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self._steps = 0
         self.end, self.counts = self.run(frozenset())

@@ -19,6 +19,7 @@ from layoutproof.bodies.devices import (
     is_copied,
 )
 from layoutproof.bodies.effects import BodyReference, Spot
+from layoutproof.bodies.rings import Rings, rings_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -44,6 +45,7 @@ def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
         stuck = "a device waits for ever: see device_waits"
         return (Obligation(kernel.name, undecided(stuck), source=kernel.source),)
     figures: dict[str, object] = {"mesh": mesh_text(kernel), "devices": len(devices.events)}
+    figures |= {} if problems else _on_rings(_rings((kernel,)), kind)
     return (Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source),)
 
 
@@ -67,7 +69,7 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         what = f"what devices do where {next_} depends on {reason}"
         return Obligation(kernel.name, undecided(what), severity=severity, source=kernel.source)
     if problem is None:
-        figures: dict[str, object] = {"mesh": mesh_text(kernel)}
+        figures: dict[str, object] = {"mesh": mesh_text(kernel)} | _on_rings(_rings((kernel, other)))
         proved = by_rule("", by="walk")
         return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
     hint = f"{problem.hint}; or the barrier semaphore: {next_} with the same collective_id {kernel.collective}"
@@ -126,6 +128,26 @@ def _of_memory(
 def _answer(problem: DeviceProblem) -> Obligation:
     claim = Settled(Verdict.REFUTED, problem.what, problem.hint, "walk", problem.point)
     return Obligation(problem.subject, claim if problem.sure else undecided(problem.what), source=problem.source)
+
+
+def _on_rings(rings: Rings | None, kind: str = "") -> dict[str, object]:
+    """What is known of rings of other sizes, beside a proof for the mesh that is given.
+
+    kind: of what goes wrong there, "" for all of them.
+    """
+    if rings is None:
+        return {}
+    if rings.problem is not None and kind in ("", rings.problem.kind):
+        more = f"; from {rings.least} devices on it holds" if rings.least else ""
+        return {"rings": f"not on one of {rings.size} devices: {rings.problem.what}{more}"}
+    if not rings.least:
+        return {}
+    return {"rings": f"every ring of {rings.least} devices or more, where each does what it does on this one"}
+
+
+@lru_cache(maxsize=4)
+def _rings(kernels: tuple[Kernel, ...]) -> Rings | None:
+    return rings_of(devices_of(*kernels))
 
 
 def mesh_text(kernel: Kernel) -> str:

@@ -165,14 +165,16 @@ def looked_at(seed: int, seconds: float) -> dict[str, Any]:
     import numpy as np
     from jax.experimental.pallas import tpu as pltpu
 
-    import layoutproof as lp
+    from layoutproof.pallas.from_jax.trace import kernels_of
+    from layoutproof.pallas.judge import judge
     from tests.bodies.device_pairs import abstract
     from tests.bodies.run_device_pairs import mesh_of, signs_of
 
     one = drawn(seed)
     axes = (("x", one.devices),)
     given = jax.ShapeDtypeStruct((one.devices * ROWS, 128), np.float32)
-    findings = lp.kernels(function_of(one, abstract((one.devices,), ("x",))), given).findings
+    (kernel,) = kernels_of(function_of(one, abstract((one.devices,), ("x",))), (given,))
+    findings = judge(kernel, fixes=False)
     said = {f.question: f.verdict.value for f in sorted(findings, key=_rank) if f.severity == "error"}
     mode = "eager" if seed % 2 else "on_wait"
     how = pltpu.InterpretParams(detect_races=True, uninitialized_memory="nan", dma_execution_mode=mode)
