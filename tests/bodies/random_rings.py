@@ -5,21 +5,14 @@ in. The barrier before, who sends, what is waited for, and how a device says tha
 proved whole has to end with the wanted numbers, without a race and with all semaphores at 0; where a wait is refuted,
 the run has to hang. What the interpreter does not show of what is refuted is counted: it has all devices begin at the
 same time, and sees a race only where its schedule lets it.
-
-`python -m tests.bodies.random_rings SEED COUNT` prints a line of JSON for each, in a process whose processor stands for
-four devices; it ends after one that hangs.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 WAYS = ((0,), (0,), (1,), (0, 1))
@@ -28,6 +21,7 @@ BARRIERS = ("xla", "xla", "both", "both", "both", "from targets", "from sources"
 WAITS = ("both", "both", "both", "both", "send late", "receive late", "no receive", "no send")
 ROOM = ("yes", "yes", "yes", "yes", "no", "early", "extra", "missing")
 DEVICES, ROWS = 4, 8
+BATCH = 40
 BETWEEN = ("device_races", "dma_order")
 
 
@@ -159,28 +153,35 @@ def wanted(one: Drawn, x: Any) -> Any:
     return total.reshape(-1, 128)
 
 
-def looked_at(seed: int, seconds: float) -> dict[str, Any]:
-    """The kernel of a seed: verdicts of its errors, and what a run shows. seconds: of processor time for the run."""
+def judged(seed: int) -> dict[str, Any]:
+    """What is said of the kernel of a seed: the worst verdict of each question that decides."""
     import jax
     import numpy as np
-    from jax.experimental.pallas import tpu as pltpu
 
     from layoutproof.pallas.from_jax.trace import kernels_of
     from layoutproof.pallas.judge import judge
     from tests.bodies.device_pairs import abstract
+
+    one = drawn(seed)
+    given = jax.ShapeDtypeStruct((one.devices * ROWS, 128), np.float32)
+    (kernel,) = kernels_of(function_of(one, abstract((one.devices,), ("x",))), (given,))
+    findings = sorted(judge(kernel, fixes=False), key=_rank)
+    return {"said": {f.question: f.verdict.value for f in findings if f.severity == "error"}}
+
+
+def run(seed: int, mode: str) -> dict[str, Any]:
+    """What a run of the kernel of a seed shows. mode: when copies are made, "eager" or "on_wait"."""
+    import numpy as np
+    from jax.experimental.pallas import tpu as pltpu
+
+    # the first that asks for devices has to say how many there are
     from tests.bodies.run_device_pairs import mesh_of, signs_of
 
     one = drawn(seed)
-    axes = (("x", one.devices),)
-    given = jax.ShapeDtypeStruct((one.devices * ROWS, 128), np.float32)
-    (kernel,) = kernels_of(function_of(one, abstract((one.devices,), ("x",))), (given,))
-    findings = judge(kernel, fixes=False)
-    said = {f.question: f.verdict.value for f in sorted(findings, key=_rank) if f.severity == "error"}
-    mode = "eager" if seed % 2 else "on_wait"
     how = pltpu.InterpretParams(detect_races=True, uninitialized_memory="nan", dma_execution_mode=mode)
-    x = np.random.default_rng(seed).normal(size=given.shape).astype(np.float32)
-    shown = signs_of(function_of(one, mesh_of(axes), how), x, wanted(one, x), seconds)
-    return {"seed": seed, "kernel": asdict(one), "said": said, "shown": sorted(shown)}
+    x = np.random.default_rng(seed).normal(size=(one.devices * ROWS, 128)).astype(np.float32)
+    function = function_of(one, mesh_of((("x", one.devices),)), how)
+    return {"shown": sorted(signs_of(function, x, wanted(one, x), 600))}
 
 
 def _rank(finding: Any) -> int:
@@ -211,34 +212,25 @@ def hidden(found: Mapping[str, Any]) -> list[str]:
     return [q for q, sign in signs.items() if found["said"].get(q) == "refuted" and sign not in shown]
 
 
-def asked(seed: int, count: int, seconds: float = 60) -> Iterator[dict[str, Any]]:
-    """Kernels of some seeds, each looked at in a child, which ends where one hangs, or fails."""
-    end = seed + count
-    while seed < end:
-        command = [sys.executable, "-m", "tests.bodies.random_rings", str(seed), str(end - seed), str(seconds)]
-        root = Path(__file__).parents[2]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as child:
-            before = seed
-            for line in child.stdout or ():
-                yield json.loads(line)
-                seed += 1
-        if seed == before:
-            raise RuntimeError(f"the child that looks at seed {seed} ended with {child.returncode} and no answer")
+def asked(seed: int, count: int, limit: float = 60) -> Iterator[dict[str, Any]]:
+    """Kernels of some seeds, judged and run in children that are ended where they wait for ever.
 
+    limit: seconds of processor time for one run; what takes longer is left out.
+    """
+    from tests.bodies.truth.oracles import HANG, QUICK, Child
 
-def main() -> None:
-    """Looks at kernels until one hangs."""
-    # sets how many devices there are, before JAX looks
-    import tests.bodies.run_device_pairs  # noqa: F401
-
-    first, count, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 60.0
-    for seed in range(first, first + count):
-        found = looked_at(seed, seconds)
-        print(json.dumps(found), flush=True)
-        if "hang" in found["shown"] or "raised" in found["shown"]:
-            break
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+    child = Child(sys.executable, {**QUICK, "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}"})
+    try:
+        for number, one in enumerate(range(seed, seed + count), 1):
+            found = child.ask("ring_judged", one, "", limit)
+            ran = child.ask("ring_run", one, "eager" if one % 2 else "on_wait", limit)
+            if ran.get("said") == HANG:
+                ran = {"shown": ["hang"]}
+            if "shown" in ran and isinstance(found.get("said"), dict):
+                yield {"seed": one, "kernel": asdict(drawn(one)), **found, **ran}
+            else:
+                print(f"left out: seed {one}: {found}, {ran}", flush=True)
+            if number % BATCH == 0:
+                child.renew()
+    finally:
+        child.close()
