@@ -20,6 +20,8 @@ libtpu's linter of as many kernels that the compiler takes, likewise. Exits 1 wh
 met.
 `--subcores N` judges as many kernels of subcores that tell each other what lies in shared memory, and runs each in
 orders drawn by chance (`tests/bodies/random_subcores.py`).
+`--rings N` judges as many kernels of devices that copy to their neighbours, and runs each in JAX's interpreter with its
+detector of races (`tests/bodies/random_rings.py`).
 """
 
 from __future__ import annotations
@@ -224,6 +226,29 @@ def of_subcores(seed: int, count: int) -> int:
     return found
 
 
+def of_rings(seed: int, count: int, limit: float) -> int:
+    """Judges and runs kernels of rings of devices; how many verdicts are wrong."""
+    from tests.bodies import random_rings
+
+    said: Counter[str] = Counter()
+    unseen: Counter[str] = Counter()
+    found = 0
+    for one in random_rings.asked(seed, count, limit):
+        refuted = sorted(question for question, verdict in one["said"].items() if verdict == "refuted")
+        said[", ".join(refuted) or ("unknown" if "unknown" in one["said"].values() else "proved whole")] += 1
+        unseen.update(random_rings.hidden(one))
+        why = random_rings.wrong(one)
+        if why:
+            found += 1
+            print(f"WRONG seed {one['seed']}: {why}: {json.dumps(one)}", flush=True)
+    for what, many in said.most_common():
+        print(f"{many:6} {what}")
+    for question, many in unseen.most_common():
+        print(f"{many:6} refuted, and the interpreter does not show it: {question}")
+    print(f"{said.total()} kernels of rings from seed {seed}: {found} wrong")
+    return found
+
+
 def main() -> int:
     """All that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -239,9 +264,10 @@ def main() -> int:
         "--limit", type=float, default=60, metavar="T", help="seconds of CPU that a child may take for one run"
     )
     parser.add_argument("--subcores", type=int, default=0, metavar="N", help="kernels of subcores to judge and to run")
+    parser.add_argument("--rings", type=int, default=0, metavar="N", help="kernels of rings of devices, likewise")
     given = parser.parse_args()
     wrong = 0
-    if given.random or not (given.interpret or given.lint or given.forms or given.subcores):
+    if given.random or not (given.interpret or given.lint or given.forms or given.subcores or given.rings):
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
     if given.forms:
         wrong += in_forms(given.seed, given.forms)
@@ -252,6 +278,8 @@ def main() -> int:
         wrong += linted(given.seed, given.lint, given.limit, given.out)
     if given.subcores:
         wrong += of_subcores(given.seed, given.subcores)
+    if given.rings:
+        wrong += of_rings(given.seed, given.rings, given.limit)
     return 1 if wrong else 0
 
 

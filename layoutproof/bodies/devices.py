@@ -175,6 +175,16 @@ def from_elsewhere(kernel: Kernel, reference: BodyReference) -> bool:
     return any(array_of(kernel, e.target.reference.name) == name for e in copies)
 
 
+def is_copied(kernel: Kernel, reference: BodyReference) -> bool:
+    """Whether memory of the body is what a copy moves, here or to another device."""
+    return array_of(kernel, reference.name) in _copied(kernel)
+
+
+def _copied(kernel: Kernel) -> set[str]:
+    copies = [effect for effect in kernel.body.effects if isinstance(effect, StartedCopy)]
+    return {array_of(kernel, view.reference.name) for copy in copies for view in (copy.source, copy.target)}
+
+
 def devices_of(*kernels: Kernel) -> Devices:
     """All devices that run some kernels, one after the other. Raises Undecided where it is not known what they do.
 
@@ -224,6 +234,10 @@ class Devices:
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
+        self.look()
+
+    def look(self) -> None:
+        """Runs them once, and notes who touches which memory."""
         self._ends: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self._steps = 0
         self.end, self.counts = self.run(frozenset())
@@ -607,12 +621,7 @@ class _Trace:
         self._freed: set[str] = set()
         self._signalled = {effect.semaphore.reference.name for effect in self.body.effects if is_remote(effect)}
         self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
-        self.copied = {
-            array_of(kernel, view.reference.name)
-            for effect in self.body.effects
-            if isinstance(effect, StartedCopy)
-            for view in (effect.source, effect.target)
-        }
+        self.copied = _copied(kernel)
         if devices.cores:
             self.copied |= {array_of(kernel, r.name) for r in self.body.references if _home(kernel, r)}
         windows = {o.name: o for o in self.kernel.operands if o.windowed}

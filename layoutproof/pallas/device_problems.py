@@ -16,8 +16,10 @@ from layoutproof.bodies.devices import (
     has_cores,
     has_devices,
     is_barrier,
+    is_copied,
 )
 from layoutproof.bodies.effects import BodyReference, Spot
+from layoutproof.bodies.rings import Rings, rings_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -43,6 +45,7 @@ def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
         stuck = "a device waits for ever: see device_waits"
         return (Obligation(kernel.name, undecided(stuck), source=kernel.source),)
     figures: dict[str, object] = {"mesh": mesh_text(kernel), "devices": len(devices.events)}
+    figures |= {} if problems else _on_rings(_rings((kernel,)), kind)
     return (Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source),)
 
 
@@ -66,7 +69,7 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         what = f"what devices do where {next_} depends on {reason}"
         return Obligation(kernel.name, undecided(what), severity=severity, source=kernel.source)
     if problem is None:
-        figures: dict[str, object] = {"mesh": mesh_text(kernel)}
+        figures: dict[str, object] = {"mesh": mesh_text(kernel)} | _on_rings(_rings((kernel, other)))
         proved = by_rule("", by="walk")
         return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
     hint = f"{problem.hint}; or the barrier semaphore: {next_} with the same collective_id {kernel.collective}"
@@ -81,6 +84,21 @@ def _meets(kernel: Kernel) -> bool:
 def read_of_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> Obligation | None:
     """Whether what an effect reads was written, of memory that other devices copy into; None of other memory."""
     return _of_memory(kernel, reference, spot.source, lambda devices: devices.unwritten(spot))
+
+
+def written_on_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> bool:
+    """Whether what an effect reads is written before on every device, as all of them are run.
+
+    Of memory that copies move; of other memory the run of all devices knows nothing, nor that what a scope
+    allocates is undefined where it begins again.
+    """
+    known = has_devices(kernel) and not kernel.body.unmodelled
+    if not known or reference.role == "fresh" or not is_copied(kernel, reference):
+        return False
+    try:
+        return devices_of(kernel).unwritten(spot) is None
+    except Undecided:
+        return False
 
 
 def stored_of_devices(kernel: Kernel, reference: BodyReference) -> Obligation | None:
@@ -110,6 +128,26 @@ def _of_memory(
 def _answer(problem: DeviceProblem) -> Obligation:
     claim = Settled(Verdict.REFUTED, problem.what, problem.hint, "walk", problem.point)
     return Obligation(problem.subject, claim if problem.sure else undecided(problem.what), source=problem.source)
+
+
+def _on_rings(rings: Rings | None, kind: str = "") -> dict[str, object]:
+    """What is known of rings of other sizes, beside a proof for the mesh that is given.
+
+    kind: of what goes wrong there, "" for all of them.
+    """
+    if rings is None:
+        return {}
+    if rings.problem is not None and kind in ("", rings.problem.kind):
+        more = f"; from {rings.least} devices on it holds" if rings.least else ""
+        return {"rings": f"not on one of {rings.size} devices: {rings.problem.what}{more}"}
+    if not rings.least:
+        return {}
+    return {"rings": f"every ring of {rings.least} devices or more, where each does what it does on this one"}
+
+
+@lru_cache(maxsize=4)
+def _rings(kernels: tuple[Kernel, ...]) -> Rings | None:
+    return rings_of(devices_of(*kernels))
 
 
 def mesh_text(kernel: Kernel) -> str:

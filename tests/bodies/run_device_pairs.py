@@ -16,6 +16,9 @@ import io
 import logging
 import sys
 import threading
+import time
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,30 +26,47 @@ from jax.experimental.pallas import tpu as pltpu
 
 from tests.bodies import device_pairs
 
+IDLE = 4.0
+"""Seconds in which a run that uses next to no processor time waits for ever."""
+
+
+def mesh_of(axes: tuple[tuple[str, int], ...]) -> jax.sharding.Mesh:
+    """A mesh of devices of this process."""
+    extents, names = tuple(n for _, n in axes), tuple(a for a, _ in axes)
+    return jax.sharding.Mesh(np.array(jax.devices()[: int(np.prod(extents))]).reshape(extents), names)
+
 
 def signs(name: str, wrong: bool, seconds: float) -> set[str]:
     """What a run of a case shows."""
     case = device_pairs.CASES[name]
-    extents, names = tuple(n for _, n in case.axes), tuple(a for a, _ in case.axes)
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[: int(np.prod(extents))]).reshape(extents), names)
     how = pltpu.InterpretParams(detect_races=True, uninitialized_memory="nan")
-    function = jax.jit(device_pairs.function_of(case, wrong, mesh, how))
+    function = device_pairs.function_of(case, wrong, mesh_of(case.axes), how)
     x = np.random.default_rng(0).normal(size=(device_pairs.rows_of(case), 128)).astype(np.float32)
+    return signs_of(function, x, None if case.want is None else case.want(x), seconds)
+
+
+def signs_of(function: Callable[[Any], Any], x: np.ndarray, wanted: np.ndarray | None, seconds: float) -> set[str]:
+    """What a run of a function shows, beside what is wanted of it. seconds: of processor time.
+
+    After "hang" the process has to end: threads of the run wait in it.
+    """
     done: list[np.ndarray] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            done.append(np.asarray(function(x)))
+            done.append(np.asarray(jax.jit(function)(x)))
         except BaseException as error:
             failed.append(error)
 
     said = io.StringIO()
-    logging.getLogger().addHandler(logging.StreamHandler(said))
+    handler = logging.StreamHandler(said)
+    logging.getLogger().addHandler(handler)
     with contextlib.redirect_stdout(said):
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        thread.join(seconds)
+        _wait_for(thread, seconds)
+    logging.getLogger().removeHandler(handler)
     text = said.getvalue()
     found = {"race"} if "RACE DETECTED" in text else set()
     found |= {"left"} if "non-zero count" in text else set()
@@ -56,10 +76,23 @@ def signs(name: str, wrong: bool, seconds: float) -> set[str]:
         return {*found, "hang"}
     if np.isnan(done[0]).any():
         found.add("nan")
-    elif case.want is not None:
-        wanted = case.want(x).reshape(done[0].shape)
-        found.add("equal" if np.allclose(done[0], wanted, rtol=1e-5, atol=1e-5) else "differs")
+    elif wanted is not None:
+        alike = np.allclose(done[0], wanted.reshape(done[0].shape), rtol=1e-5, atol=1e-5)
+        found.add("equal" if alike else "differs")
     return found
+
+
+def _wait_for(thread: threading.Thread, seconds: float) -> None:
+    """Until a thread has ended, or waits and nothing else of the process runs, or too much time was used."""
+    start = used = time.process_time()
+    since = time.monotonic()
+    while thread.is_alive() and used - start < seconds:
+        thread.join(0.25)
+        now = time.process_time()
+        if now - used > 0.01:
+            used, since = now, time.monotonic()
+        elif time.monotonic() - since > IDLE:
+            return
 
 
 if __name__ == "__main__":

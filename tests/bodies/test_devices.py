@@ -21,12 +21,13 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import PartitionSpec as P
 
 from layoutproof.bodies.devices import devices_of
+from layoutproof.bodies.rings import alike, ring, rings_of
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
-from tests.bodies import device_pairs
+from tests.bodies import device_pairs, random_rings
 from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
 
 pytestmark = pytest.mark.slow
@@ -125,6 +126,49 @@ def test_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [f.verdict for f in judge(twice, names=["collective_ids"], fixes=False)] == [Verdict.PROVED]
 
 
+ON_EVERY_RING = (
+    "right_permute", "barrier_removed", "skipped_barrier", "barrier_with_the_wrong_side", "barrier_of_three",
+    "barrier_not_waited_out", "read_while_it_comes", "source_overwritten", "two_send_to_one", "all_reduce",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_ring(name: str) -> None:
+    """Devices that do the same are proved on rings of all sizes; what is wrong is wrong on a smallest one."""
+    found = {f.question: f.figures.get("rings", "") for f in judged(CASES[name], False) if f.question in QUESTIONS}
+    said = "every ring of 2 devices or more, where each does what it does on this one"
+    alike = name in (*ON_EVERY_RING, "all_reduce_left_over")
+    assert set(found.values()) == ({said} if alike else {""})
+    if alike:
+        rings = rings_of(devices_of(kernel_of(CASES[name], True)))
+        assert rings is not None
+        assert rings.problem is not None
+        assert rings.least == 0
+
+
+def test_what_holds_on_a_ring_of_four_and_not_of_five() -> None:
+    """A barrier of one round, called twice: five devices are the fewest of which one can end before all have begun."""
+    (four,) = _over_mesh(partial(_permuted, False, 0))
+    (found,) = judge(four, names=["collective_ids"], fixes=False)
+    assert found.verdict is Verdict.PROVED
+    assert str(found.figures["rings"]).startswith("not on one of 5 devices: device x=4 copies into outputs of device")
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_rings_are_what_meshes_of_their_size_are(double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ring that is made of the events of four devices goes wrong where the traced one of its size does."""
+    (four,) = _over_mesh(partial(_permuted, double, 0))
+    devices = devices_of(four, four)
+    steps = alike(devices)
+    assert steps is not None
+    for size in range(2, 9):
+        monkeypatch.setattr(device_pairs, "DEVICES", size)
+        (traced,) = _over_mesh(partial(_permuted, double, 0))
+        wrong = bool(next(devices_of(traced, traced).problems(), None))
+        assert bool(next(ring(devices, steps, size).problems(), None)) is wrong
+        assert wrong is (size >= 5 and not double)
+
+
 @pytest.mark.parametrize(("second", "verdict"), [(0, Verdict.REFUTED), (1, Verdict.PROVED)])
 def test_two_kernels_with_one_barrier(second: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_pairs, "DEVICES", 5)
@@ -185,6 +229,30 @@ def test_order_is_seen_from_one_run() -> None:
     reached = devices.reached(("at", 0, devices.begins[0][0]))
     assert reached[0] == 0
     assert reached[2] > reached[1] or reached[2] > reached[3] or max(reached) < len(devices.events[0])
+
+
+def test_of_random_rings_no_verdict_is_wrong() -> None:
+    found = list(random_rings.asked(2000, 3))
+    assert [one["seed"] for one in found] == [2000, 2001, 2002]
+    assert not [one for one in found if random_rings.wrong(one)]
+
+
+def test_runs_that_contradict_verdicts_are_seen() -> None:
+    proved = {"device_waits": "proved", "device_races": "proved", "semaphores_drained": "proved"}
+    left = {**proved, "semaphores_drained": "refuted"}
+    open_ = {**proved, "outputs_stored": "unknown"}
+    for said, shown in (
+        (proved, ["hang"]), (proved, ["equal", "race"]), (proved, ["differs"]), (proved, ["nan"]), (proved, ["left"]),
+        ({**proved, "device_waits": "refuted"}, ["equal"]), (left, ["hang"]), (open_, ["left", "equal"]),
+    ):  # fmt: skip
+        assert random_rings.wrong({"said": said, "shown": shown})
+    for said, shown in (
+        (proved, ["equal"]),
+        (left, ["equal", "left"]),
+        ({**proved, "device_waits": "refuted"}, ["hang"]),
+    ):
+        assert not random_rings.wrong({"said": said, "shown": shown})
+    assert random_rings.hidden({"said": left, "shown": ["equal"]}) == ["semaphores_drained"]
 
 
 @pytest.mark.parametrize("name", ["right_permute", "all_to_all"])

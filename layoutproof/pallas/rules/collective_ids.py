@@ -10,7 +10,8 @@ Example: `signal(left); signal(right); wait(2)`, called twice: two signals of a 
 Source: `get_barrier_semaphore` of jax/_src/pallas/mosaic/primitives.py, docs/pallas/tpu/distributed.md (jax 0.10.2).
 Fix: a `collective_id` for each kernel; after the barrier a second one, on a semaphore of the kernel's own.
 Incident: JAX's own tutorial: https://github.com/jax-ml/jax/pull/27963
-Limits: Two calls, one after the other. The mesh that they are traced on, up to 64 devices.
+Limits: Two calls, one after the other. The mesh that they are traced on, up to 64 devices, and rings of other
+sizes where each device does the same as the others (figure `rings`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ Source: docs/pallas/tpu/distributed.md of JAX, and `interpret_pallas_call.py`, w
 no `collective_id` is given (0.10.2).
 Fix: signal `pltpu.get_barrier_semaphore()` of every device that sends here, and wait for those that are sent to.
 Incident: a barrier that was removed, and crashes on 32 chips: https://github.com/sgl-project/sglang-jax/issues/1024
-Limits: The mesh that the call is traced on, up to 64 devices: nothing is said of other sizes of it.
+Limits: The mesh that the call is traced on, up to 64 devices, and rings of other sizes where each
+device does the same as the others (figure `rings`).
 """
 
 from __future__ import annotations

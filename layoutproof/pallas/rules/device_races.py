@@ -14,7 +14,8 @@ Source: docs/pallas/tpu/distributed.md of JAX, "Run-ahead and Race Conditions" (
 vector clocks (`pltpu.InterpretParams(detect_races=True)`), which see one schedule.
 Fix: signal the sender when the buffer is free, and wait for that signal before the copy starts.
 Incident: JAX's own tutorial: https://github.com/jax-ml/jax/issues/27963
-Limits: The mesh that the call is traced on, up to 64 devices: nothing is said of other sizes of it. One call of the
+Limits: The mesh that the call is traced on, up to 64 devices, and rings of other sizes where each
+device does the same as the others (figure `rings`). One call of the
 kernel.
 """
 

@@ -10,7 +10,8 @@ Unknown: what data decide: whether a device signals, which device, how often.
 Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
 Fix: signal, or copy, as often as is waited for; wait for the bytes that are sent.
 Incident: a kernel that hangs on several devices: https://github.com/jax-ml/jax/issues/30159
-Limits: The mesh that the call is traced on, up to 64 devices: nothing is said of other sizes of it.
+Limits: The mesh that the call is traced on, up to 64 devices, and rings of other sizes where each
+device does the same as the others (figure `rings`).
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ from layoutproof.pallas.body_memory import (
     unbounded,
     why_unknown,
 )
-from layoutproof.pallas.device_problems import read_of_devices
+from layoutproof.pallas.device_problems import read_of_devices, written_on_devices
 
 TARGET = False
 BODY = True
@@ -109,8 +109,10 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
             one = _open(load, str(reason))
         if _verdict(one) is not Verdict.PROVED and _read(load).reference.name in body.beyond:
             return _open(load, "something that is not modelled may write it")
-        if _verdict(one) is Verdict.UNKNOWN and not shared and _writes_before(kernel, body, load):
-            return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
+        if _verdict(one) is Verdict.UNKNOWN and not shared:
+            read = _read(load).reference
+            if _writes_before(kernel, body, load) or written_on_devices(kernel, read, load.spot):
+                return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
         return one
 
     lines: dict[tuple[object, str], list[Access | StartedCopy]] = {}

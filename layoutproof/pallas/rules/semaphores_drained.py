@@ -9,7 +9,8 @@ Example: every device signals its left neighbour in each step, and waits in all 
 Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
 Fix: wait for what is left in the last program, or do not signal there.
 Incident: none is known to us. JAX's tutorial takes the last signals of its reduce-scatter in an epilogue.
-Limits: The mesh that the call is traced on, up to 64 devices: nothing is said of other sizes of it.
+Limits: The mesh that the call is traced on, up to 64 devices, and rings of other sizes where each
+device does the same as the others (figure `rings`).
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.bodies import random_rings
 from tests.bodies.truth.compare import compared
 from tests.bodies.truth.description import Description, E, Signal, Slice, Wait, parts
 from tests.bodies.truth.generate import kernel
@@ -174,6 +175,7 @@ def serve() -> None:
     import jax  # noqa: F401
     from jax._src.pallas.mosaic.interpret import interpret_pallas_call  # noqa: F401
 
+    import tests.bodies.device_pairs
     import tests.bodies.truth.pallas  # noqa: F401
 
     _end_with_parent()
@@ -196,7 +198,10 @@ def _end_with_parent() -> None:
 
 def _answers() -> None:
     """One answer in JSON for each line of standard input: the name of a function here, a seed, and a word."""
-    known = {"one_run": one_run, "linted": linted, "judged": judged, "version": version}
+    known = {
+        "one_run": one_run, "linted": linted, "judged": judged, "version": version,
+        "ring_judged": lambda seed, _: random_rings.judged(seed), "ring_run": random_rings.run,
+    }  # fmt: skip
     # unbuffered: the next fork reads on where this one ends
     with os.fdopen(0, "rb", buffering=0) as lines:
         for line in lines:
