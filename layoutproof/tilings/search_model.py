@@ -111,7 +111,7 @@ def _shape_or_shapes(value: object) -> str:
     return "several" if isinstance(value, list) else "one"
 
 
-def _shapes(value: Any) -> tuple[WeightedSizes, ...]:
+def _shapes(value: dict[str, int] | list[dict[str, int]]) -> tuple[WeightedSizes, ...]:
     entries = value if isinstance(value, list) else [value]
     weightless = [{name: size for name, size in entry.items() if name != "weight"} for entry in entries]
     if not all(weightless):
@@ -153,7 +153,7 @@ class Range(Model):
         return self.model_dump(by_alias=True, exclude_none=True)
 
 
-def _values(entry: Any, info: ValidationInfo) -> tuple[int, ...]:
+def _values(entry: Range | list[int] | int, info: ValidationInfo) -> tuple[int, ...]:
     if "sizes" not in info.data:
         return ()  # what is wrong with them is said already
     try:
@@ -169,19 +169,19 @@ def _known(info: ValidationInfo, *more: str) -> set[str] | None:
     return {*info.data["tune"], *(name for shape in info.data["sizes"] for name in shape.sizes), *more}
 
 
-def _cost(value: Any, info: ValidationInfo) -> Term:
+def _cost(value: object, info: ValidationInfo) -> Term:
     return expression(value, _known(info, *FIGURES))
 
 
-def _flops(value: Any, info: ValidationInfo) -> Term:
+def _flops(value: object, info: ValidationInfo) -> Term:
     return expression(value, _known(info, "steps"))
 
 
-def _condition(value: Any, info: ValidationInfo) -> Constraint:
+def _condition(value: object, info: ValidationInfo) -> Constraint:
     return condition_of(value, _known(info, *FIGURES))
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _listed(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, list) else () if value is None else (value,)
 
 
@@ -411,9 +411,11 @@ _TILES = re.compile(r":T\([^{}]*")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
-def _array(text: Any, info: ValidationInfo) -> SearchArray:
+def _array(text: object, info: ValidationInfo) -> SearchArray:
     """A shape; with variables in its tiles, all the layouts that it stands for."""
-    found = _TILES.search(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return _one_array(text, info)
+    found = _TILES.search(text)
     tune = info.data.get("tune") or {}
     names = [] if found is None else [n for n in dict.fromkeys(_NAME.findall(found[0])) if n in tune]
     if found is None or not names:
@@ -428,7 +430,7 @@ def _array(text: Any, info: ValidationInfo) -> SearchArray:
     return made[0][1]._replace(tilings=tuple((chosen, array.shape) for chosen, array in made))
 
 
-def _one_array(text: Any, info: ValidationInfo) -> SearchArray:
+def _one_array(text: object, info: ValidationInfo) -> SearchArray:
     if not isinstance(text, str):
         raise LayoutError(f"a shape is a text such as bf16[16,1280,40], not {shorten(repr(text), 60)}")
     shape = xla.read(text)
