@@ -30,7 +30,7 @@ ALIKE = (
 def answer_of(found: TracedFound) -> TilingAnswer:
     """The whole answer."""
     problem, shown = found.problem, _shown(found)
-    rows = tuple(_row(found, one, reply) for one, reply in shown)
+    rows = tuple(_row(one, reply) for one, reply in shown)
     stage = _stage(found, shown)
     kind = "unknown" if found.unknown else "enumerated"
     traced = f", {found.traced} traced" if found.traced < found.looked_at else ""
@@ -75,7 +75,7 @@ def _shown(found: TracedFound) -> list[tuple[TracedCandidate, CompilerReply | No
     ]
 
 
-def _row(found: TracedFound, one: TracedCandidate, reply: CompilerReply | None) -> Tiling:
+def _row(one: TracedCandidate, reply: CompilerReply | None) -> Tiling:
     over = tuple(p for kernel in one.kernels for p in partials_of(kernel))
     return Tiling(one.values, one.cost, (one.figures,), (one.limit,), over, (), reply)
 
