@@ -46,7 +46,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (
         f"tilings.tilings_json:TilingsDocument{_SEARCH}",
-        f"tilings.traced_text:TracedDocument{_SEARCH}",
+        f"tilings.tilings_json:TracedDocument{_SEARCH}",
         f"tilings.arrays_file:ArraysDocument{_SEARCH}",
         f"tilings.prune:PrunedDocument{_SEARCH}",
         "cli.arguments:FilesDocument",

@@ -132,7 +132,7 @@ def _walked(place: _Place, values: Mapping[str, int]) -> _Place | None:
     return place if place.end is not None else None
 
 
-def _attempt(trace: Trace, values: Mapping[str, Any]) -> Kernels | LayoutError:
+def _attempt(trace: Trace, values: Mapping[str, object]) -> Kernels | LayoutError:
     try:
         return trace(values)
     except LayoutError as error:

@@ -17,7 +17,9 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
+from layoutproof.core.term import Term
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
+from layoutproof.tilings.cost import Figures, limit_of
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
 BUDGET = 300_000
@@ -38,11 +40,15 @@ Values = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One choice of tile variables. figures: one mapping per shape of the problem."""
+    """One choice of tile variables. figures: one mapping per shape of the problem.
+
+    limits: what its time is bound by at each, as of `cost.limit_of`.
+    """
 
     values: Mapping[str, int]
     cost: int
-    figures: tuple[Mapping[str, int], ...]
+    figures: tuple[Figures, ...]
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -145,7 +151,8 @@ def candidate(problem: Problem, values: Mapping[str, int]) -> Candidate:
     rows = []
     for shape in problem.shapes:
         rows.append(problem.figures(shape, values, INTS))
-    return Candidate(dict(values), cost_of(problem, values, rows, INTS), tuple(rows))
+    limits = tuple(limit_of(row, problem.machine) for row in rows)
+    return Candidate(dict(values), cost_of(problem, values, rows, INTS), tuple(rows), limits)
 
 
 def cost_of(problem: Problem, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], on: Any) -> Any:
@@ -160,7 +167,7 @@ def cost_of(problem: Problem, values: Mapping[str, Any], rows: Sequence[Mapping[
 
 
 def bounded(
-    problem: Problem, box: Box, rules: Sequence[tuple[str, Any]], moves: bool = True
+    problem: Problem, box: Box, rules: Sequence[tuple[str, Term]], moves: bool = True
 ) -> tuple[str, tuple[Mapping[str, Any], ...], Mapping[str, Any]]:
     """(the condition that every candidate of the box breaks, or ""; the figures of each shape; the variables).
 

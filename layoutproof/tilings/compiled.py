@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from layoutproof.compiler.tracing import Tracing, permit, running
 from layoutproof.core.errors import LayoutError, Undecided, shorten
@@ -20,10 +19,9 @@ from layoutproof.mosaic.ask import CompilerQuestion
 from layoutproof.mosaic.ask import asked as question
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.tilings.branch import Candidate
-from layoutproof.tilings.compiled_text import BODY_RAISED
-from layoutproof.tilings.compiler_stage import CompilerRank, Report, accepted, order, reports, skipped, words
+from layoutproof.tilings.compiler_stage import CompilerRank, Report, accepted, order, reports, skipped, vmem, words
 from layoutproof.tilings.neighbours import Neighbours
-from layoutproof.tilings.problem import Problem, WeightedSizes
+from layoutproof.tilings.problem import BODY_RAISED, Problem, WeightedSizes
 from layoutproof.tilings.ready import FOLDERS
 
 CALL = "layoutproof.tilings.declared_call:call"
@@ -51,6 +49,16 @@ class CompilerReply:
         """Whether the compiler takes the kernel itself, None = unknown."""
         taken = accepted(self.report)
         return None if taken and self.stand_in else taken
+
+    @property
+    def vmem(self) -> int | None:
+        """Bytes of VMEM that the largest of its kernels takes, exactly; None where that is not known of all."""
+        return None if self.stand_in else vmem(self.report)
+
+    def exact(self, shapes: int) -> list[int | None]:
+        """The same of each shape; one shape may have several kernels."""
+        each = [one.vmem.total if one.vmem else None for one in self.report]
+        return each if len(each) == shapes and not self.stand_in else [self.vmem]
 
     @property
     def refused(self) -> str:
@@ -132,7 +140,7 @@ def _questions(
 
 def _arguments(
     problem: Problem, shape: WeightedSizes, values: Mapping[str, int], rule: Tracing | None
-) -> tuple[list[str], dict[str, Any]]:
+) -> tuple[list[str], dict[str, object]]:
     """What CALL takes for one candidate of one shape."""
 
     kernel = problem.bind(shape, values)

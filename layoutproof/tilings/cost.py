@@ -38,6 +38,9 @@ from layoutproof.tilings.walk import walked
 FIGURES = ("time", "bytes", "flops", "carried", "steps", "vmem", "padding")
 """Names that a user's own cost or constraint may use besides sizes and tile variables."""
 
+Figures = Mapping[str, int]
+"""FIGURES of one candidate at one shape, as numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -128,6 +131,14 @@ class CostModel:
             "time": time, "bytes": moved, "flops": work, "carried": carried, "steps": steps, "vmem": vmem,
             "padding": padding,
         }  # fmt: skip
+
+
+def limit_of(row: Figures, machine: Machine) -> str:
+    """What the time of one candidate is bound by: its steps, its traffic with HBM, or its operations."""
+    moved, work = row["bytes"] / machine.bandwidth, row["flops"] / machine.peak
+    work += row["carried"] / machine.stores if machine.stores else 0
+    overhead = row["steps"] * machine.overhead / 1e12
+    return "steps" if overhead > max(moved, work) else "HBM" if moved >= work else "compute"
 
 
 def _summed(kernel: Kernel) -> frozenset[int]:

@@ -17,8 +17,8 @@ from layoutproof.solvers.arrays import ArrayNumbers
 
 
 def call(
-    *arrays: Any, mapping: Mapping[str, Any], body: str, named: Mapping[str, int], rule: Tracing | None = None
-) -> Any:
+    *arrays: object, mapping: Mapping[str, object], body: str, named: Mapping[str, int], rule: Tracing | None = None
+) -> object:
     """The results of the kernel that `mapping` describes, for tables and inputs in its order.
 
     body: `module:function` or `file.py:function`, called with the refs of tables, inputs, outputs and scratch, and with
@@ -73,7 +73,7 @@ def _body(place: str, named: Mapping[str, int], rule: Tracing | None, counts: Se
     return lambda *refs: function(*refs, **given)
 
 
-def _spec(kernel: Kernel, operand: Operand) -> Any:
+def _spec(kernel: Kernel, operand: Operand) -> object:
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import tpu as pltpu
 
@@ -95,7 +95,7 @@ def _size(operand: Operand, block: Block) -> int | None:
     raise LayoutError(f"{operand.name}: blocks of the kind {block.kind} are not compiled here")
 
 
-def _index_map(kernel: Kernel, operand: Operand) -> Callable[..., tuple[Any, ...]]:
+def _index_map(kernel: Kernel, operand: Operand) -> Callable[..., tuple[object, ...]]:
     import jax.numpy as jnp
 
     def index(*arguments: Any) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def _index_map(kernel: Kernel, operand: Operand) -> Callable[..., tuple[Any, ...
     return index
 
 
-def _scratch(scratch: Scratch) -> Any:
+def _scratch(scratch: Scratch) -> object:
     from jax.experimental.pallas import tpu as pltpu
 
     spaces = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM}

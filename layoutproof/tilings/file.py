@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node
 from layoutproof.tilings.document import ProblemDocument, at
 from layoutproof.tilings.search_model import SECTIONS
-
-if TYPE_CHECKING:
-    from layoutproof.tilings.solve import Tilings
-    from layoutproof.tilings.tilings_json import TilingsDocument
+from layoutproof.tilings.searched import Searched
 
 
 class SearchAnswer(Protocol):
@@ -28,30 +25,6 @@ class SearchAnswer(Protocol):
     def text(self, why: bool = True) -> str: ...
 
     def as_json(self) -> ProblemDocument: ...
-
-
-@dataclass(frozen=True, slots=True)
-class TilingsAnswer:
-    """What was found for a declared kernel, and how it is shown."""
-
-    tilings: Tilings
-
-    @property
-    def verdict(self) -> Verdict:
-        """PROVED: the best is.  REFUTED: nothing is feasible.  UNKNOWN otherwise."""
-        return self.tilings.verdict
-
-    def text(self, why: bool = True) -> str:
-        """What was found, for people. why: with the model, its sources, and what was refused."""
-        from layoutproof.tilings.tilings_text import text
-
-        return text(self.tilings, why)
-
-    def as_json(self) -> TilingsDocument:
-        """What was found, as plain data."""
-        from layoutproof.tilings.tilings_json import as_json
-
-        return as_json(self.tilings)
 
 
 def search_kind(root: Node, file: str) -> str:
@@ -94,22 +67,14 @@ def problem_of(root: Node, file: str) -> Any:
 
 def rows(answer: SearchAnswer) -> list[tuple[Mapping[str, int], int]]:
     """(values, cost) of each tiling that was found, cheapest first. LayoutError where it is not about tilings."""
-    from layoutproof.tilings.traced_text import TracedAnswer
-
-    if isinstance(answer, TilingsAnswer):
-        return [(one.values, one.cost) for one in answer.tilings.progress.found]
-    if isinstance(answer, TracedAnswer):
-        return [(one.values, one.cost) for one in answer.result.found]
-    raise LayoutError("candidates are tilings of kernels; here are none")
+    if not isinstance(answer, Searched):
+        raise LayoutError("candidates are tilings of kernels; here are none")
+    return [(one.values, one.cost) for one in answer.result.found]
 
 
 def near(answer: SearchAnswer, factor: float) -> SearchAnswer:
     """The same answer, which shows no tiling that costs more than so many times the best."""
-    from layoutproof.tilings.traced_text import TracedAnswer
-
-    if isinstance(answer, TilingsAnswer):
-        return TilingsAnswer(replace(answer.tilings, within=factor))
-    return replace(answer, within=factor) if isinstance(answer, TracedAnswer) else answer
+    return Searched(replace(answer.result, within=factor)) if isinstance(answer, Searched) else answer
 
 
 def factor(value: str | float | None) -> float | None:
@@ -141,8 +106,7 @@ def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: fl
         if kind == "arrays":
             raise LayoutError("--prune is for tilings of kernels; here are none")
         given, problem = pruning.read_rows(rows), problem_of(root, file)
-        judge = pruning.prune if kind == "kernel" else pruning.prune_traced
-        return pruning.fewer(judge(problem, given, rows.as_posix()), keep, within)
+        return pruning.fewer(pruning.prune(problem, given, rows.as_posix()), keep, within)
 
 
 def answer(
@@ -168,7 +132,7 @@ def answer(
         if kind == "kernel":
             from layoutproof.tilings.solve import solve
 
-            return TilingsAnswer(solve(problem, best, effort, pareto, compiling, progress))
+            return Searched(solve(problem, best, effort, pareto, compiling, progress))
         if kind == "trace":
             from layoutproof.tilings import traced_file
 

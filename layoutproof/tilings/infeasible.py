@@ -259,7 +259,7 @@ def _shaved(problem: Problem, moves: bool) -> tuple[Problem, list[str], int]:
     return replace(problem, variables=left), reasons, boxes
 
 
-def _refused(problem: Problem, box: Box, rules: Sequence[tuple[str, Any]], moves: bool = True) -> str:
+def _refused(problem: Problem, box: Box, rules: Sequence[tuple[str, Term]], moves: bool = True) -> str:
     """Why bounds refuse a whole box, "" = they do not."""
     try:
         return bounded(problem, box, rules, moves)[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
@@ -63,7 +62,7 @@ def of_body(kind: str | None) -> Headroom:
     return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
 
 
-def headroom(value: Any) -> Headroom:
+def headroom(value: object) -> Headroom:
     """The headroom that a search file states: a percentage, a kind of body in BODIES, or None = that of the worst kind.
 
     Raises LayoutError for anything else.
@@ -78,7 +77,7 @@ def headroom(value: Any) -> Headroom:
             what = f"headroom is a percentage from 0% to 99%, or a kind of body ({known})"
             raise LayoutError(f"{what}, not {shorten(repr(value), 40)}")
         return Headroom(int(text), "stated in the file")
-    ratio, worst = SPILLS if value is None else BODIES[value]
+    ratio, worst = BODIES[value] if isinstance(value, str) else SPILLS
     said = f"the largest total measured is {ratio:.2f} x windows and scratch ({worst})"
     whose = "the file says nothing, so that of the worst kind of body" if value is None else f"{value} in the file"
     return Headroom(ceil(100 * (1 - 1 / ratio)), f"{whose}: {said}")
@@ -100,7 +99,7 @@ def machine(target: str, kernel: Kernel, overhead: int | None = None) -> Machine
     return Machine(chip.name, chip.bandwidth, chip.peak(widest, floating), step, stores)
 
 
-def vmem_limit(target: str, asked: Any = None) -> int:
+def vmem_limit(target: str, asked: object = None) -> int:
     """Bytes of VMEM that a kernel may use which asks for `asked` bytes, None = for none.
 
     >>> vmem_limit("v5e"), vmem_limit("v5e", 64 << 20)
@@ -128,7 +127,7 @@ def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
     )
 
 
-def picoseconds(value: Any) -> int:
+def picoseconds(value: object) -> int:
     """A time as a search file writes it, such as 350ns or 0.5us, or 0. LayoutError for anything else.
 
     >>> picoseconds("0.5us")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.finding import Finding
+from layoutproof.tilings.answer import Others
 from layoutproof.tilings.branch import DIVIDES, Candidate, candidate, cost_of
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.legal import Checker
@@ -31,24 +31,6 @@ LISTED = 256
 """Candidates that are set aside and listed, the cheapest first."""
 _HELD = frozenset({"vmem", "steps"})
 """Figures that need nothing of what moves, and are whole numbers that floats hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """refused, unknown: candidates by reason; a rule's reason is its name and what it speaks of.
-    because: for those reasons, what was found of the first candidate.
-    aside: candidates that headroom sets aside, the cheapest first, LISTED of them at most.  many: how many there are.
-    cheaper: of those listed, how many cost less than the last that is shown.
-    not_judged: the others that nobody judged, which cost no less than the last that is shown.
-    """
-
-    refused: Mapping[str, int] = field(default_factory=dict)
-    unknown: Mapping[str, int] = field(default_factory=dict)
-    because: Mapping[str, Finding] = field(default_factory=dict)
-    aside: tuple[Candidate, ...] = ()
-    many: int = 0
-    cheaper: int = 0
-    not_judged: int = 0
 
 
 def others(answer: Tilings) -> Others:
@@ -86,16 +68,17 @@ def others(answer: Tilings) -> Others:
     cheaper = sum(one.cost < last for one in aside)
     dearer = sum(not why and key not in found and key not in answer.passed for key, why in legal.said().items())
     rest = answer.asked - len(found) - counts.total() - unknown.total() - many - dearer
-    return Others(dict(counts), dict(unknown), because, tuple(aside), many, cheaper, max(0, rest))
+    why = problem.headroom.aside.removeprefix("set aside: ") if many else ""
+    return Others(counts, unknown, because, many, why, tuple(aside), cheaper, max(0, rest))
 
 
-def _removed(answer: Tilings) -> tuple[Counter[str], dict[str, Any]]:
+def _removed(answer: Tilings) -> tuple[Counter[str], dict[str, dict[str, int]]]:
     """(how many candidates were left out before the search, by the first reason; values with which it is given)."""
     problem, removed = answer.problem, answer.removed
     sizes = {name: len(values) for name, values in problem.variables.items()}
     for one in removed:
         sizes[one.variable] += len(one.values)
-    total, reasons, at = answer.asked, Counter[str](), dict[str, Any]()
+    total, reasons, at = answer.asked, Counter[str](), dict[str, dict[str, int]]()
     for one in removed:
         gone = total * len(one.values) // sizes[one.variable] if sizes[one.variable] else 0
         sizes[one.variable] -= len(one.values)

@@ -17,6 +17,9 @@ UNDECIDED = "undecided: "
 """What the reason of an illegal candidate starts with where it is unknown: nothing is proved of it."""
 
 
+BODY_RAISED = "tracing the body raised "
+"""Before what a body says that refuses a candidate."""
+
 NONE = Headroom(0, "stated in the file")
 """Nothing is kept free."""
 
@@ -41,32 +44,45 @@ class WeightedSizes:
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """kernel: its amounts are terms over sizes and variables.  variables: name -> the values it may take, rising.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TilingProblem:
+    """What every problem about tilings states, of a declared kernel or of a traced function.
+
+    variables: name -> the values it may take, rising.  target, compiler: whose rules are kept.
     flops: of the whole kernel, None = not counted.
     cost: over FIGURES and names, None = time.  worst: the largest cost over the shapes counts, not their weighted sum.
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
-    vmem: bytes that windows and scratch may take, headroom taken off.
-    limit: the same with it, 0 = `vmem`.  target, compiler: whose rules are kept.
-    source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
-    headroom: what `vmem` is less than what was given, and who says so.
-    ranges: what the file says of every variable, as plain data: what of it cannot be met when nothing is feasible.
     """
 
     name: str
-    kernel: Kernel
     variables: Mapping[str, Sequence[int]]
-    shapes: tuple[WeightedSizes, ...]
-    machine: Machine
     target: str
-    vmem: int
+    shapes: tuple[WeightedSizes, ...] = (WeightedSizes({}),)
     compiler: str | None = None
     flops: Term | None = None
     cost: Term | None = None
     worst: bool = True
     partial: bool = True
     constraints: tuple[Constraint, ...] = ()
+
+    def count(self) -> int:
+        """How many candidates there are, legal or not."""
+        return prod(len(values) for values in self.variables.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(TilingProblem):
+    """Tilings of a declared kernel, whose amounts are terms over sizes and variables.
+
+    vmem: bytes that windows and scratch may take, headroom taken off.  limit: the same with it, 0 = `vmem`.
+    source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
+    headroom: what `vmem` is less than what was given, and who says so.
+    ranges: what the file says of every variable, as plain data: what of it cannot be met when nothing is feasible.
+    """
+
+    kernel: Kernel
+    machine: Machine
+    vmem: int
     source: str = ""
     body: str | None = None
     overhead_given: bool = False
@@ -81,10 +97,6 @@ class Problem:
     def roomy(self) -> Problem:
         """The same without headroom: what it sets aside is a candidate too."""
         return self if not self.limit else replace(self, vmem=self.limit, headroom=UNKEPT)
-
-    def count(self) -> int:
-        """How many candidates there are, legal or not."""
-        return prod(len(values) for values in self.variables.values())
 
     def bind(self, shape: WeightedSizes, values: Mapping[str, int]) -> Kernel:
         """The kernel of one candidate. LayoutError where the kernel language refuses it."""

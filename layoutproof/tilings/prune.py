@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypedDict
@@ -14,20 +15,16 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.finding import VerdictWord
 from layoutproof.core.result import Verdict
-from layoutproof.tilings.branch import DIVIDES, candidate
+from layoutproof.tilings.branch import DIVIDES, Candidate, candidate
 from layoutproof.tilings.document import ProblemDocument
 from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
-from layoutproof.tilings.tilings_json import CandidateEntry, ChosenEntry, ModelFigures, candidate_json, figures_json
+from layoutproof.tilings.tilings_json import CallsEntry, CandidateEntry, calls_json, candidate_json
 from layoutproof.tilings.tilings_text import table
-from layoutproof.tilings.traced import TracedFound, TracedProblem, kept_free, search_traced
+from layoutproof.tilings.traced import TracedProblem, kept_free, search_traced
 
 Row = Mapping[str, Any]
 MAX_ROWS = 16 * MIB
-
-
-class CallsEntry(ChosenEntry, ModelFigures):
-    """A candidate of a traced function, with the figures of all its calls."""
 
 
 class DroppedEntry(TypedDict):
@@ -44,22 +41,15 @@ class PrunedDocument(ProblemDocument):
     dropped: list[DroppedEntry]
 
 
-Kept = tuple[int, CandidateEntry | CallsEntry]
-"""A candidate by its place among those that were given, with its figures."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """name, target: of the problem.  rows: as they were given.  kept: the legal ones by their place in `rows`, in that
-    order, each with its figures as plain data.  lines: the same for people.  dropped: the others, with the reason.
-    unknown: of the dropped ones, those that no engine decided.
+    """rows: candidates as they were given.  kept: the legal ones by their place in `rows`, in that order.
+    dropped: the others, with the reason.  unknown: of the dropped ones, those that no engine decided.
     """
 
-    name: str
-    target: str
+    problem: Problem | TracedProblem
     rows: tuple[Row, ...]
-    kept: tuple[Kept, ...]
-    lines: tuple[str, ...]
+    kept: tuple[tuple[int, Candidate], ...]
     dropped: tuple[tuple[int, str], ...]
     unknown: tuple[int, ...]
 
@@ -72,8 +62,9 @@ class Pruned:
 
     def text(self, why: bool = True) -> str:
         """What is kept, with its figures, and why the rest is not."""
-        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are kept"
-        lines = [head, *(["", *self.lines] if self.lines else []), ""]
+        problem, kept = self.problem, [one for _, one in self.kept]
+        head = f"{problem.name}, {problem.target}: {len(kept)} of {len(self.rows)} candidates are kept"
+        lines = [head, *(["", *table(problem, kept)] if kept else []), ""]
         for at, reason in self.dropped:
             word = "unknown" if at in self.unknown else "aside" if reason.startswith("set aside") else "dropped"
             lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(reason, 300)}")
@@ -83,11 +74,14 @@ class Pruned:
         """`kept` are the objects of the file as they were, ready for the tuner; `figures` belong to them one by one."""
         return {
             **envelope(self.verdict.exit_code),
-            "subject": self.name,
-            "target": self.target,
+            "subject": self.problem.name,
+            "target": self.problem.target,
             "verdict": self.verdict.value,
             "kept": [dict(self.rows[at]) for at, _ in self.kept],
-            "figures": [figures for _, figures in self.kept],
+            "figures": [
+                candidate_json(self.problem, one) if isinstance(self.problem, Problem) else calls_json(one)
+                for _, one in self.kept
+            ],
             "dropped": [
                 {
                     "candidate": dict(self.rows[at]),
@@ -126,7 +120,7 @@ def _finite(text: str) -> float:
     return found
 
 
-def _object(pairs: list[tuple[str, Any]]) -> Row:
+def _object(pairs: list[tuple[str, object]]) -> Row:
     found = dict(pairs)
     for name, _ in pairs if len(found) < len(pairs) else ():
         if [other for other, _ in pairs].count(name) > 1:
@@ -134,101 +128,61 @@ def _object(pairs: list[tuple[str, Any]]) -> Row:
     return found
 
 
-def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
+def prune(problem: Problem | TracedProblem, rows: Sequence[Row], file: str = "") -> Pruned:
     """Each candidate judged as `search` judges it. Keys that are no tile variable are kept and not looked at.
 
     Raises LayoutError, naming the candidate, where a variable is missing or no whole number.
     """
-    legal = Checker(problem)
-    kept, dropped = [], list[tuple[int, str]]()
+    judge = partial(_declared, problem, Checker(problem)) if isinstance(problem, Problem) else partial(_traced, problem)
+    kept, dropped = list[tuple[int, Candidate]](), list[tuple[int, str]]()
     for at, row in enumerate(rows):
         values = values_of(problem.variables, row, at, file)
-        why = _outside(problem.variables, values)
-        if why:
-            dropped.append((at, why))
-            continue
-        try:
-            one = candidate(problem, values)
-            why = _limits(problem, values, one.figures) or legal(values)
-        except Undecided as undecided:
-            why = UNDECIDED + str(undecided)
-        except ZeroDivisionError:
-            why = DIVIDES
-        if why:
-            dropped.append((at, why))
+        found = _outside(problem.variables, values) or judge(values)
+        if isinstance(found, str):
+            dropped.append((at, found))
         else:
-            kept.append((at, one))
-    lines = table(problem, [one for _, one in kept]) if kept else []
-    plain: list[Kept] = [(at, candidate_json(problem, one)) for at, one in kept]
-    return _pruned(problem, rows, plain, lines, dropped)
-
-
-def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") -> Pruned:
-    """The same for a traced function, each candidate as a search of its own; LayoutError as there."""
-    kept, dropped, lines = list[Kept](), list[tuple[int, str]](), []
-    for at, row in enumerate(rows):
-        values = values_of(problem.variables, row, at, file)
-        why = _outside(problem.variables, values)
-        if not why:
-            single = search_traced(replace(problem, variables={name: (value,) for name, value in values.items()}))
-            found = single.found
-            why = (
-                next(iter(single.refused), "")
-                or _left_aside(problem, single)
-                or "".join(UNDECIDED + said for said in list(single.undecided)[:1])
-            )
-            why = why or (UNDECIDED + single.unknown if single.unknown else "")
-        if why:
-            dropped.append((at, why))
-            continue
-        (one,) = found
-        figures = one.figures
-        kept.append((at, {"values": dict(one.values), "cost": one.cost, **figures_json(figures)}))
-        lines.append(
-            f"{json.dumps(row)}: {figures['time'] / 1e6:.2f} us by the model, {figures['bytes']} bytes of HBM, "
-            f"{figures['steps']} steps, {figures['vmem']} bytes of VMEM"
-        )
-    return _pruned(problem, rows, kept, lines, dropped)
-
-
-def _left_aside(problem: TracedProblem, single: TracedFound) -> str:
-    """What is said of a candidate that headroom sets aside, "" = it does not."""
-    return kept_free(problem, single.aside[0].kernels[0]).aside if single.aside else ""
-
-
-def _pruned(
-    problem: Problem | TracedProblem,
-    rows: Sequence[Row],
-    kept: Sequence[Kept],
-    lines: Sequence[str],
-    dropped: Sequence[tuple[int, str]],
-) -> Pruned:
+            kept.append((at, found))
     unknown = tuple(at for at, why in dropped if why.startswith(UNDECIDED))
     said = tuple((at, why.removeprefix(UNDECIDED)) for at, why in dropped)
-    return Pruned(problem.name, problem.target, tuple(rows), tuple(kept), tuple(lines), said, unknown)
+    return Pruned(problem, tuple(rows), tuple(kept), said, unknown)
+
+
+def _declared(problem: Problem, legal: Checker, values: Mapping[str, int]) -> Candidate | str:
+    """A candidate of a declared kernel, or why it is not kept."""
+    try:
+        one = candidate(problem, values)
+        return _limits(problem, values, one.figures) or legal(values) or one
+    except Undecided as undecided:
+        return UNDECIDED + str(undecided)
+    except ZeroDivisionError:
+        return DIVIDES
+
+
+def _traced(problem: TracedProblem, values: Mapping[str, int]) -> Candidate | str:
+    """A candidate of a traced function, as a search of its own, or why it is not kept."""
+    single = search_traced(replace(problem, variables={name: (value,) for name, value in values.items()}))
+    why = next(iter(single.refused), "")
+    if not why and single.aside:
+        why = kept_free(problem, single.aside[0].kernels[0]).aside
+    why = why or next((UNDECIDED + said for said in single.undecided), "")
+    if why or single.unknown:
+        return why or UNDECIDED + single.unknown
+    (one,) = single.found
+    return Candidate(one.values, one.cost, (one.figures,), (one.limit,))
 
 
 def fewer(pruned: Pruned, keep: int | None, within: float | None) -> Pruned:
     """Of those that are kept the cheapest. keep: how many at most.  within: none above so many times the best."""
-    ranked = sorted(pruned.kept, key=lambda pair: pair[1]["cost"])
+    ranked = sorted(pruned.kept, key=lambda pair: pair[1].cost)
     most = len(ranked) if keep is None else keep
-    dropped = {}
-    for rank, (at, figures) in enumerate(ranked):
-        best, cost = ranked[0][1]["cost"], figures["cost"]
-        if within is not None and cost > within * best:
+    dropped = dict(pruned.dropped)
+    for rank, (at, one) in enumerate(ranked):
+        if within is not None and one.cost > within * ranked[0][1].cost:
             dropped[at] = f"costs more than {within:g} times the best of these, by the model"
         elif rank >= most:
             dropped[at] = f"{most} of these cost no more, by the model"
-    if not dropped:
-        return pruned
-    chosen = [k for k, (at, _) in enumerate(pruned.kept) if at not in dropped]
-    head = len(pruned.lines) - len(pruned.kept)
-    return replace(
-        pruned,
-        kept=tuple(pruned.kept[k] for k in chosen),
-        lines=(*pruned.lines[:head], *(pruned.lines[head + k] for k in chosen)) if head <= 1 else (),
-        dropped=tuple(sorted({**dict(pruned.dropped), **dropped}.items())),
-    )
+    kept = tuple(pair for pair in pruned.kept if pair[0] not in dropped)
+    return replace(pruned, kept=kept, dropped=tuple(sorted(dropped.items())))
 
 
 def values_of(variables: Mapping[str, Sequence[int]], row: Row, at: int, file: str) -> dict[str, int]:

@@ -80,22 +80,25 @@ def _range(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> list[in
     return [v for v in values if low <= v <= high and v % step == 0 and whole % v == 0]
 
 
-def number_of(text: Any, shape: WeightedSizes) -> int:
+def number_of(text: object, shape: WeightedSizes) -> int:
     """An expression of sizes as a number. LayoutError for anything else, ZeroDivisionError where it divides by 0."""
     term = expression(text, set(shape.sizes))
     return int(term.evaluate(shape.sizes, INTS))
 
 
-def expression(text: Any, known: set[str] | None) -> Term:
+def expression(text: object, known: set[str] | None) -> Term:
     """An expression over the known names, None = any. LayoutError for anything else."""
-    if type(text) is not int and not isinstance(text, str):
+    if type(text) is int:
+        term = Term("int", text)
+    elif isinstance(text, str):
+        term = parse_expression(_powers(text))
+    else:
         raise LayoutError(f"an expression is a text or a whole number, not {shorten(repr(text), 40)}")
-    term = Term("int", text) if isinstance(text, int) else parse_expression(_powers(text))
     _check(term, known, str(text))
     return term
 
 
-def condition_of(text: Any, known: set[str] | None) -> Constraint:
+def condition_of(text: object, known: set[str] | None) -> Constraint:
     """A condition over the known names, None = any. LayoutError for anything else."""
     if not isinstance(text, str):
         raise LayoutError(f"a condition is a text such as bm * bn <= 2**20, not {shorten(repr(text), 40)}")

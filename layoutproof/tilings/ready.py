@@ -120,11 +120,11 @@ def function(
     tune: Mapping[str, object],
     target: str | None,
     headroom: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The search file of a function. place: as of `trace`.  tune: what each variable may be.  headroom: as there."""
     if not tune:
         raise LayoutError(f"say what may be chosen for {shorten(place, 60)}: --tune bm=128..2048")
-    found: dict[str, Any] = {"search": place, "target": target or DEFAULT_TARGET, "trace": place, "args": list(args)}
+    found: dict[str, object] = {"search": place, "target": target or DEFAULT_TARGET, "trace": place, "args": list(args)}
     found |= {"kwargs": dict(kwargs)} if kwargs else {}
     found |= {"headroom": headroom} if headroom is not None else {}
     return found | {
@@ -132,7 +132,7 @@ def function(
     }
 
 
-def values_of(text: str) -> Any:
+def values_of(text: str) -> dict[str, int | str] | list[int]:
     """What a variable may be, from the command line: `256`, `128,256`, `128..2048` (multiples of 128), `8..2048:64`
     (multiples of 64), `128..2048:x2` (powers of 2). LayoutError for anything else.
 
@@ -158,6 +158,6 @@ def unknown(name: str) -> LayoutError:
     return LayoutError(f"{shorten(name, 80)} is no file, and no ready kernel ({', '.join(kernels())}){near}")
 
 
-def _type_of(operand: Mapping[str, Any]) -> str:
+def _type_of(operand: Mapping[str, str]) -> str:
     found = _ARRAY.match(operand["array"])
     return "" if found is None else found[1]

@@ -111,7 +111,7 @@ def _shape_or_shapes(value: object) -> str:
     return "several" if isinstance(value, list) else "one"
 
 
-def _shapes(value: Any) -> tuple[WeightedSizes, ...]:
+def _shapes(value: dict[str, int] | list[dict[str, int]]) -> tuple[WeightedSizes, ...]:
     entries = value if isinstance(value, list) else [value]
     weightless = [{name: size for name, size in entry.items() if name != "weight"} for entry in entries]
     if not all(weightless):
@@ -153,7 +153,7 @@ class Range(Model):
         return self.model_dump(by_alias=True, exclude_none=True)
 
 
-def _values(entry: Any, info: ValidationInfo) -> tuple[int, ...]:
+def _values(entry: Range | list[int] | int, info: ValidationInfo) -> tuple[int, ...]:
     if "sizes" not in info.data:
         return ()  # what is wrong with them is said already
     try:
@@ -169,19 +169,19 @@ def _known(info: ValidationInfo, *more: str) -> set[str] | None:
     return {*info.data["tune"], *(name for shape in info.data["sizes"] for name in shape.sizes), *more}
 
 
-def _cost(value: Any, info: ValidationInfo) -> Term:
+def _cost(value: object, info: ValidationInfo) -> Term:
     return expression(value, _known(info, *FIGURES))
 
 
-def _flops(value: Any, info: ValidationInfo) -> Term:
+def _flops(value: object, info: ValidationInfo) -> Term:
     return expression(value, _known(info, "steps"))
 
 
-def _condition(value: Any, info: ValidationInfo) -> Constraint:
+def _condition(value: object, info: ValidationInfo) -> Constraint:
     return condition_of(value, _known(info, *FIGURES))
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _listed(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, list) else () if value is None else (value,)
 
 
@@ -271,15 +271,15 @@ class _Tilings(_Search):
     step_overhead: Time | None = Field(None, description="Time of one grid step.", examples=["350ns"])
 
 
-class Scratch(Model):
-    """Memory of a declared kernel that is no window of an array."""
+class ScratchKeys(Model):
+    """What may be stated of memory of a declared kernel that is no window of an array."""
 
     array: str = Field(description="Element type and sizes.", examples=["f32[bm,bn]"])
     memory: Annotated[str, one_of(MEMORIES, "memory")] = Field("vmem", description="Where it lies.", examples=["vmem"])
 
 
-class Operand(Scratch):
-    """An operand of a declared kernel: `layoutproof.kernel.kernel_text` is the language of these."""
+class OperandKeys(ScratchKeys):
+    """What may be stated of an operand of a declared kernel, in the language of `layoutproof.kernel.kernel_text`."""
 
     name: str | None = Field(None, description="Its name in answers.", examples=["x"])
     role: Annotated[str, one_of(ROLES, "role")] = Field(
@@ -300,8 +300,8 @@ class Operand(Scratch):
     indexing_mode: str | None = Field(None, description="Of jax before 0.6.1; not priced.", examples=["Unblocked()"])
 
 
-class Table(Model):
-    """A scalar-prefetch operand."""
+class TableKeys(Model):
+    """What may be stated of a scalar-prefetch operand."""
 
     array: str = Field(description="Element type and sizes.", examples=["s32[8]"])
     assume: list[str] = Field([], description="What is known of its entries.", examples=[["0 <= t < 8"]])
@@ -310,16 +310,16 @@ class Table(Model):
 _OPERANDS = [{"name": "x", "array": "bf16[M,K]", "block": ["bm", "bk"], "index": "(i, j, k) -> (i, k)"}]
 
 
-class Kernel(Model):
-    """A declared kernel, in the kernel language with names where numbers will stand."""
+class KernelKeys(Model):
+    """What may be stated of a declared kernel, in the kernel language with names where numbers will stand."""
 
     name: str = Field("kernel", description="Its name in answers.", examples=["matmul"])
     grid: list[Any] | dict[str, Any] | str | int = Field(
         description="Programs per dimension.", examples=[["cdiv(M, bm)", "cdiv(N, bn)"]]
     )
-    inputs: list[Operand] = Field([], description="What is read.", examples=[_OPERANDS])
-    outputs: list[Operand] = Field([], description="What is written.", examples=[_OPERANDS])
-    operands: list[Operand] = Field(
+    inputs: list[OperandKeys] = Field([], description="What is read.", examples=[_OPERANDS])
+    outputs: list[OperandKeys] = Field([], description="What is written.", examples=[_OPERANDS])
+    operands: list[OperandKeys] = Field(
         [],
         description="Inputs and outputs in one list, each with its role.",
         examples=[[{**_OPERANDS[0], "role": "out"}]],
@@ -331,9 +331,9 @@ class Kernel(Model):
     aliases: dict[str, str] = Field(
         {}, description="Input to the output that shares its memory.", examples=[{"x": "o"}]
     )
-    tables: dict[str, Table | str] = Field({}, description="Scalar-prefetch operands.", examples=[{"t": "s32[8]"}])
-    scratch: list[Scratch] = Field([], description="Scratch memory.", examples=[[{"array": "f32[bm,bn]"}]])
-    scoped: list[Scratch] = Field(
+    tables: dict[str, TableKeys | str] = Field({}, description="Scalar-prefetch operands.", examples=[{"t": "s32[8]"}])
+    scratch: list[ScratchKeys] = Field([], description="Scratch memory.", examples=[[{"array": "f32[bm,bn]"}]])
+    scoped: list[ScratchKeys] = Field(
         [], description="What the body allocates itself.", examples=[[{"array": "f32[bm,bn]"}]]
     )
     vmem_limit: Annotated[int, Field(ge=1)] | None = Field(None, description="vmem_limit_bytes.", examples=[33554432])
@@ -348,7 +348,7 @@ class Kernel(Model):
 class KernelSearch(_Tilings):
     """The best tilings of a kernel that the file declares."""
 
-    kernel: Kernel = Field(
+    kernel: KernelKeys = Field(
         description="The kernel, with names where numbers will stand.",
         examples=[{"grid": ["cdiv(M, bm)"], "outputs": _OPERANDS}],
     )
@@ -411,9 +411,11 @@ _TILES = re.compile(r":T\([^{}]*")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
-def _array(text: Any, info: ValidationInfo) -> SearchArray:
+def _array(text: object, info: ValidationInfo) -> SearchArray:
     """A shape; with variables in its tiles, all the layouts that it stands for."""
-    found = _TILES.search(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return _one_array(text, info)
+    found = _TILES.search(text)
     tune = info.data.get("tune") or {}
     names = [] if found is None else [n for n in dict.fromkeys(_NAME.findall(found[0])) if n in tune]
     if found is None or not names:
@@ -428,7 +430,7 @@ def _array(text: Any, info: ValidationInfo) -> SearchArray:
     return made[0][1]._replace(tilings=tuple((chosen, array.shape) for chosen, array in made))
 
 
-def _one_array(text: Any, info: ValidationInfo) -> SearchArray:
+def _one_array(text: object, info: ValidationInfo) -> SearchArray:
     if not isinstance(text, str):
         raise LayoutError(f"a shape is a text such as bf16[16,1280,40], not {shorten(repr(text), 60)}")
     shape = xla.read(text)

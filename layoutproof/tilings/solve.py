@@ -11,10 +11,11 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import kernel_target
+from layoutproof.tilings.answer import shown_order
 from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
 from layoutproof.tilings.infeasible import InfeasibleSubset, infeasible_subset
-from layoutproof.tilings.legal import Checker, Partial, partials
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.pareto import Front, front_of
 from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
@@ -64,20 +65,16 @@ class Tilings:
     legal: Checker | None = field(default=None, repr=False)
     passed: Mapping[tuple[int, ...], str] = field(default_factory=dict)
 
-    def shown(self) -> Tilings:
-        """The same with the rows to show, in order: by the compiler's estimates where it has one of each."""
+    @property
+    def found(self) -> list[Candidate]:
+        """The best, cheapest first."""
+        return self.progress.found
+
+    @property
+    def shown(self) -> list[int]:
+        """The places of what is shown, in order: by the compiler's estimates where it has one of each."""
         cycles = [one.place.cycles for one in self.compiled or () if one.place is not None]
-        found = self.progress.found
-        at = list(range(len(found)))
-        if len(cycles) == len(at):
-            at.sort(key=cycles.__getitem__)
-        at = [k for k in at if self.within is None or found[k].cost <= self.within * found[0].cost][: self.best]
-        return replace(
-            self,
-            progress=replace(self.progress, found=[found[k] for k in at]),
-            findings=tuple(self.findings[k] for k in at),
-            compiled=None if self.compiled is None else tuple(self.compiled[k] for k in at),
-        )
+        return shown_order([one.cost for one in self.found], cycles, self.within, self.best)
 
     @property
     def unknown(self) -> str:
@@ -134,15 +131,6 @@ class Tilings:
         if not (progress.found or self.given_up) and sum(progress.refused.values()) != self.problem.count():
             return "some candidates were neither found nor refused: this is a bug"
         return ""
-
-    def partials(self) -> list[tuple[Partial, ...]]:
-        """For each candidate found, what reaches over the edge of an array, for any of the shapes."""
-        found = []
-        for one, shapes in zip(self.progress.found, self.findings, strict=True):
-            instances = [self.problem.bind(shape, one.values) for shape in self.problem.shapes]
-            of_each = [partials(kernel, findings) for kernel, findings in zip(instances, shapes, strict=True)]
-            found.append(tuple({(p.operand, p.dimension): p for of_one in of_each for p in of_one}.values()))
-        return found
 
     @property
     def verdict(self) -> Verdict:

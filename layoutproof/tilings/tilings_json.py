@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
-from layoutproof.core.result import plain
+from layoutproof.tilings.answer import CompilerStage, Tiling, TilingAnswer
 from layoutproof.tilings.branch import Candidate
+from layoutproof.tilings.cost import Figures
 from layoutproof.tilings.document import CertificateEntry, ProblemDocument
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
-from layoutproof.tilings.others import others
 from layoutproof.tilings.presolve import Removed
-from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.solve import Tilings
-from layoutproof.tilings.tilings_text import UNCOUNTED, compiler_said
+from layoutproof.tilings.problem import Problem, TilingProblem
+
+if TYPE_CHECKING:
+    from layoutproof.tilings.compiled import CompilerReply
 
 
 class ModelFigures(TypedDict):
@@ -50,6 +51,10 @@ class CandidateEntry(ChosenEntry):
     """One candidate, for each shape."""
 
     shapes: list[ShapeEntry]
+
+
+class CallsEntry(ChosenEntry, ModelFigures):
+    """A candidate of a traced function, with the figures of all its calls."""
 
 
 class PartialEntry(TypedDict):
@@ -85,6 +90,15 @@ class TilingEntry(CandidateEntry, _OfCompiler):
 
     findings: list[FindingEntry]
     partial_blocks: list[PartialEntry]
+
+
+class TracedEntry(CallsEntry):
+    """One candidate. Figures are sums over its calls, but vmem is that of the largest."""
+
+    partial_blocks: list[PartialEntry]
+    exact_vmem: Annotated[int | None, Doc("by the compiler, where it was asked")]
+    estimate: RankEntry | None
+    no_estimate: Annotated[str, Doc("why there is no estimate")]
 
 
 class AsideEntry(ChosenEntry):
@@ -161,64 +175,91 @@ class _Besides(TypedDict, total=False):
     refused_by_compiler: list[RefusalEntry]
 
 
-class TilingsDocument(ProblemDocument, _Besides):
-    """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
+class _SearchedDocument(ProblemDocument):
+    """What the answers about tilings of a declared kernel and of a traced function have in common."""
 
     reason: str
-    candidates: int
-    cost: str
-    over: Annotated[str, Exactly(Literal["worst", "sum"])]
-    best: list[TilingEntry]
-    certificate: CertificateEntry | None
-    bound: int | None
     refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
     because: Because
     unknown: dict[str, int]
     not_judged: Annotated[int, Doc("candidates that cost no less than the last of `best` and were not judged")]
     set_aside: SetAsideEntry
     compute: Annotated[str, Doc("`counted`, or why it is not in the cost")]
+
+
+class TilingsDocument(_SearchedDocument, _Besides):
+    """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
+
+    candidates: int
+    cost: str
+    over: Annotated[str, Exactly(Literal["worst", "sum"])]
+    best: list[TilingEntry]
+    certificate: CertificateEntry | None
+    bound: int | None
     left_out: list[Annotated[dict[str, Any], Exactly(Removed)]]
     model: ModelEntry
 
 
-def as_json(answer: Tilings) -> TilingsDocument:
+class TracedDocument(_SearchedDocument):
+    """The best arguments of a traced function."""
+
+    best: list[TracedEntry]
+    certificate: CertificateEntry
+    compiler: StageEntry
+    notes: list[str]
+
+
+def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
-    problem, progress, shown = answer.problem, answer.progress, answer.shown()
-    over, counted = shown.partials(), others(answer)
-    return {
+    problem, others = answer.problem, answer.others
+    both: _SearchedDocument = {
         **envelope(answer.verdict.exit_code),
         "subject": problem.name,
         "target": problem.target,
         "verdict": answer.verdict.value,
-        "reason": answer.unknown,
-        "candidates": answer.asked,
+        "reason": answer.reason,
+        "refused": dict(others.refused),
+        "because": {
+            reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
+            for reason, f in others.because.items()
+        },
+        "unknown": dict(others.unknown),
+        "not_judged": others.not_judged,
+        "set_aside": {
+            "count": others.many,
+            "why": others.why,
+            "candidates": [
+                {"values": dict(one.values), "cost": one.cost, "vmem": max(row["vmem"] for row in one.figures)}
+                for one in others.aside
+            ],
+        },
+        "compute": answer.compute or "counted",
+    }
+    if not isinstance(problem, Problem):
+        return {
+            **both,
+            "best": [_traced(one) for one in answer.rows],
+            "certificate": answer.certificate or {"kind": "unknown", "covered": 0},
+            "compiler": _stage(answer.stage),
+            "notes": [said for _, said in answer.model],
+        }
+    return {
+        **both,
+        "candidates": answer.candidates,
         "cost": "time" if problem.cost is None else str(problem.cost),
         "over": "worst" if problem.worst else "sum",
         "best": [
             {
                 **candidate_json(problem, one),
-                "findings": _findings(shown.findings[k]),
-                "partial_blocks": partial_json(over[k]),
-                **_compiled(shown, k),
+                "findings": _findings(one.findings),
+                "partial_blocks": _partials(one.partials),
+                **_compiled(one.reply),
             }
-            for k, one in enumerate(shown.progress.found)
+            for one in answer.rows
         ],
-        "certificate": _certificate(answer),
-        "bound": progress.bound,
-        "refused": dict(counted.refused),
-        "because": because_json(counted.because),
-        "unknown": dict(counted.unknown),
-        "not_judged": counted.not_judged,
-        "set_aside": {
-            "count": counted.many,
-            "why": problem.headroom.aside.removeprefix("set aside: ") if counted.many else "",
-            "candidates": [
-                {"values": dict(one.values), "cost": one.cost, "vmem": max(row["vmem"] for row in one.figures)}
-                for one in counted.aside
-            ],
-        },
-        "compute": "counted" if problem.flops is not None else UNCOUNTED,
-        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.removed],
+        "certificate": answer.certificate,
+        "bound": answer.bound,
+        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
         "model": {
             "bandwidth": problem.machine.bandwidth,
             "peak": problem.machine.peak,
@@ -229,11 +270,11 @@ def as_json(answer: Tilings) -> TilingsDocument:
             "headroom_source": problem.headroom.source,
             "sources": list(sources(problem.machine, problem.overhead_given)),
         },
-        **_besides(answer),
+        **_besides(answer, problem),
     }
 
 
-def _besides(answer: Tilings) -> _Besides:
+def _besides(answer: TilingAnswer, problem: Problem) -> _Besides:
     """What there is to say where nothing is feasible, of a Pareto front, and of the compiler."""
     found: _Besides = {}
     if answer.infeasible is not None:
@@ -243,58 +284,63 @@ def _besides(answer: Tilings) -> _Besides:
         }  # fmt: skip
     if answer.front is not None:
         found["front"] = {
-            "found": [candidate_json(answer.problem, one) for one in answer.front.found],
+            "found": [candidate_json(problem, one) for one in answer.front.found],
             "covered": answer.front.covered,
             "reason": answer.front.unknown,
         }
-    if answer.compiled is not None:
-        from layoutproof.tilings.compiler_stage import tally
-
-        said = compiler_said(answer)
-        found["compiler"] = {"asked": bool(answer.told), "said": said, "candidates": tally(answer.told)}
-    if answer.refusals:
-        found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
+    if answer.stage is not None:
+        found["compiler"] = _stage(answer.stage)
+    if answer.stage and answer.stage.refusals:
+        found["refused_by_compiler"] = [{"values": dict(one), "message": m} for one, m in answer.stage.refusals]
     return found
 
 
-def because_json(because: Mapping[str, Finding]) -> dict[str, BecauseEntry]:
-    """What a rule found of the first candidate of each reason."""
-    return {
-        reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
-        for reason, f in because.items()
-    }
+def _stage(stage: CompilerStage | None) -> StageEntry:
+    # who does not want the compiler does not wait for what asks it
+    from layoutproof.tilings.compiler_stage import tally
+
+    if stage is None:
+        return {"asked": False, "said": "not asked: not wanted", "candidates": tally(())}
+    return {"asked": stage.asked, "said": stage.said, "candidates": tally(stage.told)}
 
 
-def _compiled(shown: Tilings, k: int) -> _OfCompiler:
+def _compiled(reply: CompilerReply | None) -> _OfCompiler:
     """What the compiler says of one row; exact_vmem is that of the shape that takes most."""
-    if not shown.compiled:
+    if reply is None:
         return {}
-    from layoutproof.tilings.compiler_stage import no_estimate, vmem
+    from layoutproof.tilings.compiler_stage import no_estimate
 
-    told = shown.compiled[k]
-    place = told.place
+    place, compares = reply.place, reply.report and not reply.stand_in
     return {
-        "compiler": {"accepted": told.accepted, "said": told.word, "message": told.refused or told.unknown},
-        "exact_vmem": None if told.stand_in else vmem(told.report),
+        "compiler": {"accepted": reply.accepted, "said": reply.word, "message": reply.refused or reply.unknown},
+        "exact_vmem": reply.vmem,
         "estimate": None if place is None else {"rank": place.rank, "tied": place.tied, "cycles": place.cycles},
-        "no_estimate": no_estimate(told.report) if told.report and place is None and not told.stand_in else "",
+        "no_estimate": no_estimate(reply.report) if compares and place is None else "",
     }
 
 
-def figures_json(row: Mapping[str, int]) -> ModelFigures:
-    """The model's figures of one candidate, or of all its calls."""
+def _traced(one: Tiling) -> TracedEntry:
+    said = _compiled(one.reply)
     return {
-        "time": row["time"], "bytes": row["bytes"], "flops": row["flops"], "carried": row["carried"],
-        "steps": row["steps"], "vmem": row["vmem"], "padding": row["padding"],
-    }  # fmt: skip
+        **calls_json(one),
+        "partial_blocks": _partials(one.partials),
+        "exact_vmem": said.get("exact_vmem"),
+        "estimate": said.get("estimate"),
+        "no_estimate": said.get("no_estimate", ""),
+    }
 
 
-def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry:
-    """One candidate: its values, its cost, and its figures for each shape."""
+def calls_json(one: Candidate) -> CallsEntry:
+    """A candidate of a traced function: its values, its cost, and the figures of all its calls."""
+    return {"values": dict(one.values), "cost": one.cost, **_figures(one.figures[0])}
+
+
+def candidate_json(problem: TilingProblem, one: Candidate) -> CandidateEntry:
+    """A candidate of a declared kernel: its values, its cost, and its figures for each shape."""
     rows: list[ShapeEntry] = [
         {
             "sizes": dict(shape.sizes),
-            **figures_json(row),
+            **_figures(row),
             "intensity": row["flops"] / row["bytes"] if row["bytes"] else None,
         }
         for shape, row in zip(problem.shapes, one.figures, strict=True)
@@ -302,26 +348,19 @@ def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry:
     return {"values": dict(one.values), "cost": one.cost, "shapes": rows}
 
 
-def partial_json(found: Sequence[Partial]) -> list[PartialEntry]:
+def _figures(row: Figures) -> ModelFigures:
+    return {
+        "time": row["time"], "bytes": row["bytes"], "flops": row["flops"], "carried": row["carried"],
+        "steps": row["steps"], "vmem": row["vmem"], "padding": row["padding"],
+    }  # fmt: skip
+
+
+def _partials(found: Sequence[Partial]) -> list[PartialEntry]:
     """What reaches over the edge of an array, with its mask; reduced_over: grid indices that are in no output."""
     return [
         {"operand": p.operand, "dimension": p.dimension, "mask": p.condition, "reduced_over": list(p.reduced)}
         for p in found
     ]
-
-
-def _certificate(answer: Tilings) -> CertificateEntry | None:
-    found = answer.certificate
-    if found is None:
-        return None
-    return {
-        "kind": found.kind,
-        "covered": found.covered,
-        "boxes": found.boxes,
-        "cheaper_but_not_legal": dict(found.cheaper or {}),
-        "counterexample": plain(found.counterexample),
-        "reason": found.reason,
-    }
 
 
 def _findings(shapes: Sequence[Sequence[Finding]]) -> list[FindingEntry]:

@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.finding import Finding
@@ -34,10 +33,10 @@ from layoutproof.pallas.memory_needed import memory_needed
 from layoutproof.tilings.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.compiler_stage import PATIENCE, Report, accepted, words
-from layoutproof.tilings.cost import FIGURES, CostModel
+from layoutproof.tilings.cost import FIGURES, CostModel, limit_of
 from layoutproof.tilings.legal import MEMORY, PARTIAL, against
 from layoutproof.tilings.machines import Headroom, machine, of_body
-from layoutproof.tilings.problem import NONE, Constraint
+from layoutproof.tilings.problem import NONE, TilingProblem
 
 MOST = 4096
 """Candidates that are looked at, at effort 1 (about 10 ms each where it is traced, 0.3 ms where it is not)."""
@@ -61,40 +60,36 @@ Confirm = Callable[..., Sequence[Report]]
 """What the compiler says of candidates, or Undecided. No more are answered once so many are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedProblem:
-    """variables: name -> values, rising.  trace: the kernels of one choice; LayoutError where the function refuses it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedProblem(TilingProblem):
+    """Arguments of a traced function. trace: the kernels of one choice; LayoutError where the function refuses it.
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
     is kept free of it, None = what the kind of each body needs.
-    step_overhead: ps of one grid step, None = not stated.  sizes: other names of the expressions.
+    step_overhead: ps of one grid step, None = not stated.
     confirm: asks the compiler, None = nobody can; confirmed: whether it is asked.
     source: file, line and column of the function's name.
-    The rest as in `problem.Problem`.
     """
 
-    name: str
-    variables: Mapping[str, tuple[int, ...]]
     trace: Callable[[Mapping[str, int]], Kernels]
-    target: str
-    compiler: str | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
     vmem: int | None = None
     headroom: Headroom | None = NONE
     step_overhead: int | None = None
-    flops: Term | None = None
-    cost: Term | None = None
-    partial: bool = True
-    constraints: tuple[Constraint, ...] = ()
     confirm: Confirm | None = None
     confirmed: bool = False
     source: tuple[str, int, int] = ("", 0, 0)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Other names of the expressions."""
+        return self.shapes[0].sizes
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCandidate:
     """One candidate. figures: sums over its kernels, but vmem of the largest.
 
+    limit: what the time of the kernel that takes longest is bound by, as of `cost.limit_of`.
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
     body: what stays unknown of its kernels' bodies; () before anybody asked.
     traced: whether it was traced itself; otherwise its kernels have no bodies, and nobody is shown it.
@@ -105,6 +100,7 @@ class TracedCandidate:
     kernels: tuple[Kernel, ...]
     cost: int
     figures: Mapping[str, int]
+    limit: str
     uncounted: tuple[str, ...]
     read: bool
     body: tuple[str, ...] = ()
@@ -114,8 +110,9 @@ class TracedCandidate:
 
 @dataclass(slots=True)
 class TracedFound:
-    """found: proved legal, cheapest first.  refused, undecided: candidates by reason.
+    """What a search found. found: proved legal, cheapest first.  refused, undecided: candidates by reason.
 
+    best: rows to show, None = all.  within: none is shown that costs more than so many times the first, None = any.
     count: of all candidates.  looked_at: how many were; all of them where the answer is complete.
     cheaper: of the undecided ones, how many cost less than the best found, or nobody knows what.
     ranked: every candidate with a price, cheapest first, whether it was judged or not.
@@ -128,6 +125,9 @@ class TracedFound:
     compute: why what bodies compute is not in the cost, "" = it is, or there are no products.
     """
 
+    problem: TracedProblem
+    best: int | None = None
+    within: float | None = None
     count: int = 0
     looked_at: int = 0
     found: list[TracedCandidate] = field(default_factory=list)
@@ -161,78 +161,21 @@ class TracedFound:
             return f"{left}: --compile has the compiler decide, --headroom 0% takes all that fit by the model"
         return self.unasked
 
+    @property
+    def verdict(self) -> Verdict:
+        """PROVED: nothing that costs less is legal.  REFUTED: no candidate is legal.  UNKNOWN otherwise."""
+        if self.unknown:
+            return Verdict.UNKNOWN
+        return Verdict.PROVED if self.found else Verdict.REFUTED
+
 
 def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> TracedFound:
     """The `best` cheapest candidates that are proved legal, in order of cost, then of bytes moved, then of values."""
     target = kernel_target(problem.target, problem.compiler)
-    count = prod(len(values) for values in problem.variables.values())
-    candidates = Candidates(problem.trace, count)
     try:
-        return _searched(problem, target, candidates, best, effort)
+        return _Search(problem, target, Candidates(problem.trace, problem.count())).run(best, effort)
     except Contradicted:
-        return _searched(problem, target, Candidates(problem.trace, count, stopped=True), best, effort)
-
-
-def _searched(
-    problem: TracedProblem, target: KernelTarget, candidates: Candidates, best: int, effort: int
-) -> TracedFound:
-    result = TracedFound(count=candidates.count)
-    known: dict[Kernels, Prices] = {}
-    counted = problem.flops is None and (candidates.stopped or candidates.count <= COUNTED)
-    for values in itertools.islice(_choices(problem), MOST * effort):
-        result.looked_at += 1
-        broken = _broken(problem, {**problem.sizes, **values})
-        if broken:
-            result.refused[broken] += 1
-            continue
-        calls, traced = candidates.calls(values)
-        if isinstance(calls, LayoutError):
-            result.refused[FUNCTION + calls.problem] += 1
-            continue
-        work = [call.work for call in calls if isinstance(call, Kernel) and call.work is not None]
-        if problem.flops is None and any(one.kind in ("matmul", "attention") for one in work):
-            result.compute = result.compute or _uncounted(work, counted)
-            # terms know nothing of bodies
-            candidates.stopped |= counted
-            if not traced and counted:
-                calls, traced = candidates.itself(values), True
-        try:
-            given = known.get(calls) or prices(problem, calls, counted)
-            if not traced:
-                known[calls] = given
-            result.ranked.append(replace(priced(problem, values, given), traced=traced))
-        except Undecided as undecided:
-            result.undecided[str(undecided)] += 1
-        except ZeroDivisionError:
-            result.refused[DIVIDES] += 1
-    if candidates.contradicted:
-        raise Contradicted
-    result.cheaper = result.undecided.total()
-    result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
-    waiting: list[TracedCandidate] = []
-    for k, one in enumerate(result.ranked):
-        one, why, sure = _judged(problem, one, target, candidates, result, counted)
-        if not why:
-            result.ranked[k] = one
-            waiting.append(one)
-        elif why is not ASIDE:
-            _put_away(result, why, sure)
-        enough = best - len(result.found) if not problem.confirmed else AT_ONCE
-        if len(waiting) >= enough or k + 1 == len(result.ranked):
-            _confirmed(problem, waiting, result, best)
-            waiting = []
-        if len(result.found) == best:
-            break
-        if len(result.told) - len(result.found) >= PATIENCE * best * effort:
-            said = f"the compiler was asked about {len(result.told)} candidates and took {len(result.found)}"
-            result.unasked = f"{said}; a larger effort asks on"
-            break
-    _count_the_rest(problem, target, candidates, result, k + 1 if result.ranked else 0, counted)
-    result.traced, result.ways = candidates.traced, candidates.ways
-    alike = next(iter(result.refused), "")
-    if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
-        result.alike = alike
-    return result
+        return _Search(problem, target, Candidates(problem.trace, problem.count(), stopped=True)).run(best, effort)
 
 
 ASIDE = "set aside"
@@ -242,58 +185,178 @@ PRODUCT = "set aside: windows, scratch and a product that the body works on are 
 """What is said of candidates whose body holds more than its windows leave."""
 
 
-def _judged(
-    problem: TracedProblem,
-    one: TracedCandidate,
-    target: KernelTarget,
-    candidates: Candidates,
-    result: TracedFound,
-    counted: bool,
-) -> tuple[TracedCandidate, str, bool]:
-    """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
-    known = _known(one)
-    if not problem.confirmed and set_aside(problem, one, target, known) and not _fits_nowhere(one, target, known):
-        result.aside.append(one)
-        return one, ASIDE, False
-    if one.traced:
-        why, sure = illegal(problem, one, target, result.because)
-    else:
-        one, why, sure = _of_terms(problem, one, known, target, candidates, result.because, counted)
-        known = one.kernels
-    if not why and not problem.confirmed and set_aside(problem, one, target, known):
-        # what its body holds is known once it was traced
-        result.aside.append(one)
-        return one, ASIDE, False
-    if why:
-        return one, why, sure
-    why, body = of_bodies(one, target, result.because)
-    return replace(one, body=body), why, True
+class _Search:
+    """One search: every candidate is priced, and from the cheapest on judged, until enough are proved legal."""
 
+    def __init__(self, problem: TracedProblem, target: KernelTarget, candidates: Candidates) -> None:
+        self.problem, self.target, self.candidates = problem, target, candidates
+        self.result = TracedFound(problem, count=candidates.count)
+        self.counted = problem.flops is None and (candidates.stopped or candidates.count <= COUNTED)
+        self._known: dict[Kernels, Prices] = {}
 
-def _count_the_rest(
-    problem: TracedProblem,
-    target: KernelTarget,
-    candidates: Candidates,
-    result: TracedFound,
-    first: int,
-    counted: bool,
-) -> None:
-    """Judges those that cost more than what is shown, where they are few: how many are refused is said of all."""
-    rest = result.ranked[first:]
-    if problem.confirmed or len(rest) > LEFT:
-        for one in () if problem.confirmed else rest:
+    def run(self, best: int, effort: int) -> TracedFound:
+        """The whole search."""
+        result = self.result
+        for values in itertools.islice(_choices(self.problem), MOST * effort):
+            result.looked_at += 1
+            self._price(values)
+        if self.candidates.contradicted:
+            raise Contradicted
+        result.cheaper = result.undecided.total()
+        result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
+        self._count_the_rest(result.ranked[self._take(best, effort) :])
+        result.traced, result.ways = self.candidates.traced, self.candidates.ways
+        alike = next(iter(result.refused), "")
+        if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
+            result.alike = alike
+        return result
+
+    def _price(self, values: Mapping[str, int]) -> None:
+        """Puts one candidate to those that have a price, or says why it has none."""
+        problem, result = self.problem, self.result
+        broken = _broken(problem, {**problem.sizes, **values})
+        if broken:
+            result.refused[broken] += 1
+            return
+        calls, traced = self.candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            result.refused[FUNCTION + calls.problem] += 1
+            return
+        work = [call.work for call in calls if isinstance(call, Kernel) and call.work is not None]
+        if problem.flops is None and any(one.kind in ("matmul", "attention") for one in work):
+            result.compute = result.compute or _uncounted(work, self.counted)
+            # terms know nothing of bodies
+            self.candidates.stopped |= self.counted
+            if not traced and self.counted:
+                calls, traced = self.candidates.itself(values), True
+        try:
+            given = self._known.get(calls) or prices(problem, calls, self.counted)
+            if not traced:
+                self._known[calls] = given
+            result.ranked.append(replace(priced(problem, values, given), traced=traced))
+        except Undecided as undecided:
+            result.undecided[str(undecided)] += 1
+        except ZeroDivisionError:
+            result.refused[DIVIDES] += 1
+
+    def _take(self, best: int, effort: int) -> int:
+        """Takes the cheapest that are legal, and how many of those with a price were judged for it."""
+        problem, result = self.problem, self.result
+        waiting: list[TracedCandidate] = []
+        for k, one in enumerate(result.ranked, 1):
+            one, why, sure = self._judge(one)
+            if not why:
+                result.ranked[k - 1] = one
+                waiting.append(one)
+            elif why is not ASIDE:
+                self._put_away(why, sure)
+            enough = best - len(result.found) if not problem.confirmed else AT_ONCE
+            if len(waiting) >= enough or k == len(result.ranked):
+                self._confirm(waiting, best)
+                waiting = []
+            if len(result.found) == best:
+                return k
+            if len(result.told) - len(result.found) >= PATIENCE * best * effort:
+                said = f"the compiler was asked about {len(result.told)} candidates and took {len(result.found)}"
+                result.unasked = f"{said}; a larger effort asks on"
+                return k
+        return len(result.ranked)
+
+    def _judge(self, one: TracedCandidate) -> tuple[TracedCandidate, str, bool]:
+        """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
+        known, because = _known(one), self.result.because
+        if self._set_aside(one, known) and not _fits_nowhere(one, self.target, known):
+            self.result.aside.append(one)
+            return one, ASIDE, False
+        if one.traced:
+            why, sure = illegal(self.problem, one, self.target, because)
+        else:
+            one, why, sure = self._of_terms(one, known)
+            known = one.kernels
+        if not why and self._set_aside(one, known):
+            # what its body holds is known once it was traced
+            self.result.aside.append(one)
+            return one, ASIDE, False
+        if why:
+            return one, why, sure
+        why, body = of_bodies(one, self.target, because)
+        return replace(one, body=body), why, True
+
+    def _set_aside(self, one: TracedCandidate, known: Sequence[Kernel | None]) -> bool:
+        """Whether headroom sets a candidate aside; where the compiler is asked it sets none aside."""
+        return not self.problem.confirmed and bool(set_aside(self.problem, one, self.target, known))
+
+    def _of_terms(self, one: TracedCandidate, known: Sequence[Kernel | None]) -> tuple[TracedCandidate, str, bool]:
+        """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
+
+        known: its kernels with numbers. Contradicted where tracing gives something else.
+        """
+        problem, because = self.problem, self.result.because
+        numbered = tuple(kernel for kernel in known if kernel is not None)
+        kernels = numbered if len(numbered) == len(known) else one.kernels
+        why, sure = "", False
+        if kernels is numbered:
+            with suppress(LayoutError):
+                why, sure = illegal(problem, replace(one, kernels=kernels), self.target, because)
+        if why and sure:
+            return one, why, sure
+        try:
+            found = priced(problem, one.values, prices(problem, self.candidates.itself(one.values), self.counted))
+        except (LayoutError, Undecided):
+            raise Contradicted from None
+        if (found.cost, found.figures) != (one.cost, one.figures):
+            raise Contradicted
+        if not all(map(same, kernels, found.kernels)):
+            why, sure = illegal(problem, found, self.target, because)
+        return found, why, sure
+
+    def _put_away(self, why: str, sure: bool) -> None:
+        if sure:
+            self.result.refused[why] += 1
+        else:
+            self.result.undecided[why] += 1
+            self.result.cheaper += not self.result.found
+
+    def _confirm(self, waiting: Sequence[TracedCandidate], best: int) -> None:
+        """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
+        problem, result = self.problem, self.result
+        reports: Sequence[Report] | None = None
+        if problem.confirmed and problem.confirm is not None and waiting:
+            try:
+                reports = problem.confirm(waiting, best - len(result.found))
+            except Undecided as undecided:
+                result.unasked = str(undecided)
+        if reports is None:
+            result.found += waiting[: best - len(result.found)]
+            return
+        for one, report in zip(waiting, reports, strict=False):
+            if len(result.found) == best:
+                return
+            result.told.append(report)
+            if accepted(report):
+                result.found.append(replace(one, compiled=report))
+            else:
+                self._put_away(COMPILER + words(report), accepted(report) is not None)
+
+    def _count_the_rest(self, rest: Sequence[TracedCandidate]) -> None:
+        """Judges those that cost more than what is shown, where they are few: how many are refused is said of all."""
+        result = self.result
+        if self.problem.confirmed:
+            result.unjudged = len(rest)
+            return
+        for one in rest:
+            if len(rest) <= LEFT:
+                _, why, sure = self._judge(one)
+                if why and why is not ASIDE:
+                    (result.refused if sure else result.undecided)[why] += 1
+                continue
             known = _known(one)
-            if set_aside(problem, one, target, known):
-                full = _fits_nowhere(one, target, known)
-                result.refused.update([full] if full else [])
-                result.aside += [] if full else [one]
-                result.unjudged -= 1
-        result.unjudged += len(rest)
-        return
-    for one in rest:
-        _, why, sure = _judged(problem, one, target, candidates, result, counted)
-        if why and why is not ASIDE:
-            (result.refused if sure else result.undecided)[why] += 1
+            if not set_aside(self.problem, one, self.target, known):
+                result.unjudged += 1
+                continue
+            full = _fits_nowhere(one, self.target, known)
+            result.refused.update([full] if full else [])
+            result.aside += [] if full else [one]
 
 
 def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
@@ -364,38 +427,6 @@ def _uncounted(work: Sequence[Work], counted: bool) -> str:
     return ""
 
 
-def _of_terms(
-    problem: TracedProblem,
-    one: TracedCandidate,
-    known: Sequence[Kernel | None],
-    target: KernelTarget,
-    candidates: Candidates,
-    because: dict[str, Finding],
-    counted: bool,
-) -> tuple[TracedCandidate, str, bool]:
-    """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
-
-    known: its kernels with numbers. Contradicted where tracing gives something else.
-    """
-    numbered = tuple(kernel for kernel in known if kernel is not None)
-    kernels = numbered if len(numbered) == len(known) else one.kernels
-    why, sure = "", False
-    if kernels is numbered:
-        with suppress(LayoutError):
-            why, sure = illegal(problem, replace(one, kernels=kernels), target, because)
-    if why and sure:
-        return one, why, sure
-    try:
-        found = priced(problem, one.values, prices(problem, candidates.itself(one.values), counted))
-    except (LayoutError, Undecided):
-        raise Contradicted from None
-    if (found.cost, found.figures) != (one.cost, one.figures):
-        raise Contradicted
-    if not all(map(same, kernels, found.kernels)):
-        why, sure = illegal(problem, found, target, because)
-    return found, why, sure
-
-
 def _full(kernel: Kernel, target: KernelTarget) -> str:
     """The memory in which a kernel cannot fit, whatever the compiler chooses, with its limit; "" = none."""
     # the call around a pipeline counts its buffers
@@ -403,35 +434,6 @@ def _full(kernel: Kernel, target: KernelTarget) -> str:
         if memory.least > memory.limit:
             return f"{memory.name} (more than {memory.limit} bytes)"
     return ""
-
-
-def _put_away(result: TracedFound, why: str, sure: bool) -> None:
-    if sure:
-        result.refused[why] += 1
-    else:
-        result.undecided[why] += 1
-        result.cheaper += not result.found
-
-
-def _confirmed(problem: TracedProblem, waiting: Sequence[TracedCandidate], result: TracedFound, best: int) -> None:
-    """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
-    reports: Sequence[Report] | None = None
-    if problem.confirmed and problem.confirm is not None and waiting:
-        try:
-            reports = problem.confirm(waiting, best - len(result.found))
-        except Undecided as undecided:
-            result.unasked = str(undecided)
-    if reports is None:
-        result.found += waiting[: best - len(result.found)]
-        return
-    for one, report in zip(waiting, reports, strict=False):
-        if len(result.found) == best:
-            return
-        result.told.append(report)
-        if accepted(report):
-            result.found.append(replace(one, compiled=report))
-        else:
-            _put_away(result, COMPILER + words(report), accepted(report) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,7 +482,9 @@ def priced(problem: TracedProblem, values: Mapping[str, int], given: Prices) -> 
     rows = [model.figures(names, INTS) for model in given.models]
     row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
     cost = row["time"] if problem.cost is None else int(problem.cost.evaluate({**names, **row}, INTS))
-    return TracedCandidate(dict(values), given.kernels, cost, row, given.uncounted, given.read)
+    longest = max(range(len(rows)), key=lambda k: rows[k]["time"])
+    limit = limit_of(rows[longest], given.models[longest].machine)
+    return TracedCandidate(dict(values), given.kernels, cost, row, limit, given.uncounted, given.read)
 
 
 def _check_known(kernel: Kernel) -> None:

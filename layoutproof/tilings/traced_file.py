@@ -1,6 +1,6 @@
 """The problem of a search file about the user's own function, and its answer. `search_model` says what may stand in it.
 
-As in `arrays_file`, `read` gives the problem and `answer` what has `verdict`, `text`, `as_json`.
+As in `arrays_file`, `read` gives the problem and `answer` what was found.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from layoutproof.tilings.alike import Kernels
 from layoutproof.tilings.compiler_stage import ASKED, Report, reports
 from layoutproof.tilings.document import at, at_key, beside
 from layoutproof.tilings.neighbours import Neighbours
+from layoutproof.tilings.problem import WeightedSizes
 from layoutproof.tilings.search_model import TraceSearch
+from layoutproof.tilings.searched import Searched
 from layoutproof.tilings.traced import FUNCTION, Confirm, TracedCandidate, TracedProblem, search_traced
-from layoutproof.tilings.traced_text import TracedAnswer
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
@@ -47,7 +48,7 @@ def answer(
     effort: int = 1,
     confirm: bool = False,
     progress: Callable[[str, str], None] | None = None,
-) -> TracedAnswer:
+) -> Searched:
     """The `best` candidates that are proved legal. effort: multiplies how many are traced at most.
 
     confirm: the real compiler is asked until it takes ASKED at the least, and its estimates say which of these are the
@@ -65,7 +66,7 @@ def answer(
         words = f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}"
         file, line, column = problem.source
         raise LayoutError(words, file=file, line=line, column=column)
-    return TracedAnswer(problem, result, best)
+    return Searched(replace(result, best=best))
 
 
 def _read(root: Node, file: str) -> TracedProblem:
@@ -77,7 +78,7 @@ def _read(root: Node, file: str) -> TracedProblem:
         trace=trace,
         target=said.target,
         compiler=said.compiler,
-        sizes=said.names,
+        shapes=said.sizes or (WeightedSizes({}),),
         vmem=said.vmem,
         headroom=said.headroom,
         step_overhead=said.step_overhead,
@@ -156,7 +157,7 @@ def _filled(value: object, values: Mapping[str, Any]) -> object:
     return passed(_with_names(value, values))
 
 
-def _built(tree: ast.expr, values: Mapping[str, Any]) -> object:
+def _built(tree: ast.expr, values: Mapping[str, object]) -> object:
     """The value of a literal with names. ValueError for what is none."""
     match tree:
         case ast.Name(id=name) if name in values:

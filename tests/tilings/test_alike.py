@@ -120,7 +120,7 @@ def test_the_answer_says_how_many_were_traced() -> None:
     text = text.replace("tune: {", f"tune: {{columns: {COLUMNS}, ")
     answered = answer(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()))
     assert f"21 candidates, 21 looked at, {answered.result.traced} traced" in answered.text()
-    assert "decides as one that was traced" in " ".join(answered.said())
+    assert "decides as one that was traced" in " ".join(answered.as_json()["notes"])
 
 
 def recorded(value: int, trail: Trail, name: str = "b") -> Any:

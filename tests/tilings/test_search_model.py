@@ -18,7 +18,7 @@ from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.validation import keys_of
 from layoutproof.tilings import search_model
 from layoutproof.tilings.file import problem_of
-from layoutproof.tilings.search_model import LARGEST, Kernel, Operand, Scratch
+from layoutproof.tilings.search_model import LARGEST, KernelKeys, OperandKeys, ScratchKeys
 from tests.schema_places import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,9 +174,9 @@ def test_all_mistakes_of_a_file_are_said_at_once() -> None:
 @pytest.mark.fast
 def test_the_keys_are_those_of_the_kernel_language() -> None:
     """The kernel language reads what the model has let through: a key that only one of them knows is no use."""
-    assert set(keys_of(Kernel)) == set(kernel_text._KERNEL)
-    assert set(keys_of(Operand)) == {*kernel_text._OPERAND, "role"}
-    assert set(keys_of(Scratch)) == {"array", "memory"}
+    assert set(keys_of(KernelKeys)) == set(kernel_text._KERNEL)
+    assert set(keys_of(OperandKeys)) == {*kernel_text._OPERAND, "role"}
+    assert set(keys_of(ScratchKeys)) == {"array", "memory"}
 
 
 def keys(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -79,8 +79,8 @@ def test_a_refused_rule_has_its_reason_and_page() -> None:
     assert sum(refused.values()) == 4
     assert all(why.startswith("block_shape ") for why in refused)
     text = found.why()
-    assert "because  dimension" in text
-    assert "explain  layoutproof explain block_shape" in text
+    assert "because dimension" in text
+    assert "layoutproof explain block_shape" in text
 
 
 BLOCKS = """

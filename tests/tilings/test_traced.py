@@ -21,7 +21,8 @@ from layoutproof.tilings.branch import candidate
 from layoutproof.tilings.compiler_stage import Report
 from layoutproof.tilings.machines import STEP_OVERHEAD
 from layoutproof.tilings.read import read_problem
-from layoutproof.tilings.traced_file import TracedAnswer, answer, read
+from layoutproof.tilings.searched import Searched
+from layoutproof.tilings.traced_file import answer, read
 from tests.hardware import compiler
 from tests.tilings.problems_at_random import MATMUL
 
@@ -33,7 +34,7 @@ HERE = Path(__file__).parent
 SPECS = HERE.parents[1] / "specs" / "search"
 
 
-def found(text: str, best: int = 3) -> TracedAnswer:
+def found(text: str, best: int = 3) -> Searched:
     return answer(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best)
 
 
@@ -147,7 +148,7 @@ def test_constraints_are_kept() -> None:
 
 def test_headroom_is_kept_free() -> None:
     # four windows of 512 bytes a row, 16 MiB in all
-    def ask(headroom: str) -> TracedAnswer:
+    def ask(headroom: str) -> Searched:
         more = f"step_overhead: 9us\n{headroom}"
         return found(problem("copy", '"f32[65536,128]"', "{rows: [2048, 4096, 8192]}", more), best=1)
 
@@ -157,7 +158,7 @@ def test_headroom_is_kept_free() -> None:
     # what takes more is set aside: nothing is proved of it
     assert dict(half.result.refused) == {}
     assert [one.values for one in half.result.aside] == [{"rows": 8192}]
-    assert "set aside  1  VMEM model above 50 % of the limit" in half.text(why=False)
+    assert "set aside       1 candidates: VMEM model above 50 % of the limit" in half.text(why=False)
     assert half.as_json()["set_aside"]["count"] == 1
     # a file that says nothing gets what the kind of its body needs, and is told so
     unsaid = ask("headroom: null\n")
@@ -168,7 +169,7 @@ def test_headroom_is_kept_free() -> None:
 def test_headroom_proves_nothing() -> None:
     """Every candidate set aside: unknown, never "proved that there is none"; what fits nowhere is refused."""
 
-    def ask(rows: str, headroom: str) -> TracedAnswer:
+    def ask(rows: str, headroom: str) -> Searched:
         return found(problem("copy", '"f32[65536,128]"', f"{{rows: {rows}}}", headroom), best=1)
 
     none = ask("[8192]", "headroom: 50%\n")
@@ -257,7 +258,7 @@ def test_the_ready_files_answer(name: str) -> None:
     answered = answer(read(SPECS / f"{name}.yaml"), best=1)
     assert answered.verdict is Verdict.PROVED, answered.text()
     assert answered.result.looked_at == answered.result.count
-    assert "certificate  enumerated" in answered.text()
+    assert "certificate     enumerated" in answered.text()
 
 
 @pytest.mark.parametrize("name", ["traced_matmul", "traced_flash"])
