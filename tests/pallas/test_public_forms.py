@@ -250,7 +250,7 @@ def test_an_id_of_the_grid_around_a_pipeline_is_bounded_by_it(step: int, verdict
     assert _worst(_findings("outputs_stored", function, array)) is verdict
 
 
-def _from(start: Callable[..., Any], grid: int = 2) -> tuple[Callable[..., Any], Any, Any]:
+def _from(start: Callable[..., Any], interpret: Any = False) -> tuple[Callable[..., Any], Any, Any]:
     """A pipeline of two steps in each program: it moves the blocks from `start(table)` on, of four."""
 
     def body(table: Any, x: Any, o: Any) -> None:
@@ -258,10 +258,10 @@ def _from(start: Callable[..., Any], grid: int = 2) -> tuple[Callable[..., Any],
         spec = pl.BlockSpec((8, 128), lambda i: (first + i, 0))
         pltpu.emit_pipeline(_copy, grid=(2,), in_specs=[spec], out_specs=[spec])(x, o)
 
-    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(grid,), in_specs=[ANY], out_specs=ANY)
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[ANY], out_specs=ANY)
     array = jax.ShapeDtypeStruct((32, 128), jnp.float32)
-
-    return pl.pallas_call(body, grid_spec=spec, out_shape=array), jax.ShapeDtypeStruct((2,), jnp.int32), array
+    function = pl.pallas_call(body, grid_spec=spec, out_shape=array, interpret=interpret)
+    return function, jax.ShapeDtypeStruct((2,), jnp.int32), array
 
 
 @pytest.mark.parametrize(
@@ -285,3 +285,15 @@ def _from(start: Callable[..., Any], grid: int = 2) -> tuple[Callable[..., Any],
 def test_numbers_of_the_body_in_an_index_map(start: Callable[..., Any], verdict: Verdict) -> None:
     function, table, array = _from(start)
     assert _worst(_findings("blocks_in_bounds", function, table, array, pipeline=True)) is verdict
+
+
+def test_jax_interpreter_shows_the_blocks_that_numbers_of_the_body_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    # its pipelines ask which chip they run on
+    monkeypatch.setattr("jax._src.pallas.mosaic.tpu_info.get_device_kind", lambda: "TPU v6 lite")
+    monkeypatch.setattr("jax._src.pallas.mosaic.tpu_info.get_num_device_cores", lambda: 1)
+    x, table = jnp.arange(32 * 128, dtype=jnp.float32).reshape(32, 128), jnp.zeros(2, jnp.int32)
+    right, _, _ = _from(lambda t: pl.program_id(0) * 2, interpret=pltpu.InterpretParams())
+    assert bool((right(table, x) == x).all())
+    wrong, _, _ = _from(lambda t: pl.program_id(0) * 3, interpret=pltpu.InterpretParams())
+    with pytest.raises(Exception, match=r"Out-of-bounds read .*slice\(32, 40"):
+        wrong(table, x)
