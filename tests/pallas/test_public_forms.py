@@ -248,3 +248,52 @@ def test_an_id_of_the_grid_around_a_pipeline_is_bounded_by_it(step: int, verdict
     assert _worst(_findings("index_int32", function, array, pipeline=True)) is PROVED
     assert _worst(_findings("outputs_covered", function, array, pipeline=True)) is PROVED
     assert _worst(_findings("outputs_stored", function, array)) is verdict
+
+
+def _from(start: Callable[..., Any], interpret: Any = False) -> tuple[Callable[..., Any], Any, Any]:
+    """A pipeline of two steps in each program: it moves the blocks from `start(table)` on, of four."""
+
+    def body(table: Any, x: Any, o: Any) -> None:
+        first = start(table)
+        spec = pl.BlockSpec((8, 128), lambda i: (first + i, 0))
+        pltpu.emit_pipeline(_copy, grid=(2,), in_specs=[spec], out_specs=[spec])(x, o)
+
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[ANY], out_specs=ANY)
+    array = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    function = pl.pallas_call(body, grid_spec=spec, out_shape=array, interpret=interpret)
+    return function, jax.ShapeDtypeStruct((2,), jnp.int32), array
+
+
+@pytest.mark.parametrize(
+    ("start", "verdict"),
+    [
+        (lambda t: pl.program_id(0) * 2, PROVED),
+        (lambda t: pl.program_id(0) * 3, REFUTED),
+        (lambda t: jnp.minimum(pl.program_id(0) * 3, 2), PROVED),
+        (lambda t: jnp.minimum(pl.program_id(0) * 3, 3), REFUTED),
+        (lambda t: (pl.program_id(0) + 3) // 2 * 2 - 2, PROVED),
+        (lambda t: (pl.program_id(0) + 3) // 2 * 2 - 1, REFUTED),
+        (lambda t: jnp.where(pl.program_id(0) > 0, 2, 0), PROVED),
+        (lambda t: jnp.where(pl.program_id(0) > 0, 3, 0), REFUTED),
+        # what it loads may be anything, and is held between two numbers
+        (lambda t: jnp.clip(t[pl.program_id(0)], 0, 2), PROVED),
+        (lambda t: jnp.clip(t[pl.program_id(0)], 0, 3), UNKNOWN),
+        # what wraps is no multiple: 2**30 * 4 is 0 in 32 bits
+        (lambda t: (pl.program_id(0) * 2**30) * 4 + pl.program_id(0) * 2, UNKNOWN),
+    ],
+)
+def test_numbers_of_the_body_in_an_index_map(start: Callable[..., Any], verdict: Verdict) -> None:
+    function, table, array = _from(start)
+    assert _worst(_findings("blocks_in_bounds", function, table, array, pipeline=True)) is verdict
+
+
+def test_jax_interpreter_shows_the_blocks_that_numbers_of_the_body_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    # its pipelines ask which chip they run on
+    monkeypatch.setattr("jax._src.pallas.mosaic.tpu_info.get_device_kind", lambda: "TPU v6 lite")
+    monkeypatch.setattr("jax._src.pallas.mosaic.tpu_info.get_num_device_cores", lambda: 1)
+    x, table = jnp.arange(32 * 128, dtype=jnp.float32).reshape(32, 128), jnp.zeros(2, jnp.int32)
+    right, _, _ = _from(lambda t: pl.program_id(0) * 2, interpret=pltpu.InterpretParams())
+    assert bool((right(table, x) == x).all())
+    wrong, _, _ = _from(lambda t: pl.program_id(0) * 3, interpret=pltpu.InterpretParams())
+    with pytest.raises(Exception, match=r"Out-of-bounds read .*slice\(32, 40"):
+        wrong(table, x)

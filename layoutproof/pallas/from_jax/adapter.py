@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
@@ -161,6 +161,40 @@ def enclosing_id(value: Any) -> str:
     if primitive == "axis_index":
         return f"outer_axis_{made.params['axis_name']}"
     return f"outer_program_id{int(made.params['axis'])}"
+
+
+class _Atom:
+    """An operand of an equation that is still being traced."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+
+class TracedEquation(NamedTuple):
+    """An equation of a jaxpr that is still being traced."""
+
+    primitive: Any
+    params: Mapping[str, Any]
+    invars: tuple[Any, ...]
+    outvars: tuple[Any, ...]
+    effects: Any
+
+
+def made_by(value: Any) -> tuple[TracedEquation, tuple[Any, ...], int] | None:
+    """What made a value that is being traced: the equation, the values it was given, which of its results it is.
+
+    None of an input, and where a version of JAX does not keep it. Source: `DynamicJaxprTracer` and `TracingEqn` of
+    jax/_src/interpreters/partial_eval.py, jax 0.10.2.
+    """
+    made = getattr(value, "parent", None)
+    given = getattr(made, "in_tracers", None)
+    results = [k for k, v in enumerate(getattr(made, "outvars", ())) if v is getattr(value, "val", None)]
+    if made is None or given is None or not results:
+        return None
+    operands = tuple(_Atom(v.aval) for v in given)
+    equation = TracedEquation(made.primitive, made.params, operands, tuple(made.outvars), made.effects)
+    # a constant is traced as a value that nothing has made
+    return equation, tuple(v.val.val if is_literal(getattr(v, "val", None)) else v for v in given), results[0]
 
 
 def runs_whatever(value: Any) -> bool:

@@ -35,8 +35,9 @@ from layoutproof.pallas.from_jax.adapter import (
     skipped_frame,
 )
 from layoutproof.pallas.from_jax.bodies import with_body
+from layoutproof.pallas.from_jax.body_numbers import body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import TableReference, table_of, terms_of
-from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, taken, with_pipeline_body
+from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
 from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
 
@@ -317,8 +318,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
             )
         )  # fmt: skip
     tables = tuple(captured_table(n, ref) for n, ref in captured.values())
-    ids = {table.name for table in tables if table.high is not None}
-    operands = [_of_all_programs(operand, ids) for operand in operands]
+    numbers = {name for name, value in captured.values() if not hasattr(value.aval, "inner_aval") and not value.shape}
+    operands = [_of_all_runs(operand, numbers) for operand in operands]
     said = options.get("dimension_semantics") or ()
     # without cores to share it, all of the grid is a loop of one core
     cores = options.get("core_axis") is not None or options.get("core_axis_name") is not None
@@ -340,10 +341,10 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     return with_pipeline_body(kernel, options, specs, captured) if kernel.platform == "tpu" else kernel
 
 
-def _of_all_programs(operand: Operand, ids: set[str]) -> Operand:
-    """Of blocks that the ids of the enclosing grid choose, what one program's pipeline leaves out another may move."""
-    chosen = any(read.args[0].args[0] in ids for read in reads(operand.terms()))
-    part = "an array of which each program around the pipeline moves a part"
+def _of_all_runs(operand: Operand, numbers: set[str]) -> Operand:
+    """Of blocks that numbers of the body around it choose, what one run of the pipeline leaves out another may move."""
+    chosen = any(read.args[0].args[0] in numbers for read in reads(operand.terms()))
+    part = "an array of which each run of the pipeline moves a part"
     return replace(operand, part=operand.part or part) if chosen else operand
 
 
@@ -409,10 +410,10 @@ def _pipeline_index(
         if not whole and not isinstance(constant, jax.core.Tracer):
             arguments.append(literal(constant))
             continue
-        known = captured.setdefault(*taken(constant, len(captured)))
-        # one number that only the running kernel has is a table of one entry
-        number = Term("read", Term("name", known[0]), ZERO)
-        arguments.append(TableReference(known[0]) if whole else number)
+        if not whole:
+            arguments.append(body_number(constant, captured))
+            continue
+        arguments.append(TableReference(captured.setdefault(*taken(constant, len(captured)))[0]))
     found = iter(terms_of(_without_constants(inner), arguments))
     index: list[Term] = []
     sizes: list[Term | None] = []

@@ -141,14 +141,31 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
     return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
 
 
-def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -> list[Any]:
+def results_of(equation: Any, values: Mapping[Any, Any]) -> list[Any]:
+    """The results of one equation of single numbers outside of any grid. values: of its variables, as terms."""
+    return _results(equation, values, Context((), ()))
+
+
+def called(equation: Any, operands: Sequence[Any]) -> Any:
+    """The jaxpr that an equation hands its operands to; None where it is an operation."""
+    params = equation.params
+    if equation.primitive.name not in _INLINED or _division(params, operands) is not None:
+        return None
+    return params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
+
+
+def _division(params: Mapping[str, Any], operands: Sequence[Any]) -> Term | None:
+    """The quotient or rest by a positive number: JAX writes it out with div, sign, select; the name says it better."""
     known = DIVISIONS.get(str(params.get("name", "")))
     jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])
-    if known and jaxs and len(operands) == 2:
-        by = constant(operands[1])
-        if by is not None and by > 0:
-            # JAX writes them out with div, sign and select; the name says it better
-            return [fold(known, operands[0], operands[1])]
+    by = constant(operands[1]) if known and jaxs and len(operands) == 2 else None
+    return fold(known, operands[0], operands[1]) if known and by is not None and by > 0 else None
+
+
+def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -> list[Any]:
+    divided = _division(params, operands)
+    if divided is not None:
+        return [divided]
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
         raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")

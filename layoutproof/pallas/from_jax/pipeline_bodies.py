@@ -18,14 +18,13 @@ from layoutproof.bodies.integers import literal
 from layoutproof.bodies.reading import Around
 from layoutproof.core.errors import shorten
 from layoutproof.core.folding import folded
-from layoutproof.core.term import Term, size_term
+from layoutproof.core.term import Term, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Table
-from layoutproof.pallas.from_jax.adapter import enclosing_extent, enclosing_id, is_literal, opened, runs_whatever
+from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, opened, runs_whatever
 from layoutproof.pallas.from_jax.bodies import TracedBody
+from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import table_of
 from layoutproof.pallas.from_jax.programs import memory_of
-
-Captured = dict[int | str, tuple[str, Any]]
 
 
 def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any], captured: Captured) -> Kernel:
@@ -132,16 +131,13 @@ def _around(
             return Around("value")
         if not isinstance(value, jax.core.Tracer):
             return Around("number", term=folded(literal(value)))
-        # one number that only the running kernel has is a table of one entry
-        return Around("number", term=Term("read", Term("name", table(value)), Term("int", 0)))
+        # of numbers that only the running kernel has, each is a table of one entry
+        term = body_number(value, captured)
+        names = {read.args[0].args[0] for read in reads([term])}
+        tables.update({name: captured_table(name, one) for name, one in captured.values() if name in names})
+        return Around("number", term=term)
 
     return [of(v.aval, value) for v, value in zip(jaxpr.constvars, constants, strict=True)], [*tables.values()]
-
-
-def taken(value: Any, number: int) -> tuple[int | str, tuple[str, Any]]:
-    """What is taken from around a pipeline, and its name: an id of the enclosing grid is one, however often."""
-    name = enclosing_id(value)
-    return name or id(value), (name or f"captured{number}", value)
 
 
 def captured_table(name: str, value: Any) -> Table:
