@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -49,6 +50,12 @@ def _s32(*shape: int) -> Any:
     import jax
 
     return jax.ShapeDtypeStruct(shape, "int32")
+
+
+def _mask(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "bool")
 
 
 def _s8(*shape: int) -> Any:
@@ -200,6 +207,8 @@ _MEGABLOX = "maxtext.kernels.megablox."
 _JET = "inference.kernel.attention.tpu."
 _INFER = "tpu_inference.kernels."
 _SGL = "sgl_jax.srt.kernels."
+_TOK = "tokamax._src.ops."
+_MAX_RAGGED = "maxtext.kernels.ragged."
 
 
 def _ragged(name: str, query: tuple[int, ...], keys: tuple[int, ...]) -> Any:
@@ -220,6 +229,29 @@ def _blockwise(n: int) -> Any:
         return function, (_bf16(256, 1024), _s8(n, 1024), scale)
 
     return make
+
+
+def _gather_rows(name: str) -> Any:
+    return _of(name, partial(_bf16, 512, 1024), partial(_s32, 1024), partial(_s32, 1), partial(_s32, 1))
+
+
+def _gather_reduce(name: str) -> Any:
+    return _of(
+        name, partial(_bf16, 1024, 1024), partial(_s32, 1024), partial(_f32, 1024),
+        partial(_mask, 1024), reduce_group_size=8,
+    )  # fmt: skip
+
+
+def _on_a_tpu(make: Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]) -> Any:
+    """A call of a function that runs other code where `jax.devices()` is no TPU."""
+
+    def made(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        own = module.jax
+        names = {name: value for name, value in vars(own).items() if not name.startswith("__")}
+        module.jax = SimpleNamespace(**{**names, "devices": lambda *given: [SimpleNamespace(platform="tpu")]})
+        return make(module)
+
+    return made
 
 
 CALLS = (
@@ -299,4 +331,26 @@ CALLS = (
     Call("blockwise quantised", *SGLANG, _SGL + "quantized_matmul.quantized_matmul_kernels.blockwise_kernel",
          _blockwise(1024)),
     Call("gmm v2", *SGLANG, _SGL + "gmm.megablox_gmm_kernel.gmm_v2", _gmm_v2()),
+    Call("ragged gather", *TOKAMAX, _TOK + "ragged_gather.pallas_mosaic_tpu_kernel",
+         _gather_rows("ragged_gather_pallas")),
+    Call("ragged gather 2", *TOKAMAX, _TOK + "ragged_gather.pallas_mosaic_v2_tpu_kernel",
+         _gather_rows("ragged_gather_pallas")),
+    Call("ragged scatter", *TOKAMAX, _TOK + "ragged_scatter.pallas_mosaic_tpu_kernel",
+         _gather_rows("ragged_scatter_pallas")),
+    Call("ragged gather and reduce", *TOKAMAX, _TOK + "ragged_gather_reduce.pallas_mosaic_tpu_kernel",
+         _gather_reduce("ragged_gather_reduce_pallas")),
+    Call("ragged gather", *MAXTEXT, _MAX_RAGGED + "ragged_gather", _on_a_tpu(_gather_rows("ragged_gather"))),
+    Call("ragged gather and reduce", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce",
+         _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
+    Call("ragged gather and reduce 2", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce_v2",
+         _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
+    Call("gather and reduce", *MAXTEXT, "maxtext.kernels.gather_reduce_pallas",
+         _of("sc_gather_reduce", partial(_bf16, 1024, 1024), partial(_s32, 4096), reduce_group_size=8)),
+    Call("ragged gather 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_v2", _gather_rows("ragged_gather_v2")),
+    Call("ragged scatter", *TPU_INFERENCE, _INFER + "sparse_core.ragged_scatter", _gather_rows("ragged_scatter")),
+    Call("ragged gather and reduce 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_reduce_v2",
+         _gather_reduce("ragged_gather_reduce")),
+    Call("dense gather and reduce", *TPU_INFERENCE, _INFER + "sparse_core.dense_gather_reduce",
+         _of("dense_gather_reduce", partial(_bf16, 1024, 1024), partial(_s32, 1024), partial(_f32, 1024),
+             reduce_group_size=8)),
 )  # fmt: skip
