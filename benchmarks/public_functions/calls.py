@@ -231,14 +231,15 @@ def _blockwise(n: int) -> Any:
     return make
 
 
-def _gather_rows(name: str) -> Any:
-    return _of(name, partial(_bf16, 512, 1024), partial(_s32, 1024), partial(_s32, 1), partial(_s32, 1))
+def _gather_rows(name: str, rows: int = 512, places: int = 1024) -> Any:
+    return _of(name, partial(_bf16, rows, 1024), partial(_s32, places), partial(_s32, 1), partial(_s32, 1))
 
 
 def _gather_reduce(name: str) -> Any:
+    rows = 32768
     return _of(
-        name, partial(_bf16, 1024, 1024), partial(_s32, 1024), partial(_f32, 1024),
-        partial(_mask, 1024), reduce_group_size=8,
+        name, partial(_bf16, rows, 1024), partial(_s32, rows), partial(_f32, rows), partial(_mask, rows),
+        reduce_group_size=8,
     )  # fmt: skip
 
 
@@ -337,20 +338,12 @@ CALLS = (
          _gather_rows("ragged_gather_pallas")),
     Call("ragged scatter", *TOKAMAX, _TOK + "ragged_scatter.pallas_mosaic_tpu_kernel",
          _gather_rows("ragged_scatter_pallas")),
-    Call("ragged gather and reduce", *TOKAMAX, _TOK + "ragged_gather_reduce.pallas_mosaic_tpu_kernel",
-         _gather_reduce("ragged_gather_reduce_pallas")),
     Call("ragged gather", *MAXTEXT, _MAX_RAGGED + "ragged_gather", _on_a_tpu(_gather_rows("ragged_gather"))),
     Call("ragged gather and reduce", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce",
          _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
-    Call("ragged gather and reduce 2", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce_v2",
-         _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
     Call("gather and reduce", *MAXTEXT, "maxtext.kernels.gather_reduce_pallas",
-         _of("sc_gather_reduce", partial(_bf16, 1024, 1024), partial(_s32, 4096), reduce_group_size=8)),
+         _of("sc_gather_reduce", partial(_bf16, 1024, 3584), partial(_s32, 16384), reduce_group_size=8)),
     Call("ragged gather 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_v2", _gather_rows("ragged_gather_v2")),
-    Call("ragged scatter", *TPU_INFERENCE, _INFER + "sparse_core.ragged_scatter", _gather_rows("ragged_scatter")),
-    Call("ragged gather and reduce 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_reduce_v2",
-         _gather_reduce("ragged_gather_reduce")),
-    Call("dense gather and reduce", *TPU_INFERENCE, _INFER + "sparse_core.dense_gather_reduce",
-         _of("dense_gather_reduce", partial(_bf16, 1024, 1024), partial(_s32, 1024), partial(_f32, 1024),
-             reduce_group_size=8)),
+    Call("ragged scatter", *TPU_INFERENCE, _INFER + "sparse_core.ragged_scatter",
+         _gather_rows("ragged_scatter", 32768, 32768)),
 )  # fmt: skip
