@@ -341,8 +341,6 @@ CALLS = (
     Call("ragged gather", *MAXTEXT, _MAX_RAGGED + "ragged_gather", _on_a_tpu(_gather_rows("ragged_gather"))),
     Call("ragged gather and reduce", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce",
          _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
-    Call("gather and reduce", *MAXTEXT, "maxtext.kernels.gather_reduce_pallas",
-         _of("sc_gather_reduce", partial(_bf16, 1024, 3584), partial(_s32, 16384), reduce_group_size=8)),
     Call("ragged gather 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_v2", _gather_rows("ragged_gather_v2")),
     Call("ragged scatter", *TPU_INFERENCE, _INFER + "sparse_core.ragged_scatter",
          _gather_rows("ragged_scatter", 32768, 32768)),
