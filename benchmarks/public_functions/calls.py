@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -51,6 +52,12 @@ def _s32(*shape: int) -> Any:
     import jax
 
     return jax.ShapeDtypeStruct(shape, "int32")
+
+
+def _mask(*shape: int) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, "bool")
 
 
 def _of(name: str, *args: Any, **kwargs: Any) -> Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]:
@@ -234,6 +241,8 @@ _MEGABLOX = "maxtext.kernels.megablox."
 _JET = "inference.kernel.attention.tpu."
 _INFER = "tpu_inference.kernels."
 _SGL = "sgl_jax.srt.kernels."
+_TOK = "tokamax._src.ops."
+_MAX_RAGGED = "maxtext.kernels.ragged."
 
 
 def _ragged(name: str, query: tuple[int, ...], keys: tuple[int, ...]) -> Any:
@@ -367,6 +376,30 @@ def _page(holds: tuple[str, ...], names: Mapping[str, Any] | None = None, **cons
 def any_in(texts: tuple[str, ...], block: str) -> bool:
     """Whether a block holds one of the texts, and is of TPUs."""
     return any(text in block for text in texts) and "# GPU version" not in block
+
+
+def _gather_rows(name: str, rows: int = 512, places: int = 1024) -> Any:
+    return _of(name, partial(_bf16, rows, 1024), partial(_s32, places), partial(_s32, 1), partial(_s32, 1))
+
+
+def _gather_reduce(name: str) -> Any:
+    rows = 32768
+    return _of(
+        name, partial(_bf16, rows, 1024), partial(_s32, rows), partial(_f32, rows), partial(_mask, rows),
+        reduce_group_size=8,
+    )  # fmt: skip
+
+
+def _on_a_tpu(make: Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]) -> Any:
+    """A call of a function that runs other code where `jax.devices()` is no TPU."""
+
+    def made(module: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        own = module.jax
+        names = {name: value for name, value in vars(own).items() if not name.startswith("__")}
+        module.jax = SimpleNamespace(**{**names, "devices": lambda *given: [SimpleNamespace(platform="tpu")]})
+        return make(module)
+
+    return made
 
 
 CALLS = (
@@ -510,4 +543,16 @@ CALLS = (
         ("initialised",),
     ),
     Call("quickstart.md", *DOCS, "quickstart.md", _page(("",))),
+    Call("ragged gather", *TOKAMAX, _TOK + "ragged_gather.pallas_mosaic_tpu_kernel",
+         _gather_rows("ragged_gather_pallas")),
+    Call("ragged gather 2", *TOKAMAX, _TOK + "ragged_gather.pallas_mosaic_v2_tpu_kernel",
+         _gather_rows("ragged_gather_pallas")),
+    Call("ragged scatter", *TOKAMAX, _TOK + "ragged_scatter.pallas_mosaic_tpu_kernel",
+         _gather_rows("ragged_scatter_pallas")),
+    Call("ragged gather", *MAXTEXT, _MAX_RAGGED + "ragged_gather", _on_a_tpu(_gather_rows("ragged_gather"))),
+    Call("ragged gather and reduce", *MAXTEXT, _MAX_RAGGED + "ragged_gather_reduce",
+         _on_a_tpu(_gather_reduce("ragged_gather_reduce"))),
+    Call("ragged gather 2", *TPU_INFERENCE, _INFER + "sparse_core.ragged_gather_v2", _gather_rows("ragged_gather_v2")),
+    Call("ragged scatter", *TPU_INFERENCE, _INFER + "sparse_core.ragged_scatter",
+         _gather_rows("ragged_scatter", 32768, 32768)),
 )  # fmt: skip

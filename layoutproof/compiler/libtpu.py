@@ -10,12 +10,15 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import lines
 
 if TYPE_CHECKING:
     from jax import Device
@@ -124,3 +127,19 @@ def device(topology: str, **options: object) -> Device:
 
     bounds = {"chips_per_host_bounds": (1, 1, 1), **options}
     return get_topology_desc(platform="tpu", topology_name=topology, **bounds).devices[0]
+
+
+def written_text(lowered: Any, flags: Mapping[str, str]) -> str:
+    """The compiled text as the compiler itself writes it into a folder, "" where it writes none.
+
+    The program is compiled once more for it. jaxlib 0.10.2 cannot read back some programs of libtpu 0.0.52
+    (`async-update`, in those for SparseCores), though the compiler took them.
+
+    lowered: what JAX lowered.  flags: the options that it is compiled with.
+    """
+    with tempfile.TemporaryDirectory() as folder, suppress(Exception):
+        lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+        (path,) = Path(folder).glob("*.after_optimizations.txt")
+        with lines(path) as found:
+            return "".join(found)
+    return ""

@@ -190,12 +190,12 @@ def _told(
         tell("compiling with more VMEM")
         _empty(folder)
         try:
-            roomier = _roomier(program.asked.params, CHIPS[target].vmem)
-            made = _lowered(jax, program, roomier, target, name).compile()
+            lowered = _lowered(jax, program, _roomier(program.asked.params, CHIPS[target].vmem), target, name)
+            made = lowered.compile()
         except Exception:
             # it needs more than the chip has: nothing but the words of the refusal is known
             return {"refused": refused}
-    text = made.as_text()
+    text = _text(made, lowered)
     call = _call_in(text)
     operation = call[1] if call else ""
     used = _USED.search(text, call.start()) if call else None
@@ -215,6 +215,17 @@ def _told(
     }
 
 
+def _text(made: Any, lowered: Any) -> str:
+    """The compiled text. That JAX cannot read it back is no refusal of the compiler's."""
+    try:
+        return str(made.as_text())
+    except Exception:
+        text = libtpu.written_text(lowered, {})
+        if not text:
+            raise
+        return text
+
+
 def _call_in(text: str) -> re.Match[str] | None:
     """The call that is asked about, in a compiled program; its line names the scope where there are others."""
     calls = list(_CALL.finditer(text))
@@ -226,9 +237,10 @@ def _profiled(lowered: Lowered, folder: Path) -> dict[str, object]:
     """The estimate of cycles, None where the compiler writes none."""
     _empty(folder)
     try:
-        text = lowered.compile().as_text()
+        made = lowered.compile()
     except Exception as error:
         return {"refused": _words(error)}
+    text = _text(made, lowered)
     call = _call_in(text)
     operation = call[1] if call else ""
     return {"refused": "", "cycles": dumps.cycles(dumps.text_of(folder / PROFILE, "*.textproto"), operation)}

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -23,7 +22,6 @@ from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
-from layoutproof.core.files import lines
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
@@ -152,7 +150,7 @@ def answer_of(
         except Exception as error:
             # whatever the compiler raises is its answer; what the user's code raises came before
             return {**about, "refused": shorten(f"{error}".strip() or type(error).__name__, 4000)}
-        kept = compiled(made, results, lambda: _dumped(lowered, request["flags"]))
+        kept = compiled(made, results, lambda: libtpu.written_text(lowered, request["flags"]))
         if request.get("same"):
             kept["whole"] = _with_constants(made)
         cache.put(key, kept)
@@ -206,16 +204,6 @@ def compiled(
         "specs": _specs(made),
         "results": list(results),
     }
-
-
-def _dumped(lowered: Lowered, flags: Mapping[str, str]) -> str:
-    """The compiled text as the compiler itself writes it into a folder; the program is compiled once more for it."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
-        lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
-        (path,) = Path(folder).glob("*.after_optimizations.txt")
-        with lines(path) as found:
-            return "".join(found)
-    return ""
 
 
 def _specs(made: JaxCompiled) -> dict[str, list[str]]:

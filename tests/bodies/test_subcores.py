@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -378,3 +379,13 @@ def test_what_is_not_modelled_may_write_what_is_read_after_it() -> None:
     assert "initialised" in {f.question for f in rows_of(-1, True) if f.verdict is Verdict.UNKNOWN}
     assert "initialised" in refuted(rows_of(-1, False))
     assert {f.verdict for f in rows_of(None, True) if f.question == "initialised"} == {Verdict.PROVED}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+def test_a_program_that_jax_cannot_read_back_was_compiled() -> None:
+    """libtpu 0.0.52 takes it for v6e; jaxlib 0.10.2 fails on the text: "async-update .. 1 operands but sees 2"."""
+    answer = lp.kernels(
+        lambda x: CASES["neighbours"].build(False)(x), jax.ShapeDtypeStruct((64, 16), F), target=TARGET, compile=True
+    )
+    (said,) = (f for f in answer.findings if f.question == "compiled")
+    assert said.verdict is Verdict.PROVED, said.reason
