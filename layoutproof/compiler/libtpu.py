@@ -22,6 +22,7 @@ from layoutproof.core.files import lines
 
 if TYPE_CHECKING:
     from jax import Device
+    from jax.stages import Lowered
 
 WHAT = "the TPU compiler"
 
@@ -129,7 +130,7 @@ def device(topology: str, **options: object) -> Device:
     return get_topology_desc(platform="tpu", topology_name=topology, **bounds).devices[0]
 
 
-def written_text(lowered: Any, flags: Mapping[str, str]) -> str:
+def written_text(lowered: Lowered, flags: Mapping[str, str]) -> str:
     """The compiled text as the compiler itself writes it into a folder, "" where it writes none.
 
     The program is compiled once more for it. jaxlib 0.10.2 cannot read back some programs of libtpu 0.0.52
