@@ -391,12 +391,13 @@ def _close(
     varying = frozenset(on.unknowns) - known
     most = LONGEST_LOOP if count is None or count.op != "int" else int(count.args[0])
 
+    begin, step = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
+
     def fits(form: Term) -> bool:
         # asked before the definitions are known: a carried number may be any of its type
         own = {name: slot.span for name, slot in slots if isinstance(slot, Value)} | {loop.name: (0, max(most - 1, 0))}
         return never_wraps(form, bounds(on.kernel, on, own))
 
-    begin, step = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
     forms = closed_form(loop, begin, step, varying, fits)
     if on.induction and len(forms) < sum(start is not None for start in starts):
 
@@ -406,15 +407,7 @@ def _close(
 
         forms |= on.searched(lambda: rounds(loop, begin, step, forms, holds))
     counted = None if condition is None else _counted(loop, condition, forms, begin, step, varying)
-    if counted is not None:
-        # while it is below a number of its type, the next one is of its type too
-        index = counted[0]
-        wide = forms[index]
-        forms |= {index: wide.args[0] if wide.op == "int32" else wide}
-    ends: dict[str, Term] = {}
-    if counted is not None and difference(counted[1], ZERO) == 0:
-        ends = dict.fromkeys(once_round(begin, step, forms, counted[2]), ZERO)
-        forms |= dict.fromkeys(ends, Term("name", loop.name))
+    ends = _of_counted(loop, counted, forms, begin, step)
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed
@@ -465,6 +458,24 @@ def _close(
         said = last if init.dtype.kind != "b" else condition_of(last)
         finals.append(Value((), init.dtype, _always(said), undefined))
     return finals
+
+
+def _of_counted(
+    loop: Loop, counted: tuple[str, Term, Term] | None, forms: dict[str, Term],
+    starts: Mapping[str, Term | None], nexts: Mapping[str, Term | None],
+) -> dict[str, Term]:  # fmt: skip
+    """Puts into `forms` what follows of a loop that counts, and gives what is 0 after it. counted: as of `_counted`."""
+    if counted is None:
+        return {}
+    # while it is below a number of its type, the next one is of its type too
+    index, start, upper = counted
+    wide = forms[index]
+    forms[index] = wide.args[0] if wide.op == "int32" else wide
+    if difference(start, ZERO) != 0:
+        return {}
+    ends = dict.fromkeys(once_round(starts, nexts, forms, upper), ZERO)
+    forms.update(dict.fromkeys(ends, Term("name", loop.name)))
+    return ends
 
 
 def _always(term: Term) -> Callable[[Index], Term]:

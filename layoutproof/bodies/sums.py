@@ -212,14 +212,14 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
     found = _summed(kernel, body, one)
     if found is None:
         return ()
-    table, added, ahead, entries, start = found
-    if start + added.times * (table.total + added.more * entries) // added.by >= min(INT32, body.unknowns[name].high):
+    total, added, ahead, entries, start = found
+    if start + added.times * (total + added.more * entries) // added.by >= min(INT32, body.unknowns[name].high):
         return ()
     number, last = Term("name", name), Term("int", entries - ahead)
     entry = Term("read", added.read.args[0], linear([(1, done), (ahead, ONE)]))
     following = linear([(added.by, number), (added.by, added.at(entry))])
     # of all that was added, and of what the next iteration adds besides
-    most = linear([(added.times * added.more, done)], added.by * start + added.times * table.total)
+    most = linear([(added.times * added.more, done)], added.by * start + added.times * total)
     whole = Term("%", linear([(1, number)], -start), Term("int", added.times))
     return (
         *([fold("==", whole, ZERO)] if added.times > 1 else []),
@@ -229,8 +229,8 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
     )
 
 
-def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[Any, _Added, int, int, int] | None:
-    """(the table, what an iteration adds, how far ahead of the counter its entry is, entries, the number at first)."""
+def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[int, _Added, int, int, int] | None:
+    """(The most that all entries are, what an iteration adds, how far ahead its entry is, entries, the number at first)."""
     added, counter = _added_by(one), Term("name", one.loop.name)
     if added is None or one.start.op != "int":
         return None
@@ -241,7 +241,7 @@ def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[Any, _Added, int, 
     entries = table.dims[0]
     if ahead is None or ahead < 0 or type(entries) is not int:
         return None
-    return table, added, ahead, entries, int(one.start.args[0])
+    return table.total, added, ahead, entries, int(one.start.args[0])
 
 
 def _added_by(one: Handed) -> _Added | None:
@@ -265,6 +265,6 @@ def _most(kernel: Kernel, body: Body, one: Handed) -> _Most | None:
     found = _summed(kernel, body, one)
     if found is None:
         return None
-    table, added, ahead, entries, start = found
-    high = start + added.times * (table.total + added.more * entries) // added.by
+    total, added, ahead, entries, start = found
+    high = start + added.times * (total + added.more * entries) // added.by
     return _Most(start, high, entries - ahead) if high < INT32 else None

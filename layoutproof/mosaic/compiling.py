@@ -45,7 +45,7 @@ from layoutproof.pallas.from_jax.trace import Site
 if TYPE_CHECKING:
     from jax import Array, Device
     from jax.extend.core import JaxprEqn
-    from jax.stages import Lowered
+    from jax.stages import Compiled, Lowered
 
 PROFILE = "profile"
 """The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
@@ -215,7 +215,7 @@ def _told(
     }
 
 
-def _text(made: Any, lowered: Any) -> str:
+def _text(made: Compiled, lowered: Lowered) -> str:
     """The compiled text. That JAX cannot read it back is no refusal of the compiler's."""
     try:
         return str(made.as_text())

@@ -16,10 +16,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
+
+if TYPE_CHECKING:
+    from jax.core import Tracer
 
 KNOWN = ((0, 10), (0, 11), (0, 12))
 """Versions of JAX (major, minor) whose Pallas calls are read; 0.10.2 and 0.12.0.1 were tried."""
@@ -97,7 +100,7 @@ def over_meshes(params: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, 
     return meshes, tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
 
 
-def is_tracer(value: Any) -> bool:
+def is_tracer(value: object) -> TypeGuard[Tracer]:
     """Whether a constant of a jaxpr is only there while JAX traces: of jax 0.12 a scope holds the references around it.
 
     The equation that runs the scope has them as operands, too.
@@ -180,7 +183,7 @@ class TracedEquation(NamedTuple):
     effects: Any
 
 
-def made_by(value: Any) -> tuple[TracedEquation, tuple[Any, ...], int] | None:
+def made_by(value: Tracer) -> tuple[TracedEquation, tuple[Tracer | int, ...], int] | None:
     """What made a value that is being traced: the equation, the values it was given, which of its results it is.
 
     None of an input, and where a version of JAX does not keep it. Source: `DynamicJaxprTracer` and `TracingEqn` of

@@ -10,7 +10,7 @@ own. Source: jax/_src/interpreters/partial_eval.py, jax 0.10.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import held, literal, number_of
@@ -20,6 +20,7 @@ from layoutproof.core.folding import folded
 from layoutproof.core.operations import CONDITIONS, INT32, apply
 from layoutproof.core.term import ZERO, Term, every
 from layoutproof.pallas.from_jax.adapter import (
+    TracedEquation,
     enclosing_extent,
     enclosing_id,
     is_literal,
@@ -30,19 +31,23 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.jaxpr_terms import called, results_of
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
+if TYPE_CHECKING:
+    from jax.core import Tracer
+    from jax.extend.core import Var
+
 Captured = dict[int | str, tuple[str, Any]]
 """What is taken from around a pipeline: by identity, or by name where it is an id; its name, and the value."""
 MOST_EQUATIONS = 100
 """Equations that are followed for one number."""
 
 
-def taken(value: Any, number: int) -> tuple[int | str, tuple[str, Any]]:
+def taken(value: Tracer, number: int) -> tuple[int | str, tuple[str, Tracer]]:
     """What is taken from around a pipeline, and its name: an id of the enclosing grid is one, however often."""
     name = enclosing_id(value)
     return name or id(value), (name or f"captured{number}", value)
 
 
-def body_number(value: Any, captured: Captured) -> Term:
+def body_number(value: Tracer | int, captured: Captured) -> Term:
     """A number that only the running kernel has, as a term over entries of tables of one entry; these are captured."""
     return _Followed(captured).number(value)
 
@@ -55,7 +60,7 @@ class _Followed:
         self.left = MOST_EQUATIONS
         self.bounds: dict[str, Interval] = {}
 
-    def number(self, value: Any) -> Term:
+    def number(self, value: Tracer | int) -> Term:
         """What computes the number, or the number itself where that cannot be said."""
         before = dict(self.captured)
         try:
@@ -67,14 +72,14 @@ class _Followed:
             return self._itself(value)
         return found
 
-    def _itself(self, value: Any) -> Term:
+    def _itself(self, value: Tracer) -> Term:
         low, high = integer_range(8 * value.aval.dtype.itemsize, value.aval.dtype.kind == "i")
         name, _ = self.captured.setdefault(*taken(value, len(self.captured)))
         extent = enclosing_extent(value)
         self.bounds[name] = Interval(low, high - 1) if extent is None else Interval(0, extent - 1)
         return Term("read", Term("name", name), ZERO)
 
-    def _computed(self, value: Any) -> Any:
+    def _computed(self, value: Tracer | int) -> Term:
         if not is_tracer(value):
             return folded(literal(value))
         made = None if enclosing_id(value) else made_by(value)
@@ -87,14 +92,14 @@ class _Followed:
         operands = [self.number(v) if _whole(v) else self._computed(v) for v in given]
         return self._run(equation, dict(zip(equation.invars, operands, strict=True)))[position]
 
-    def _check(self, equation: Any) -> None:
+    def _check(self, equation: TracedEquation) -> None:
         """UnsupportedOp for what is no arithmetic of single numbers, or too much of it."""
         self.left -= 1
         single = all(getattr(v.aval, "shape", None) == () for v in (*equation.invars, *equation.outvars))
         if self.left < 0 or not single or getattr(equation, "effects", None):
             raise UnsupportedOp(f"the operation {equation.primitive.name}")
 
-    def _run(self, equation: Any, values: Mapping[Any, Any]) -> Sequence[Any]:
+    def _run(self, equation: TracedEquation, values: Mapping[Var, Term]) -> Sequence[Term]:
         """The results of one equation, each of which its type holds for certain."""
         operands = [folded(literal(v.val)) if is_literal(v) else values[v] for v in equation.invars]
         inside = called(equation, operands)
@@ -129,5 +134,5 @@ class _Followed:
         return bool(low >= -INT32 and high < INT32)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Tracer | int) -> bool:
     return is_tracer(value) and value.aval.shape == () and value.aval.dtype.kind in ("i", "u")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
@@ -35,11 +35,15 @@ from layoutproof.pallas.from_jax.adapter import (
     skipped_frame,
 )
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.body_numbers import body_number, taken
+from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import TableReference, table_of, terms_of
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
 from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
+
+if TYPE_CHECKING:
+    from jax.experimental.pallas import BlockSpec
+    from jax.experimental.pallas.tpu import TransformedRef
 
 Found = Kernel | Unmodelled
 
@@ -291,32 +295,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     names = tuple(f"g{k}" for k in range(len(grid_given)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
     captured: dict[int | str, tuple[str, Any]] = {}
-    operands = []
-    for role, name, spec, ref in pairs:
-        dims = tuple(int(n) for n in ref.shape)
-        given = spec.block_shape if spec.block_shape is not None else dims
-        block = tuple(_block(entry) for entry in given)
-        index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
-        sizes: tuple[Term | None, ...] = ()
-        unmodelled = ""
-        if spec.index_map is not None:
-            try:
-                own = () if options.get("_explicit_indices") else grid_given
-                index, sizes = _pipeline_index(spec.index_map, block, names, (own, grid), captured, jax)
-                if len(index) != len(dims):
-                    raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
-            except UnsupportedOp as error:
-                index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
-        mode = getattr(spec, "pipeline_mode", None)
-        operands.append(
-            Operand(
-                name, role, dims, element_type(ref.dtype), block, index, sizes,
-                memory=memory_word(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
-                lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
-                unmodelled=unmodelled or _odd(block),
-                part="a view that the body cut out of an array" if is_view(ref) else "",
-            )
-        )  # fmt: skip
+    steps = () if options.get("_explicit_indices") else grid_given
+    operands = [_pipeline_operand(*pair, names, (steps, grid), captured, jax) for pair in pairs]
     tables = tuple(captured_table(n, ref) for n, ref in captured.values())
     numbers = {name for name, value in captured.values() if not hasattr(value.aval, "inner_aval") and not value.shape}
     operands = [_of_all_runs(operand, numbers) for operand in operands]
@@ -339,6 +319,33 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     kernel = placed(kernel, axes_around())
     specs = [(role, spec, ref) for role, _, spec, ref in pairs]
     return with_pipeline_body(kernel, options, specs, captured) if kernel.platform == "tpu" else kernel
+
+
+def _pipeline_operand(
+    role: str, name: str, spec: BlockSpec, ref: TransformedRef, names: tuple[str, ...],
+    grids: tuple[tuple[object, ...], tuple[object, ...]], captured: Captured, jax: ModuleType,
+) -> Operand:  # fmt: skip
+    """One operand of a pipeline. grids: as of `_pipeline_index`.  captured: takes in what its index map takes."""
+    dims = tuple(int(n) for n in ref.shape)
+    block = tuple(_block(entry) for entry in (spec.block_shape if spec.block_shape is not None else dims))
+    index: tuple[Term, ...] = (ZERO,) * len(dims)
+    sizes: tuple[Term | None, ...] = ()
+    unmodelled = ""
+    if spec.index_map is not None:
+        try:
+            index, sizes = _pipeline_index(spec.index_map, block, names, grids, captured, jax)
+            if len(index) != len(dims):
+                raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+        except UnsupportedOp as error:
+            index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
+    mode = getattr(spec, "pipeline_mode", None)
+    return Operand(
+        name, role, dims, element_type(ref.dtype), block, index, sizes,
+        memory=memory_word(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
+        lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
+        unmodelled=unmodelled or _odd(block),
+        part="a view that the body cut out of an array" if is_view(ref) else "",
+    )  # fmt: skip
 
 
 def _of_all_runs(operand: Operand, numbers: set[str]) -> Operand:

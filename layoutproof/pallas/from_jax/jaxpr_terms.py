@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import DIVISIONS, applied, chosen, converted, held, literal, number_of
@@ -17,7 +17,10 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Table
-from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
+from layoutproof.pallas.from_jax.adapter import TracedEquation, is_jaxs_own, opened
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, Var
 
 _INLINED = (
     "pjit",
@@ -141,12 +144,12 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
     return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
 
 
-def results_of(equation: Any, values: Mapping[Any, Any]) -> list[Any]:
+def results_of(equation: TracedEquation, values: Mapping[Var, Term]) -> list[Term]:
     """The results of one equation of single numbers outside of any grid. values: of its variables, as terms."""
     return _results(equation, values, Context((), ()))
 
 
-def called(equation: Any, operands: Sequence[Any]) -> Any:
+def called(equation: TracedEquation, operands: Sequence[Term]) -> ClosedJaxpr | None:
     """The jaxpr that an equation hands its operands to; None where it is an operation."""
     params = equation.params
     if equation.primitive.name not in _INLINED or _division(params, operands) is not None:
@@ -154,7 +157,7 @@ def called(equation: Any, operands: Sequence[Any]) -> Any:
     return params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
 
 
-def _division(params: Mapping[str, Any], operands: Sequence[Any]) -> Term | None:
+def _division(params: Mapping[str, object], operands: Sequence[Term]) -> Term | None:
     """The quotient or rest by a positive number: JAX writes it out with div, sign, select; the name says it better."""
     known = DIVISIONS.get(str(params.get("name", "")))
     jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])
