@@ -33,7 +33,7 @@ COMMAND = "the command line"
 class SearchDocument(Document):
     """What is in every answer of a search, beside its own keys."""
 
-    target_assumed: Annotated[bool, Doc("nobody named the target")]
+    target_assumed: Annotated[bool, Doc("no target is named")]
     written: list[str]
 
 
@@ -41,7 +41,7 @@ class SearchDocument(Document):
 class Found(Answer):
     """What was found. answer: of the kind of problem that it is, with its own figures.
 
-    more: the answer of the same search with so many found.  assumed: the target, where nobody named one.
+    more: the answer of the same search with so many found.  assumed: the target, where none is named.
     """
 
     answer: problems.SearchAnswer
@@ -73,7 +73,7 @@ class Found(Answer):
         return self.answer.text() + self._assumed()
 
     def _assumed(self) -> str:
-        """Whose target it is, where nobody named one."""
+        """Whose target it is, where none is named."""
         return f"\ntarget          {self.assumed}, since none is named; --target says another" if self.assumed else ""
 
     def candidates(self, *, keep: int = MOST, within: str | float | None = None) -> Iterator[dict[str, int]]:

@@ -256,16 +256,16 @@ class Body:
 
     references: what the body is given, in the order of its arguments.  effects: in program order.
     unknowns: by name.  definitions: carried numbers as terms over their loops' counters, by name.
-    loads: of integers and truth values whose place nothing else says: the table that stands for what was loaded.
-    kept: of those of scalar memory that the call fills: what the body's stores keep, by the name of the load.
-    handed: numbers that loops hand on and that are no terms of the counter.
-    carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
+    loads: for each integer or boolean load, the table that models its values.
+    kept: bounds that the body's stores preserve, of scalar memory that the caller fills, by the name of the load.
+    handed: loop-carried numbers without a closed form.
+    carried: loop-carried values, by name.  witnesses: names for "some k", each below its extent.
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.  beyond:
     the names of the references that these are given, and perhaps write.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
     checks: of `pl.debug_check` and `checkify`, (the condition that one fails, where).
-    goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
-    doubts: values of which unknowns are the number, by name, where they may be undefined.
+    goes_on: for each while loop, the condition under which it continues, by the loop's name.
+    doubts: the values behind unknowns that may be undefined, by the unknown's name.
     masks: of elements that are chosen, loaded or stored, in program order.
     barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
     before.  asks: the axes of the grid of which it asks where its program is; programs that differ in others do the

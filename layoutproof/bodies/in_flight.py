@@ -8,7 +8,7 @@ Where the numbers of a program are known, they are walked as they are. Where a c
 both ways are walked, and what is taken to hold is remembered: a wait under the condition of its start is no surprise.
 What the body stores to scalar memory is loaded again as it was stored (`cells`). On the way it is seen which scratch
 was written before it is read.
-One program whose ids have names only stands for all programs, when nothing is in flight before it and after it.
+A program with symbolic ids stands for all programs if no copy crosses its boundary.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class FlightWalk:
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
     programs were walked to their end.  ways: through all of them; what is in flight then, others have to wait for.
-    fill: what tables hold, None = nobody says.  read: what was read of them then.  most: terms that are evaluated.
+    fill: what tables hold, None = unknown.  read: what was read of them then.  most: terms that are evaluated.
     """
 
     kernel: Kernel

@@ -4,10 +4,10 @@ Conditions here are upper bounds: what they exclude is excluded. They are built 
 window's padding, what earlier programs left), store after store: a store replaces what is inside of its slice where its
 path holds; what a loop stored is what any of its iterations may have left, less what they have surely replaced.
 
-What programs and iterations find of those before them is said by an invariant each: one of a few candidates, the
-strongest first, that holds at the start and is kept by every step (an engine checks it; all that are in use at once, so
-that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size.
-Where they are not enough, all that hold are used together.
+The state that programs and iterations carry from those before them is summarised by inductive invariants: each is one
+of a few candidates, the strongest first, that holds at the start and is kept by every step (an engine checks it; all
+that are in use at once, so that one may rest on another). The candidates are the kernel's own guards and the padding of
+windows of equal size. Where they are not enough, all that hold are used together.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class States:
                 claim = self._asked(make(), elements)
             if claim is None or self.holds(claim):
                 return claim, True
-            # where nobody knows a number, no point says anything
+            # an unknown number cannot witness a violation
             return claim, not claim.lost and self.proves(claim)
         except (BudgetExceeded, RecursionError):
             raise
@@ -536,7 +536,7 @@ class States:
             waiting = [one for one in self._invariants.values() if one.checked != self._generation]
             if not waiting:
                 return
-            # what others rest on was made after them: it is settled first, as a candidate may fail for another's sake
+            # dependencies were made later, and are settled first: a candidate may fail for another's sake
             for one in reversed(waiting):
                 if (one.more or one.chosen < len(one.candidates)) and not self._holds(one):
                     if one.more:

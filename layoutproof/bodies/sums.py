@@ -230,7 +230,7 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
 
 
 def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[int, _Added, int, int, int] | None:
-    """(The most that all entries are, what an iteration adds, how far ahead its entry is, entries, the number at first)."""
+    """(What all entries are at most, what an iteration adds, how far ahead its entry is, entries, the first number)."""
     added, counter = _added_by(one), Term("name", one.loop.name)
     if added is None or one.start.op != "int":
         return None

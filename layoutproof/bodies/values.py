@@ -220,7 +220,7 @@ def maybe(why: str) -> Term:
 
 
 def aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
-    """Which element of an array meets an element of a larger one of shape `dims`: a size of 1 meets every size."""
+    """The index in an operand that broadcasts to `index` of shape `dims`."""
     lead = len(dims) - len(part.dims)
     return tuple(ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 

@@ -702,7 +702,7 @@ class Walk:
     def _loaded(self, name: str, index: Place, program: Place, within: Iterations) -> int | None:
         """The number that a load of memory gives that the body stores to, as the last store before it left it.
 
-        None where nobody knows it, and of what is read of a table.
+        None if unknown, and of what is read of a table.
         """
         load = loads_of(self.body).get(name)
         if load is None or any(loop.name not in within for loop in load.spot.loops):

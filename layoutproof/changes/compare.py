@@ -92,7 +92,7 @@ def compare(
         notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
     traced = [p.relpath for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
     if traced:
-        why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
+        why = "the baseline's kernels are not traced; record them with layoutproof.lock, or with kernels --spec"
         notes.append(f"kernels of {_first(traced)}: {why}")
     return replace(report, notes=(*report.notes, *notes))
 

@@ -1,4 +1,4 @@
-"""What one claim demands less, or more, than another of the same layouts: decided, never read off the text.
+"""Compares the strength of two claims about the same layouts: by proof, never by their text.
 
 A bound is an exact fraction, so `40%` and `40.0%` are one; a `where` is narrower when sizes exist that the old one has
 and the new one lacks, which the engines decide; of what a file expects (`expect`, figures, a counterexample, a reason)

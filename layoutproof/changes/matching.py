@@ -1,4 +1,4 @@
-"""Which thing of one state is which of the other.
+"""Pairs the entities of the baseline with those of the current state.
 
 Each round matches by one key what no earlier round matched. A key that several things have on one side matches them in
 their order when both sides have as many of them, and then it is a heuristic; otherwise it matches nothing.

@@ -223,7 +223,7 @@ def _settled(first: Side, second: Side) -> bool:
 
 
 def _lowered(side: Side) -> str:
-    """The digest of a program before it was compiled, "" where nobody knows it."""
+    """The digest of a program before it was compiled, "" if unknown."""
     record = side if isinstance(side, Record) else side.record if isinstance(side, Made) else None
     return "" if record is None else str(record.made.lowered)
 

@@ -73,7 +73,7 @@ def missing(library: str = "") -> str:
 
 
 def number(library: str = "") -> str:
-    """The version of the compiler, "" where nobody knows it. library: as `library_at` gives it, "" = the one in use."""
+    """The version of the compiler, "" if unknown. library: as `library_at` gives it, "" = the one in use."""
     used = library or os.environ.get(LIBRARY, "")
     try:
         if not used:

@@ -94,7 +94,7 @@ class SizeCondition:
 class PlacePredicate:
     """A condition on several places, `condition(coordinates of each, numbers)`, written with what `Numbers` has.
 
-    weight: how often the work of a short condition it is to work it out once.
+    weight: the cost of one evaluation, relative to that of a short condition.
     """
 
     places: tuple[At, ...]
@@ -164,7 +164,7 @@ class Claim:
         where: A condition on size symbols, each an integer >= 1; None for all sizes.
         symbols: The order of the size symbols: that of the layouts, as the user wrote them.
         implied_by: Another claim, mostly an easier one, whose proof proves this one. Its refutation says nothing.
-        hint: Where to look, from a violating point; "" where nobody knows.
+        hint: Where to look, from a violating point; "" if unknown.
         shown: The counterexample as people see it, from the claim's own; None shows the claim's own.
         provided: Claims that must hold at the sizes of a violation too; where one does not, nothing is violated.
     """

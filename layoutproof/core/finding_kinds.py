@@ -176,7 +176,7 @@ differ in what they compute. docs/same.md says what is not modelled.""",
     ),
     (
         "lost refuted unknown error",
-        """Why it matters: what was relied on does not hold any more, or nobody knows.
+        """Why it matters: what was relied on does not hold any more, or that is unknown.
 Incident: none is known to us that a gate would have stopped.
 Fix: that of the question which the finding names (`layoutproof explain QUESTION`).
 Limits: of what is claimed, and of stated kernels; what nobody claims is not asked.""",

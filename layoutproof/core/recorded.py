@@ -1,4 +1,4 @@
-"""Whole numbers that remember how they were computed, and which decisions code has made with them.
+"""Concolic integers: each has the term that computes it, and the decisions that code made with it are recorded.
 
 A function is run on them as on plain ints. Arithmetic gives numbers of the same kind, each with its term over the names
 that came in. Whatever else code asks of one is a decision, and is recorded: how a comparison ended, and, where the

@@ -136,7 +136,7 @@ def ordered(body: EquationList, name: str) -> tuple[int, str] | None:
     greater or smaller one, of equal ones the less of the other; None for another.
 
     It compares and chooses, and computes nothing, so what it does with each order of its numbers is all that it does.
-    NaN is above all, and of two nobody says which is taken.
+    NaN is above all, and which of two is taken is not defined.
     """
     computation = body.reading.computation(name)
     if len(computation.parameters) != 4 or any(each.opcode not in _ORDER for each in computation.instructions):

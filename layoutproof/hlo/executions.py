@@ -1,4 +1,4 @@
-"""How often each computation of a module runs: once, as often as the loops around it do, or nobody knows.
+"""How often each computation of a module runs: once, as often as the loops around it do, or that is unknown.
 
 A loop's trips are the compiler's own `known_trip_count` where its text has one (XLA:CPU and GPU). Where it has none
 (libtpu prints none) they follow from the loop itself: one element of its tuple starts at a constant, the body adds a
@@ -172,7 +172,7 @@ class Executions:
         return None
 
     def _trips(self, caller: str, loop: _Loop) -> tuple[int | None, str]:
-        """(the trip count, "") or (None, why nobody knows it)."""
+        """(the trip count, "") or (None, why it is unknown)."""
         if loop.known is not None:
             return loop.known, ""
         unknown = f"the trip count of {shorten(loop.name, 40)} is unknown: "

@@ -383,7 +383,7 @@ class Reshards:
         return many.get(opcode, 1)
 
     def _readers(self, frame: int, found: list[tuple[_At, str]]) -> None:
-        """The arrays that came through collectives and are read, each with why nobody knows how much of it is."""
+        """The arrays that came through collectives and are read, each with why it is unknown how much of it is."""
         top = self._frames[frame].caller < 0
         for of in self.computations[self._frames[frame].body]:
             opcode = of.opcode

@@ -44,7 +44,7 @@ class ArrayShape:
 
 
 def bytes_of(arrays: Sequence[ArrayShape]) -> int | None:
-    """What is allotted to all of them; None where nobody knows it of one."""
+    """What is allotted to all of them; None if one is unknown."""
     return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
 

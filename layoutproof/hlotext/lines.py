@@ -122,7 +122,7 @@ class _Piece(str):
 
 
 class _Lines(Iterator[str]):
-    """Lines, some of which were looked at already."""
+    """An iterator of lines with push-back."""
 
     __slots__ = ("given", "seen")
 

@@ -122,7 +122,7 @@ class Equation:
     """One step.
 
     params: by name; nested programs are `Program`s, trees of operands are made of `Leaf`s, a grid is a `Grid`.
-    source: its text is the `file:line` that it was made from, "" where nobody knows; only who asks has it looked for.
+    source: its text is the `file:line` that it was made from, "" if unknown; only who asks has it looked for.
     scope: as of `effects.Spot`.  effects: whether it does more than give results.  compute: gives the results for some
     arrays, where the front end can compute them; None elsewhere.
     """

@@ -99,7 +99,7 @@ class Table:
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
     total: what all entries together are at most, None = nothing said.
-    first: of a table that is onto, among how many of the first entries every value occurs, None = all.
+    first: of a table that is onto, the length of the prefix that has every value, None = all.
     place: whether it is where a device is on its mesh, or which program of the grid around a pipeline runs it: there is
     one at each of the values.
     contents: all entries in row-major order, where the code says them; None = not known.
@@ -176,9 +176,9 @@ class Operand:
     next step) or "any".  live: of an output, whether somebody uses its value.  source: file:line of the BlockSpec's
     index map, "" = unknown.  unmodelled: why the index map is beyond the model, "" = it is not.
     pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
-    part: why what this operand's blocks cover is not all that the program does with its array, "" = it is.
+    part: why the blocks of this operand are not every access to its array, "" = they are.
     same_as: the name of an earlier input that is the same array, "" = its array is its own.
-    unfilled: of an input whose array nobody has filled (`jax.lax.empty`), what made it, with its line; "" = it is.
+    unfilled: of an input whose array was never filled (`jax.lax.empty`), what made it, with its line; "" = it is.
     made_by: of an input that is all of an output of an earlier kernel of the function, the kernel's name, its line and
     the output's name; () = it is not.  partly: of such a one, what stores a part of it alone, "" = nothing says so.
     """
@@ -278,7 +278,7 @@ class Kernel:
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
     scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
     source: file:line of the call.
-    plain: whether nothing in the call says what platform it is for; it is then judged for the one that is asked about.
+    plain: whether the call names no platform; it is then judged for the one that is asked about.
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
     unread: why nobody reads the body that it has, "" where it is read, and of a call that is stated without one.
     relations: what is assumed of several tables, or of several entries, together.
@@ -624,7 +624,7 @@ class KernelTarget(Protocol):
             kernel: One Pallas call.
 
         Returns:
-            Its answer, None where nobody has asked it.
+            Its answer, None where it was not asked.
         """
 
     def told(self, answer: CompilerAnswer) -> KernelTarget:

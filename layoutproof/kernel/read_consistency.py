@@ -1,4 +1,4 @@
-"""What reads of one table have to do with each other, as conditions on any kind of number.
+"""Consistency of the reads of one table, as conditions on any kind of number.
 
 Reads of a table are unknowns of their own (see `windows`). These conditions let exactly those values stand together
 that some whole table holds: without them a refutation could rest on a table that cannot be.

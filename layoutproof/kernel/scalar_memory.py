@@ -2,7 +2,7 @@
 
 Of a kernel of SparseCores also the inputs of 32 bits in main memory, out of which it copies its lists of places.
 
-The body reads both as tables whose contents nobody knows; assumptions speak of both by their names.
+The body reads both as tables whose contents are unknown; assumptions speak of both by their names.
 """
 
 from __future__ import annotations

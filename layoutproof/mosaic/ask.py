@@ -2,7 +2,7 @@
 
 It can abort its process, hang, or need more memory than there is, so it runs in child processes with a time limit: one
 for what it makes of kernels, and another, with other settings, for its estimates of cycles, in which it aborts more
-often. What becomes of the second never costs the answer of the first.
+often. A failure of the second does not affect the answer of the first.
 """
 
 from __future__ import annotations

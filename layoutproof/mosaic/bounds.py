@@ -23,7 +23,7 @@ MOST_PROGRAMS = 1 << 14
 
 
 def flops_a_cycle(target: str) -> int:
-    """What the matrix units of one core multiply and add in a cycle, in bf16; 0 where nobody knows."""
+    """What the matrix units of one core multiply and add in a cycle, in bf16; 0 where it is unknown."""
     return 2 * CHIPS[target].multiplies if target in CHIPS else 0
 
 
@@ -42,7 +42,7 @@ def share(kernel: Kernel, target: str) -> Fraction:
 
 
 def product_cycles(kernel: Kernel, target: str, flops: int) -> int:
-    """Cycles that the busiest core takes at the least for its share of a kernel's products, 0 where nobody knows.
+    """Cycles that the busiest core takes at the least for its share of a kernel's products, 0 where it is unknown.
 
     flops: of all programs, in those of bf16.
     """
@@ -51,7 +51,7 @@ def product_cycles(kernel: Kernel, target: str, flops: int) -> int:
 
 
 def traffic_cycles(kernel: Kernel, target: str) -> int:
-    """Cycles in which a core can move what its windows take in and give out, 0 where nobody knows.
+    """Cycles in which a core can move what its windows take in and give out, 0 where it is unknown.
 
     Of several cores each moves its share of the blocks with its share of the bandwidth, and perhaps some that the other
     moves too.
@@ -65,7 +65,7 @@ def traffic_cycles(kernel: Kernel, target: str) -> int:
 
 
 def pipeline_cycles(kernel: Kernel, target: str, flops: int) -> int:
-    """Cycles that the steps of a grid take at the least, one after the other, 0 where nobody knows.
+    """Cycles that the steps of a grid take at the least, one after the other, 0 where it is unknown.
 
     Nothing is said of chips with several cores for a kernel, which share the bandwidth.
 

@@ -112,7 +112,7 @@ class Relayout:
     """Vectors that the compiler moves from one layout in registers to another, at one line.
 
     vector: `bf16[512,128]`.  before, after: the layouts as the compiler writes them.  count: of them at this line.
-    reason: why nobody knows whether it costs something; "" where it does.
+    reason: why it is unknown whether it costs something; "" where it does.
     """
 
     vector: str
@@ -220,7 +220,7 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the compiler takes the kernel, None where nobody knows."""
+        """Whether the compiler takes the kernel, None if unknown."""
         return None if self.problem else not self.refused
 
     @property

@@ -43,7 +43,7 @@ class Judged:
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
     this call, "" where it does.  asked: the properties that were asked for, () = all.
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
-    not.  replay: what came of running it, None where nobody asked for that; `overruled` says what it decides.
+    not.  replay: what came of running it, None where that was not asked; `overruled` says what it decides.
     where: the condition on its sizes under which it was judged, "" = none.
     compiled: what the compiler makes of it, for each target that was asked; findings say what that decides.
     premise: what was taken to hold although nobody said it, "" = nothing.

@@ -45,7 +45,7 @@ ANALYSABLE = "analysable"
 BODY = "body not looked at"
 GRID = "grid"
 """What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
-IDLE = "asked nothing: "
+IDLE = "not applicable: "
 """What the reason begins with where a property had nothing to ask."""
 STEPS = 1_000_000
 """The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
@@ -54,7 +54,7 @@ SMALL = (1, 2, 3)
 MANY = 100
 """What a property asks of a kernel at most within one such budget; it has two where it asks more."""
 PIPELINE = "emit_pipeline"
-"""What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
+"""What moves the windows of a pipeline in a body. Only rules with `PIPELINES = True` check the body of a pipeline."""
 IN_ORDER = "its programs are taken to run in order, as on a TPU (no target is given, and a GPU runs them at once)"
 """The premise of what is proved of a call that says no platform, and is not so of programs that run at once."""
 IN_ORDER_ON_TPU = (
@@ -64,7 +64,7 @@ IN_ORDER_ON_TPU = (
 AT_ONCE = ("parallel_writes", "alias_hazard", "initialised", "body_races")
 """What programs that run at once may spoil."""
 LAST = frozenset({"inputs_read"})
-"""Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
+"""Asked last: an unread input usually follows from an unwritten output, which says more."""
 
 
 def judge(
@@ -732,7 +732,7 @@ def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Seque
 def _rests_on(
     kernel: Kernel, name: str, asked: Obligation, found: Finding, where: str | None
 ) -> tuple[tuple[Table, ...], bool, bool]:
-    """What an answer may want an assumption of: which tables, whether sizes, and whether no claim says the question."""
+    """Which assumptions could decide an open question: tables, sizes, or a run of the whole rule anew."""
     open_ = found.verdict is Verdict.UNKNOWN
     sized = where is None and bool(kernel.runtime)
     if isinstance(asked.claim, Settled):

@@ -74,7 +74,7 @@ def missed(kernel: Kernel, operand: Operand, k: int, origin: Origin) -> Missed |
         line = mask.spot.source.rpartition(":")[2]
         if not line or not mask.cases:
             continue
-        # a mask of data, of tables or of loops is one that nobody looks at here
+        # a mask of data, of tables or of loops is one that is not looked at here
         with budget(STEPS), suppress(UnsupportedOp, Undecided, LayoutError, ArithmeticError, RecursionError):
             found = _of(mask, operand, k, loads, names)
             if found is not None:

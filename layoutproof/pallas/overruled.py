@@ -5,7 +5,7 @@ them may stay hidden, least of all behind a "proved" that stands beside the run'
 Refuted by: a sign of a run (`--replay`) of which every question is proved that speaks of such signs: an access out of
 bounds, a race, a semaphore left with a count, a wait that never ends, results that change with what new memory holds.
 A sign that no question excludes is shown and counts for nothing: NaN that both runs have, which arithmetic makes; an
-exception of another kind; what is wrong in an output that nobody uses; what is a known fault of the interpreter
+exception of another kind; what is wrong in an unused output; what is a known fault of the interpreter
 (BUGS-FOUND.md and docs/kernels.md), which is then named. A sign that a refuted or unknown question explains is none.
 Fix: Send the line `report` with the file that `layoutproof kernels .. --record FILE` writes, which has no source code.
 """

@@ -3,9 +3,9 @@
 A run is no proof: it sees one set of arguments, on a CPU, and has blind spots of its own (`BLIND`). What it shows of a
 refuted question stands beside it; what it shows against a proof is a conflict (`overruled`). Memory starts as NaN,
 copies happen when they are waited for, races are looked for; what comes to an end is run once more on zeros with copies
-that happen at once. Where the two differ, something was used that nobody wrote, or that was still on its way. Arguments
-are small numbers made from the shapes; tables hold what is assumed of them. The child ends by itself, or is ended: a
-wait for too much hangs for ever.
+that happen at once. Where the two differ, something was used that was never written, or that was still on its way.
+Arguments are small numbers made from the shapes; tables hold what is assumed of them. The child ends by itself, or is
+ended: a wait for too much hangs for ever.
 """
 
 from __future__ import annotations

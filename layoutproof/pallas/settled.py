@@ -1,4 +1,4 @@
-"""What has to be assumed so that an open question is settled, of tables and of sizes: looked for, and really tried."""
+"""Finds assumptions on tables and sizes that decide an open question. Each is verified by asking it again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Claims about programs: each is asked of a record, and says what in the program breaks it.
 
 A bound is proved where the most that may be is within it, refuted where the least that must be is above it, and unknown
-in between: in branches, in loops whose trips nobody knows, of arrays whose size is not in the text.
+in between: in branches, in loops whose trips are unknown, of arrays whose size is not in the text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Summand:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """least, most: what it is for certain, and at the most; most is None where nobody knows.  why: then the reason.
+    """least, most: what it is for certain, and at the most; most is None if unknown.  why: then the reason.
     worst: the parts, the largest first."""
 
     least: int

@@ -1,7 +1,7 @@
 """The record of one compiled program: what its compiler made of it, as plain data.
 
 A record comes from the text of the compiled program (`reading`), and from what only the compiler can say (`Compiled`).
-None stands for what nobody knows: it is never 0. All bytes are bytes on one device, padding included.
+None stands for what is unknown: it is never 0. All bytes are bytes on one device, padding included.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Memory:
 class Value:
     """A parameter or a result of the program.
 
-    number: its position.  name: as the user's program has it (`params['w']`, `result[0]`), "" where nobody says.
+    number: its position.  name: as the user's program has it (`params['w']`, `result[0]`), "" if unknown.
     shape: on one device, layout included.  bytes, unpadded: allotted, and what the elements alone take; None where
     unknown.  whole: the global shape, without layout.  sharding: as JAX or the compiler prints it.
     devices: how many hold each element, None where unknown.  donated: of a parameter, what becomes of its buffer.

@@ -70,7 +70,7 @@ class SameDocument(Document):
     points: Annotated[int, Doc("random points at which no difference was found")]
     axioms: Annotated[list[str], Doc("functions that are taken to obey few laws")]
     chance: Annotated[str, Doc("what is proved of the chance that a difference is missed")]
-    drawn: Annotated[list[str], Doc("integers that nobody gave")]
+    drawn: Annotated[list[str], Doc("integers that were not given")]
     notes: list[str]
     begins: Annotated[
         dict[str, Any] | None,

@@ -2,8 +2,8 @@
 
 The kernels run in Pallas' interpreter, in the types that the code has, so rounding hides what is as small as it. Where
 JAX computes the difference too, the answer says so. Where it computes what the reference does, although the questions
-about places are proved, so that neither order nor memory that nobody wrote explains it, one of the two is wrong: then
-nothing is refuted, and both are shown.
+about places are proved, so that neither order nor memory that was never written explains it, one of the two is wrong:
+then nothing is refuted, and both are shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from layoutproof.values.witness import Witness
 HALF, NEAR = 0.5, 0.125
 """Parts of the difference on float64: from the first on JAX has it too; below the second it has none."""
 
-BLIND = "it knows no order of copies, and no memory that nobody wrote"
+BLIND = "it knows no order of copies, and no memory that was never written"
 
 
 def witnessed(

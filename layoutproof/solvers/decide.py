@@ -48,7 +48,7 @@ ENUMERATED = 1000
 """Elements up to which a hole is replayed by looking at every element on plain ints: milliseconds. Of more, another
 engine must say that none is there, which is a hundred times as fast as looking at 10,000."""
 SEEN = 100_000
-"""The same of a hole for symbolic sizes that enumeration found: it has looked at each of them before."""
+"""Elements up to which a hole is replayed that enumeration of symbolic sizes found: it has seen each of them."""
 
 
 class Decision(NamedTuple):

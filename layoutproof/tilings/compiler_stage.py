@@ -36,7 +36,7 @@ Report = tuple[Compiled, ...]
 
 
 def accepted(report: Report) -> bool | None:
-    """Whether the compiler takes all kernels of a candidate; None where nobody knows."""
+    """Whether the compiler takes all kernels of a candidate; None if unknown."""
     said = {one.accepted for one in report}
     return False if False in said else None if None in said or not report else True
 

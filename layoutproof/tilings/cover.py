@@ -1,4 +1,4 @@
-"""A second opinion about a search too large to enumerate: its cuts are walked again, and each box is bounded anew.
+"""Checks a search too large to enumerate: replays its splits and bounds every box independently.
 
 The search hands over nothing but how it cut the space. From the whole space these cuts are made again, so that the
 boxes cover every candidate by construction; then each box is shown to hold nothing cheaper: it breaks a constraint

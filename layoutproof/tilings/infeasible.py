@@ -150,7 +150,7 @@ class Questions:
         return True if any(set(kept) <= known for known in self._met) else None
 
     def core(self, kept: Sequence[Condition]) -> tuple[Condition, ...] | None:
-        """Some of these that cannot be met together, as far as a search tells; None where they can, or nobody knows."""
+        """Some of these that cannot be met together, as far as a search tells; None if they can, or if unknown."""
         asked = frozenset(kept)
         known = next((core for core in self._cores if asked.issuperset(core)), None)
         if known is not None or asked in self._unknown or any(asked <= one for one in self._met):

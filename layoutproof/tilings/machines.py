@@ -53,7 +53,7 @@ class Headroom:
 
 
 def of_body(kind: str | None) -> Headroom:
-    """The headroom of a kernel whose body is of this kind, None = nobody knows it: then that of the worst kind.
+    """The headroom of a kernel whose body is of this kind, None = unknown: then that of the worst kind.
 
     >>> of_body("matmul").percent, of_body(None).percent
     (21, 55)

@@ -450,7 +450,7 @@ class Prices:
 
 
 def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Prices:
-    """What calls cost. counted: with what the products of their bodies compute. Undecided where nobody knows."""
+    """What calls cost. counted: with what the products of their bodies compute. Undecided where it is unknown."""
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):

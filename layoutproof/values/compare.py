@@ -191,7 +191,7 @@ class _Question:
     hints: bool = True
 
     def sampled(self) -> Comparison:
-        """What they say; integers that nobody gave are drawn where they decide."""
+        """What they say; integers that were not given are drawn where they decide."""
         found = self._compared()
         integers = self.pair.undrawn
         if not integers or found.verdict is not Verdict.UNKNOWN:
@@ -332,6 +332,6 @@ def _drawn_words(i: Input, small: Mapping[str, tuple[int, int]], wide: Mapping[s
 
 
 def differs(pair: Pair) -> bool:
-    """Whether float64 alone shows a difference, or an access out of bounds; integers that nobody gave are drawn."""
+    """Whether float64 alone shows a difference, or an access out of bounds; integers that were not given are drawn."""
     shown = on_floats(pair.given(with_integers(pair.inputs)))
     return bool(shown.outside or shown.first)

@@ -224,7 +224,7 @@ def within(on: Any, value: Any, equation: Any) -> Any:
     if getattr(dtype, "kind", "") not in ("i", "u"):
         return value if getattr(value, "span", None) is None else replace(value, span=None)
     if value.span is None:
-        raise on.refuse("integers that are data, between nobody knows which numbers")
+        raise on.refuse("integers that are data, whose range is unknown")
     found = _fitting(on, value, integer_range(8 * dtype.itemsize, dtype.kind == "i"))
     if found is None:
         raise on.refuse(f"{dtype} between {value.span[0]} and {value.span[1]}, which may wrap")

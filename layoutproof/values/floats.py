@@ -83,11 +83,11 @@ class Floats:
         return Real(self.sign * np.abs(normal) if self.sign else normal)
 
     def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
-        """Integers that nobody wrote: any."""
+        """Integers that were never written: any."""
         return any_integers(self._draw, shape, dtype)
 
     def undefined(self, shape: Sequence[int]) -> Real:
-        """Memory that nobody wrote."""
+        """Memory that was never written."""
         return Real(np.full(tuple(shape), np.nan))
 
     def constant(self, values: Array) -> Real:

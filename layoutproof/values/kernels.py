@@ -206,7 +206,7 @@ def _pallas_call(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
     for window in outputs:
         if window.windowed:
             _written(on, window)
-    # an integer of a result that nobody wrote is any
+    # an integer of a result that was never written is any
     left = [w.whole.missing for w in outputs if w.whole.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
     if on.watch is not None:

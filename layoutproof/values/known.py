@@ -24,13 +24,13 @@ def product_span(x: Span, y: Span) -> Span:
 
 
 def hull(spans: Sequence[Span | None]) -> Span | None:
-    """Of all together; None where nobody knows that of one."""
+    """Of all together; None if one is unknown."""
     known = [span for span in spans if span is not None]
     return (min(s[0] for s in known), max(s[1] for s in known)) if len(known) == len(spans) else None
 
 
 def any_integers(draw: np.random.Generator, shape: Sequence[int], dtype: Any) -> Array:
-    """Integers that nobody wrote: any of the type."""
+    """Integers that were never written: any of the type."""
     if dtype.kind == "b":
         return draw.integers(0, 2, tuple(shape)).astype(dtype)
     info = np.iinfo(dtype)

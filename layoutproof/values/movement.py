@@ -267,7 +267,7 @@ def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _rearranged(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """Each element from a place, as a compiler's own view of memory says; -1 is memory that nobody wrote."""
+    """Each element from a place, as a compiler's own view of memory says; -1 is memory that was never written."""
     at, shape = equation.params["places"], tuple(equation.outvars[0].aval.shape)
     outside = at < 0
     if not outside.any():
@@ -282,7 +282,7 @@ def _rearranged(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _undefined(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """Memory that nobody wrote."""
+    """Memory that was never written."""
     out = equation.outvars[0].aval
     if out.dtype.kind in "iub":
         on.defined = on.complete = False

@@ -18,7 +18,7 @@ from layoutproof.values.refusals import NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
 
 DRAWN = 4
-"""Integers that nobody gave are drawn below it where they decide places or branches."""
+"""Integers that were not given are drawn below it where they decide places or branches."""
 PLACES_DRAWN = 3
 """How often they are drawn."""
 
@@ -61,7 +61,7 @@ class Pair:
 
     @property
     def undrawn(self) -> list[Input]:
-        """The inputs of integers and truth values that nobody gave."""
+        """The inputs of integers and truth values that were not given."""
         return [i for i in self.inputs if i.value is None and kind_of(i.dtype) in "ib"]
 
     def position(self, compared: int) -> int:
@@ -149,7 +149,7 @@ def drawn(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
 
 
 def with_integers(inputs: Sequence[Input]) -> list[Input]:
-    """The inputs with numbers for the integers that nobody gave."""
+    """The inputs with numbers for the integers that were not given."""
     rng = np.random.default_rng((17, 0))
     return [
         chosen(i, rng, i.span or (0, DRAWN - 1)) if i.value is None and kind_of(i.dtype) in "ib" else i for i in inputs

@@ -26,8 +26,8 @@ from layoutproof.values.sets import NOBODY, Sets
 Array = np.ndarray[Any, Any]
 
 NUMBER, UNDEFINED, NEGATIVE, POSITIVE, MASK, OPPOSITE, NAN, LOST = range(8)
-"""Kinds of a value: a number, memory that nobody wrote, -inf, inf, a mask value (below everything), its opposite, NaN,
-and what the model does not say."""
+"""Kinds of a value: a number, memory that was never written, -inf, inf, a mask value (below everything), its opposite,
+NaN, and what the model does not say."""
 KIND, ROOT, MAXIMUM, NONNEGATIVE, NONPOSITIVE, BESIDE = 7, 8, 16, 32, 64, 128
 """Bits of a flag: its kind; a square root of what is no square rests below it; a maximum of several; at least 0; at
 most 0; a difference from a maximum that holds a number of the code beside it."""
@@ -169,11 +169,11 @@ class Points:
         return Field(residues, None, span)
 
     def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
-        """Integers that nobody wrote: any."""
+        """Integers that were never written: any."""
         return any_integers(self._draw, shape, dtype)
 
     def undefined(self, shape: Sequence[int]) -> Field:
-        """Memory that nobody wrote."""
+        """Memory that was never written."""
         zero = np.zeros(tuple(shape), np.int64)
         return Field((zero,) * self.levels, np.full(tuple(shape), UNDEFINED, np.uint8))
 

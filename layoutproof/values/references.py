@@ -120,7 +120,7 @@ class CopyUnderWay:
 
 
 def fresh(on: Any, aval: Any, name: str = "") -> Any:
-    """Memory that nobody wrote."""
+    """Memory that was never written."""
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
         return Semaphore(shape)
@@ -128,7 +128,7 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
 
 
 def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
-    """Which integers of memory that nobody wrote are missing: all; floats are undefined by themselves."""
+    """Which integers of memory that was never written are missing: all; floats are undefined by themselves."""
     if getattr(dtype, "kind", "f") not in "iub" or not prod(shape):
         return None
     on.complete = False
@@ -136,7 +136,7 @@ def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
 
 
 def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """What is in memory that nobody wrote: any integers, undefined floats."""
+    """What is in memory that was never written: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
@@ -312,7 +312,7 @@ def _part(missing: Array, view: ElementView) -> Array:
 
 
 def store(on: Any, view: ElementView, value: Any, mask: Array | None = None, missing: bool = False) -> None:
-    """Puts a value there; with a mask where it holds. missing: whether they are integers that nobody wrote."""
+    """Puts a value there; with a mask where it holds. missing: whether they are integers that were never written."""
     memory = view.memory
     if view.words:
         if not isinstance(value, BitWords) or value.dtype != memory.dtype or len(value.parts) != len(view.words):
@@ -353,7 +353,7 @@ def store(on: Any, view: ElementView, value: Any, mask: Array | None = None, mis
 
 
 def _left(on: Any, memory: HeldMemory, missing: bool) -> Array | None:
-    """Where it is kept which integers of memory nobody wrote. missing: whether there are some from now on."""
+    """Where it is kept which integers of memory were never written. missing: whether there are some from now on."""
     if missing and memory.missing is None:
         memory.missing = np.zeros(memory.shape, bool)
         on.complete = False
@@ -430,7 +430,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def masked_load(on: Any, view: ElementView, held: Array, other: Any) -> Any:
-    """What is there where a mask holds; elsewhere `other`, None = nobody says what."""
+    """What is there where a mask holds; elsewhere `other`, None = unknown."""
     if view.words:
         raise on.refuse("a masked load of words")
     if on.watch is not None:
@@ -558,7 +558,7 @@ def land(on: Any, copy: CopyUnderWay) -> None:
         add_to(on, copy.target, value)
     else:
         if copy.target.at is not None and np.unique(copy.target.at).size < copy.target.at.size:
-            raise on.refuse("a copy that writes one place twice: nobody says which is last")
+            raise on.refuse("a copy that writes one place twice: their order is not defined")
         store(on, copy.target, value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NotModelled(Exception):
-    """Something that has no value here. what: in words.  place: `file:line`, "" where nobody knows."""
+    """Something that has no value here. what: in words.  place: `file:line`, "" if unknown."""
 
     def __init__(self, what: str, place: str = "") -> None:
         super().__init__(what)

@@ -80,7 +80,7 @@ def _put(on: Any, view: ElementView, value: Any, add: bool) -> None:
     at = places_of(view).reshape(-1)
     lanes = np.flatnonzero(at >= 0)
     if np.unique(at[lanes]).size < lanes.size:
-        raise on.refuse("two lanes that store to one place: nobody says which is last")
+        raise on.refuse("two lanes that store to one place: their order is not defined")
     store(on, ElementView(view.memory, at[lanes], lanes.shape), elements_at(on, value, lanes))
 
 

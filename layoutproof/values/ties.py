@@ -93,7 +93,7 @@ class _Noting(Walk):
 def untied(pair: Pair, draws: Sequence[Sequence[Input]]) -> tuple[str, str]:
     """(Why equal numbers may tell two programs apart that no point does, where), "" where nothing says so.
 
-    draws: the inputs with integers, several times; what is given for those that nobody gave.
+    draws: the inputs with integers, several times; what is given for those that were not given.
     """
     given = [pair.given(inputs) for inputs in (with_integers(pair.inputs), *draws)]
     met: dict[Equation, set[str]] = {}

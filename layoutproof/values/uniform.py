@@ -136,7 +136,7 @@ def uniform(sides: tuple[Program, Program], size: str) -> Uniform:
     except Varies:
         raise
     except Exception as error:
-        # a form of an operation that nobody has read: it is not shown
+        # a form of an operation that is not read: it is not shown
         raise Varies(failure(error)) from None
 
 

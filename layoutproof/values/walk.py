@@ -164,12 +164,12 @@ def _used(program: Program) -> list[Equation]:
 class Walk:
     """The state of one walk. numbers: the kind of number.  prepared: the programs of all walks.
 
-    audit: what is told of exponentials and sums, as of `stability.Audit`; None where nobody asks.
+    audit: what is told of exponentials and sums, as of `stability.Audit`; None where it is not asked.
     inside: whether so far every block had an element in its array, no masked access left its memory, and no place
     rested on how data compare. An access without a mask that leaves its memory ends the walk.  flying: the copies that
     are not waited for.  ordered: whether so far nothing was touched that a copy in flight moves, and each wait had the
     bytes of whole copies.  race: of what was touched first in spite of it, in words.  defined: whether so far no
-    integer was read that nobody wrote, and is in no result: of floats it is seen what rests on them.  complete:
+    integer was read that was never written, and is in no result: of floats it is seen what rests on them.  complete:
     whether there was none, read or not.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
     alone now, None where all go together.  lockstep: the devices that run a kernel and reach one another.  watch: is
@@ -218,7 +218,7 @@ class Walk:
         return self.program is not None and variable in self.program.used
 
     def is_long(self) -> bool:
-        """Whether a walk over what nobody has checked took a good part of its steps."""
+        """Whether a walk over what is not checked took a good part of its steps."""
         return self.prepared.foreign and self.steps > MOST_STEPS // SHARE
 
     def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
@@ -288,7 +288,7 @@ class Walk:
         except (ChainTooShort, Collision, Ended, MemoryError, RecursionError):
             raise
         except Exception as error:
-            # a form of an operation that nobody has read: it is unknown, with our own words for it
+            # a form of an operation that is not read: it is unknown, with our own words for it
             if self.prepared.foreign:
                 raise self.refuse(f"{name} is not computed as it is written: {shorten(str(error), 120)}") from error
             raise self.refuse(f"{name}: {failure(error)}") from error

@@ -7,7 +7,7 @@ from math import prod
 from layoutproof.ir.program import Equation, programs_in
 
 MOST_STEPS = 2**33
-"""Of a walk over what nobody has checked, some 20 s of a processor at three points."""
+"""Of a walk over what is not checked, some 20 s of a processor at three points."""
 EACH = 2**18
 """Steps that any equation takes, whatever it makes: how often a loop runs is bounded, too."""
 COSTLY = 64

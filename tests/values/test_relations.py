@@ -70,12 +70,12 @@ WRONG: list[tuple[str, Any, Any, tuple[str, ...], str]] = [
         for wrong, args, said in (
             ("reset late", ("f32[16,24]", "f32[24,16]"), "args[0][0, 0] * args[1][0, 0] is missing"),
             ("zeroed once", ("f32[16,24]", "f32[24,16]"), "is extra"),
-            ("mask off by one", ("f32[16,19]", "f32[19,16]"), "nobody wrote"),
+            ("mask off by one", ("f32[16,19]", "f32[19,16]"), "never written"),
             ("mask short", ("f32[16,19]", "f32[19,16]"), "args[0][0, 18] * args[1][18, 0] is missing"),
-            ("mask local", ("f32[16,19]", "f32[19,16]"), "nobody wrote"),
-            ("mask of x alone", ("f32[16,19]", "f32[19,16]"), "nobody wrote"),
-            ("mask of y alone", ("f32[16,19]", "f32[19,16]"), "nobody wrote"),
-            ("times the mask", ("f32[16,19]", "f32[19,16]"), "nobody wrote"),
+            ("mask local", ("f32[16,19]", "f32[19,16]"), "never written"),
+            ("mask of x alone", ("f32[16,19]", "f32[19,16]"), "never written"),
+            ("mask of y alone", ("f32[16,19]", "f32[19,16]"), "never written"),
+            ("times the mask", ("f32[16,19]", "f32[19,16]"), "never written"),
             ("drops the last", ("f32[16,24]", "f32[24,16]"), "args[0][0, 16] * args[1][16, 0] is missing"),
             ("=", ("f32[16,24]", "f32[24,16]"), "args[0][0, 0] * args[1][0, 0] is missing"),
             ("doubled", ("f32[16,24]", "f32[24,16]"), "args[0][0, 16] * args[1][16, 0] is there twice"),
@@ -91,7 +91,7 @@ WRONG: list[tuple[str, Any, Any, tuple[str, ...], str]] = [
             ("once", "args[1][0, 0] is there once, and in the reference twice"),
             ("of the next", "args[1][0, 0] is missing"),
             ("beside", "args[1][0, 0] is missing"),
-            ("no alias", "nobody wrote"),
+            ("no alias", "never written"),
         )
     ),
     *(
@@ -108,7 +108,7 @@ WRONG: list[tuple[str, Any, Any, tuple[str, ...], str]] = [
         for wrong, said in (
             ("all in one", "args[0][0, 0] is missing"),
             ("the first again", "args[0][0, 0] is there once, and in the reference twice"),
-            ("not the last", "nobody wrote"),
+            ("not the last", "never written"),
         )
     ),
     *(
@@ -132,9 +132,9 @@ WRONG: list[tuple[str, Any, Any, tuple[str, ...], str]] = [
     ("turned output", cases.whole_rows("turned"), product, SQUARE, "is missing"),
     ("blocks of a copy", cases.transposed("block"), lambda x: x.T, ("f32[16,16]",), "args[0][0, 8] is extra"),
     ("within a block", cases.transposed("not within"), lambda x: x.T, ("f32[16,16]",), "args[0][0, 1] is extra"),
-    ("no mask of sums", cases.row_sums("no mask"), lambda x: x.sum(1, keepdims=True), ("f32[13,21]",), "nobody wrote"),
+    ("no mask of sums", cases.row_sums("no mask"), lambda x: x.sum(1, keepdims=True), ("f32[13,21]",), "never written"),
     ("a mask of sums", cases.row_sums("mask off by one"), lambda x: x.sum(1, keepdims=True), ("f32[13,21]",),
-     "nobody wrote"),
+     "never written"),
     ("= of sums", cases.row_sums("="), lambda x: x.sum(1, keepdims=True), ("f32[13,21]",), "args[0][0, 0] is missing"),
     ("rows", cases.turns("rows"), lambda x: 2 * x - 1, ("f32[24,16]",), "args[0][3, 0] is extra"),
     ("a factor", lambda x: 2 * x, lambda x: 3 * x, ("f32[8]",), "args[0][0] is there twice, and in the reference 3"),
@@ -256,16 +256,16 @@ def test_for_all_sizes(ours: Any, theirs: Any, args: tuple[str, ...], where: tup
 @pytest.mark.parametrize(
     ("wrong", "smallest", "said"),
     [
-        ("mask off by one", (1, 1, 1), "nobody wrote"),
+        ("mask off by one", (1, 1, 1), "never written"),
         ("mask short", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
-        ("mask of x alone", (1, 1, 1), "nobody wrote"),
-        ("mask of y alone", (1, 1, 1), "nobody wrote"),
-        ("mask local", (1, 9, 1), "nobody wrote"),
+        ("mask of x alone", (1, 1, 1), "never written"),
+        ("mask of y alone", (1, 1, 1), "never written"),
+        ("mask local", (1, 9, 1), "never written"),
         ("doubled", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is there twice"),
         ("zeroed once", (1, 1, 9), "args[0][0, 0] * args[1][0, 0] is extra"),
         ("=", (1, 9, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
         ("drops the last", (1, 1, 1), "args[0][0, 0] * args[1][0, 0] is missing"),
-        ("reset late", (1, 1, 1), "nobody wrote"),
+        ("reset late", (1, 1, 1), "never written"),
         ("stored at first", (1, 9, 1), "args[0][0, 8] * args[1][8, 0] is missing"),
     ],
 )
@@ -284,7 +284,7 @@ def test_the_smallest_sizes_at_which_it_is_wrong(wrong: str, smallest: tuple[int
     [
         (cases.in_place("once"), cases.every_second, 2, 1, "args[1][0, 0] is there once, and in the reference twice"),
         (cases.in_place("beside"), cases.every_second, 2, 1, "args[1][0, 0] is missing"),
-        (cases.in_place("no alias"), cases.every_second, 2, 9, "nobody wrote"),
+        (cases.in_place("no alias"), cases.every_second, 2, 9, "never written"),
         (cases.scanned("twice"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 1, "args[0][0, 0] is there twice"),
         (cases.scanned("before"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 1, "args[0][0, 0] is missing"),
         (cases.scanned("backwards"), lambda x: (x.sum(0), jnp.cumsum(x, 0)), 1, 2, "args[0][1, 0] is extra"),

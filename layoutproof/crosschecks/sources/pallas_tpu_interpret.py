@@ -51,7 +51,7 @@ def _body(case: Case, call: PallasCall) -> Outcome:
         return Skipped(run.problem)
     for sign in run.signs:
         if sign.text.endswith("on memory that starts as 0 too"):
-            # it comes from what the kernel computes, not from memory that nobody wrote
+            # it comes from what the kernel computes, not from memory that was never written
             continue
         asked_of = [f for f in found if f.severity == "error" and sign.kind in SIGNS.get(f.question, ())]
         if asked_of and all(f.verdict is Verdict.PROVED for f in asked_of):

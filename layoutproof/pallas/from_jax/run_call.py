@@ -95,7 +95,7 @@ def _compared(name: str, first: Any, second: Any) -> Iterator[Sign]:
     if nan.any():
         both = second is not None and bool((nan & (second != second)).any())
         where = f"NaN in {name} at {_at(nan)}" + _more(nan)
-        known = "so it is no memory that nobody wrote" if both else ""
+        known = "so it is no memory that was never written" if both else ""
         text = where + (", on memory that starts as 0 too" if both else "")
         yield {"kind": "nan", "text": text, "output": name, "known": known}
     if second is not None:

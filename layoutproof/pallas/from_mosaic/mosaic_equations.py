@@ -318,7 +318,7 @@ class Writer:
 
 
 def _before_stores(block: MosaicBlock) -> frozenset[int]:
-    """Results of loads that nobody looks at, and of which a store to the same place follows: JAX writes both for one
+    """Results of loads that are not used, and of which a store to the same place follows: JAX writes both for one
     store, as a swap."""
     uses: dict[int, int] = {}
     for operation in block.operations:

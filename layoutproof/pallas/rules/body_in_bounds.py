@@ -287,7 +287,7 @@ def about(
     what: str,
     fixes: Callable[[Counterexample], Iterable[KernelFix]] = lambda at: (),
 ) -> Obligation:
-    """An obligation for a claim about a body; where it rests on numbers that nobody knows, its refutation is none."""
+    """An obligation for a claim about a body; where it rests on unknown numbers, its refutation is none."""
     open_ = {Verdict.REFUTED: f"{what} depends on {' and '.join(found.lost)}"} if found.lost else {}
     return Obligation(
         subject,

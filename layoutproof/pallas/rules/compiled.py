@@ -21,7 +21,7 @@ TARGET = True
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
-    """One where the compiler was asked, none where nobody did."""
+    """One where the compiler was asked, none where it was not asked."""
     answer = target.answered(kernel)
     if answer is None:
         return ()

@@ -15,7 +15,7 @@ Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over
 what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
 Fix: store it first, under `pl.when(pl.program_id(axis) == 0)` for the axis that the run goes along.
-Incident: regions that nobody had written were read as numbers: https://github.com/pytorch/helion/issues/2839
+Incident: regions that were never written were read as numbers: https://github.com/pytorch/helion/issues/2839
 Limits: What is modelled of bodies: docs/primitives.md. Memory that another kernel left is not known.
 """
 
@@ -282,7 +282,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
 def _tries(
     kernel: Kernel, load: Access | StartedCopy, claim: BodyClaim, point: Point | None
 ) -> Iterator[tuple[Place, Mapping[str, int], Place]]:
-    """Programs, iterations and elements at which a load may read what nobody wrote: the claim's, then corners."""
+    """Programs, iterations and elements at which a load may read what was never written: the claim's, then corners."""
     dims = tuple(most for _, most in sizes_of(_read(load)))
     first = {loop.name: 0 for loop in load.spot.loops}
     if point is not None:

@@ -8,7 +8,7 @@ Where a table chooses blocks, every value has to occur among the entries that pr
 whose size only the running program knows `t[:grid1] is onto`. That is assumed, or follows from what else is: the table
 begins with the least value, rises by one at most, and ends with the greatest, as the groups of a grouped product do
 where none is empty (`offsets[i] < offsets[i + 1]`). Where a group may be empty, its rows are named, with such a table.
-An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
+An output whose value is unused is reported as info. An aliased output keeps the input's values where nothing is
 written, so a hole is a warning there. Whether the body stores into each block that it gets is asked by
 `outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: what one
 of them leaves out another may write.

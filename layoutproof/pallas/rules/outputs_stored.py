@@ -7,8 +7,8 @@ A visit is the programs that have one block. A store counts under its conditions
 only under a condition that no number of the program says, such as loaded data, does not count as sure: what rests on it
 is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
 by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer
-with an input keeps the input's values where nothing is stored, so a hole is a warning there, unless nobody has filled
-that (`jax.lax.empty`). Of an output that nobody uses it is info. So it is of one whose input a copy moves that another
+with an input keeps the input's values where nothing is stored, so a hole is a warning there, unless it was never filled
+that (`jax.lax.empty`). Of an unused output it is info. So it is of one whose input a copy moves that another
 kernel waits for, and where the kernel waits for a semaphore that it is given: a copy that another kernel started may
 fill the rest. Of a window it is unknown there.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.

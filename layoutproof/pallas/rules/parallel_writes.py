@@ -6,7 +6,7 @@ Refuted by: the smallest pair, `first` and `second`, indices of the parallel dim
 indices (and values read from tables, and offsets in the window) as `first_at`, `second_at`.
 Example: output map (i) -> (0), grid 2, dimension_semantics ("parallel",): programs 0 and 1 both write block 0.
 A dimension that vmap added is always parallel (jax/_src/pallas/mosaic/lowering.py, jax 0.10.2).
-An output whose value nobody uses is reported as info.
+An output whose value is unused is reported as info.
 Fix: make the dimension "arbitrary", or give every parallel program a block of its own and add up afterwards.
 Incident: blocks of a grid on a GPU added up in one element, in one of JAX's own tests:
 https://github.com/jax-ml/jax/pull/37183

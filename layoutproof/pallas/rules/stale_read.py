@@ -135,7 +135,7 @@ def _adds(value: Value, load: Access) -> bool:
 
 
 def _of(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequence[Term]) -> Obligation | None:
-    """A load that reads what only programs of other blocks have written; None where it does not, or nobody knows."""
+    """A load that reads what only programs of other blocks have written; None where it does not, or that is unknown."""
     dims = load.view.dims or ()
     index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
     at = places(load.view, index)

@@ -5,14 +5,14 @@ memory. One sum, maximum or product over it spoils rows that are valid; interpre
 with the numbers of the block before.
 Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
 written back, with the load through which the padding came in.
-So it is of an array that nobody has filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
+So it is of an array that was never filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
 zeros (0.12); and of what the mask of a load leaves out, where no other value stands for it. Where an earlier kernel of
 the function stores a part of an output alone, who reads that output is asked as if nothing of it were filled: what is
 found then is unknown, since another part may be what is read.
 Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
 slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
 on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
-padding that spoil nothing but rows of padding are fine. Memory that nobody wrote is the business of `initialised`.
+padding that spoil nothing but rows of padding are fine. Memory that was never written is the business of `initialised`.
 Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 56 columns of padding.
 Source: JAX's page "Grids and BlockSpecs": "padded on input and discarded on output"; the values are unspecified.
 Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on every operand of the sum or product.

@@ -121,7 +121,7 @@ def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[A
     name = on.named("call")
     refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(params["jaxpr"].invars)]
     before, outer, on.memory = on.memory, on.programs, {}
-    # tables are no memory here: what is loaded from them is a number that nobody knows
+    # tables are no memory here: what is loaded from them is an unknown number
     variables = params["jaxpr"].invars[tables:]
     _fill_inputs(on, mapping, operands[many + tables :], variables, refs[tables:], ids, spans)
     at_first = dict(on.memory)

@@ -105,7 +105,7 @@ def related(
         if type(error).__name__ == _OPEN:
             said = str(error).strip().partition("\n")[0].partition(" This error")[0]
             return Related(None, f"the code asks of a size that is a name what is not so for all: {shorten(said, 160)}")
-        # a form of an operation that nobody has read: it is not decided, with our own words for it
+        # a form of an operation that is not read: it is not decided, with our own words for it
         return Related(None, failure(error))
 
 
@@ -161,7 +161,7 @@ def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str
     if theirs_undefined:
         return ""
     if undefined:
-        return "it holds what nobody wrote"
+        return "it holds what was never written"
     found = differences(ours, theirs)
     if not found:
         return ""

@@ -497,7 +497,7 @@ def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def unwritten(dims: tuple[Any, ...], dtype: Any) -> FloatArray:
-    """Memory that nobody wrote."""
+    """Memory that was never written."""
     return FloatArray(dims, dtype, lambda index: Sum((), (Monomial(),)))
 
 
