@@ -581,8 +581,11 @@ class FlightWalk:
 
     def _touched(self, on: Symbolic, effect: Access | StartedCopy, way: Way, at: Any, sure: bool) -> None:
         """Nothing that an effect touches is in flight."""
+        # the first problem is told that is not sure: of further ones only those that are sure count
+        counts = not self.problems or (sure and not way.assumed)
         for touch in touches(effect):
             name = array_of(self.kernel, touch.view.reference.name)
+            mine: ViewedRegion | None = None
             for key, slot in way.slots:
                 for flight in slot.flights:
                     # what two copies add to one element is there in the end, whichever comes first
@@ -592,12 +595,15 @@ class FlightWalk:
                     sides += [(one, "to places out of") for one in flight.lists] if touch.writes else []
                     for region, direction in sides:
                         if region.name == name:
-                            self._met(on, touch, way, at, sure, key, slot, flight, region, direction)
+                            mine = mine or self._region(on, touch.view)
+                            if counts:
+                                self._met(on, touch, mine, way, at, sure, key, slot, flight, region, direction)
 
     def _met(
         self,
         on: Symbolic,
         touch: Touch,
+        mine: ViewedRegion,
         way: Way,
         at: Any,
         sure: bool,
@@ -607,7 +613,8 @@ class FlightWalk:
         region: ViewedRegion,
         direction: str,
     ) -> None:
-        common = common_element(on, self._region(on, touch.view), region)
+        """Notes a touch of what a copy moves. mine: what is touched.  region: what the copy moves."""
+        common = common_element(on, mine, region)
         if common is False:
             return
         runs = running(slot, flight)
@@ -619,7 +626,7 @@ class FlightWalk:
         what = f"{touch.does} {where} while a copy {direction} it is in flight{since}"
         sure = sure and runs and isinstance(common, tuple)
         if not sure:
-            why = self._lost(self._region(on, touch.view), region) if common is None else ""
+            why = self._lost(mine, region) if common is None else ""
             what = f"perhaps {what}{why}"
         others = len(slot.flights) > 1
         hint = f"look at the waits on {slot_text(*key)}: none comes before this"

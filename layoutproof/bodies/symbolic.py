@@ -7,7 +7,7 @@ number of its own, named by the operation and its operands: the same operation o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -29,6 +29,23 @@ class LinearSum:
 
     constant: int
     parts: tuple[tuple[Name, int], ...]
+    # names hold sums, whose names hold sums: each is hashed, and written out to be sorted, once
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+    _text: str = field(default="", init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.constant, self.parts)) or 1)
+        return self._hash
+
+    def __repr__(self) -> str:
+        if not self._text:
+            object.__setattr__(self, "_text", f"LinearSum(constant={self.constant!r}, parts={self.parts!r})")
+        return self._text
+
+    def __reduce__(self) -> tuple[type[LinearSum], tuple[int, tuple[tuple[Name, int], ...]]]:
+        # in another process the hash is another one
+        return LinearSum, (self.constant, self.parts)
 
     def __str__(self) -> str:
         parts = [shown(name) if k == 1 else f"{k} * {shown(name)}" for name, k in self.parts]
@@ -94,16 +111,22 @@ def shown(name: Any) -> str:
 
 def plus(left: Number, right: Number, times: int = 1) -> Number:
     """left + times * right."""
-    if type(left) is int and type(right) is int:
-        return left + times * right
-    a, b = (LinearSum(v, ()) if type(v) is int else v for v in (left, right))
-    assert isinstance(a, LinearSum)
-    assert isinstance(b, LinearSum)
-    parts = dict(a.parts)
-    for name, k in b.parts:
+    if isinstance(right, int):
+        if isinstance(left, int):
+            return left + times * right
+        return LinearSum(left.constant + times * right, left.parts) if times * right else left
+    if not times:
+        return left
+    constant, before = (left, ()) if isinstance(left, int) else (left.constant, left.parts)
+    constant += times * right.constant
+    if not before and times == 1:
+        return LinearSum(constant, right.parts)
+    if before == right.parts and times == -1:
+        return constant
+    parts = dict(before)
+    for name, k in right.parts:
         parts[name] = parts.get(name, 0) + times * k
     left_over = tuple(sorted(((n, k) for n, k in parts.items() if k), key=repr))
-    constant = a.constant + times * b.constant
     return LinearSum(constant, left_over) if left_over else constant
 
 
