@@ -361,12 +361,12 @@ def test_a_kernel_that_is_a_pipeline_has_the_name_that_jax_gives_it() -> None:
     assert [k.name for k in kernels_of(outer, (X,))] == ["pipeline", "emit_pipeline"]
 
 
-def pipelined(index: Any, out_index: Any = None) -> Kernel:
+def pipelined(index: Any, out_index: Any = None, number: Any = lambda: 2 * pl.program_id(0)) -> Kernel:
     """The pipeline whose index maps are made of a number that only the running kernel has."""
 
     def outer(x: Any) -> Any:
         def kernel(x_hbm: Any, o_hbm: Any) -> None:
-            base = 2 * pl.program_id(0)
+            base = number()
             ins, outs = (pl.BlockSpec((8, 128), make(base)) for make in (index, out_index or index))
             pltpu.emit_pipeline(body, grid=(2,), in_specs=[ins], out_specs=[outs])(x_hbm, o_hbm)
 
@@ -380,7 +380,8 @@ def pipelined(index: Any, out_index: Any = None) -> Kernel:
 
 
 def test_a_number_of_the_kernels_body_is_one_unknown() -> None:
-    kernel = pipelined(lambda base: lambda i: (base + i, 0))
+    # it wraps in program 1, so that it is not followed to the ids of the grid
+    kernel = pipelined(lambda base: lambda i: (base + i, 0), number=lambda: 4 * (2**29 * pl.program_id(0)))
     assert [str(o.index[0]) for o in kernel.operands] == ["captured0[0] + g0"] * 2
     assert [(t.name, t.dims, t.bits) for t in kernel.tables] == [("captured0", (1,), 32)]
     said = {f.question: f for f in judge(kernel, names=["blocks_in_bounds", "revisits", "table_reads"])}
@@ -389,6 +390,13 @@ def test_a_number_of_the_kernels_body_is_one_unknown() -> None:
     # whatever the number is, the two blocks are different ones
     assert said["revisits"].verdict is Verdict.PROVED
     assert said["table_reads"].verdict is Verdict.PROVED
+
+
+def test_a_number_of_the_ids_around_a_pipeline_is_followed_to_them() -> None:
+    kernel = pipelined(lambda base: lambda i: (base + i, 0))
+    assert [str(o.index[0]) for o in kernel.operands] == ["outer_program_id0[0] * 2 + g0"] * 2
+    found = judge(kernel, names=["blocks_in_bounds"])
+    assert [f.verdict for f in found] == [Verdict.PROVED] * 2
 
 
 def test_a_number_known_when_tracing_is_that_number() -> None:
