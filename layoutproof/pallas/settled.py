@@ -276,7 +276,7 @@ class _Tries:
 
     def proved(self, one: OpenQuestion, more: Mapping[str, Table]) -> bool:
         """Whether a question is proved for tables of which this is assumed."""
-        key = (one.position, _said(more[table.name] for table in one.tables))
+        key = (one.position, _said(more.get(table.name, table) for table in one.tables))
         if key not in self._known:
             if self.left <= 0 or spent():
                 return False

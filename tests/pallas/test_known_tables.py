@@ -229,3 +229,27 @@ def test_where_nobody_can_tell_whether_tables_can_be_so_what_reads_none_keeps_it
     assert all("cannot tell whether prefetch0 can be as assumed" in f.reason for f in found if f.reason)
     held = {(f.question, f.subject) for f in found if f.verdict is Verdict.PROVED}
     assert {("blocks_in_bounds", "outputs"), ("outputs_covered", "outputs"), ("grid_positive", "grid")} <= held
+
+
+def test_a_size_settles_a_read_under_a_condition_on_a_table() -> None:
+    """No table needs an assumption, so none is there for the table that the condition reads."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+        @pl.when(t[0] >= 0)
+        def _() -> None:
+            o[...] = x[...] * t[pl.program_id(0)]
+
+    def call(many: Any, table: Any, x: Any) -> Any:
+        block = pl.BlockSpec((8, 128), lambda i, t: (0, 0))
+        spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(many[0],), in_specs=[block], out_specs=block)
+        return pl.pallas_call(body, grid_spec=spec, out_shape=x)(table, x)
+
+    shapes = [jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((1,), (5,), (8, 128))]
+    (kernel,) = kernels_of(call, tuple(shapes))
+    assert isinstance(kernel, Kernel)
+    found = [f for f in judge(kernel, names=["body_in_bounds"]) if f.verdict is not Verdict.PROVED]
+    assert len(found) == 1
+    assert "grid0 <= 5" in found[0].reason
+    assert "KeyError" not in found[0].reason
