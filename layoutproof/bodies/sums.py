@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.bodies.effects import Body, Handed
 from layoutproof.bodies.recurrence import difference
@@ -213,7 +213,7 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
     if found is None:
         return ()
     total, added, ahead, entries, start = found
-    if start + added.times * (total + added.more * entries) // added.by >= min(INT32, body.unknowns[name].high):
+    if found.high >= min(INT32, body.unknowns[name].high):
         return ()
     number, last = Term("name", name), Term("int", entries - ahead)
     entry = Term("read", added.read.args[0], linear([(1, done), (ahead, ONE)]))
@@ -229,8 +229,27 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
     )
 
 
-def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[int, _Added, int, int, int] | None:
-    """(What all entries are at most, what an iteration adds, how far ahead its entry is, entries, the first number)."""
+class _Summed(NamedTuple):
+    """A number to which each iteration adds another entry of a table.
+
+    total: what all entries together are at most.  added: by an iteration.  ahead: of the counter, where its entry is.
+    entries: of the table.  start: the number at first.
+    """
+
+    total: int
+    added: _Added
+    ahead: int
+    entries: int
+    start: int
+
+    @property
+    def high(self) -> int:
+        """The most that it is, once all entries are added."""
+        added = self.added
+        return self.start + added.times * (self.total + added.more * self.entries) // added.by
+
+
+def _summed(kernel: Kernel, body: Body, one: Handed) -> _Summed | None:
     added, counter = _added_by(one), Term("name", one.loop.name)
     if added is None or one.start.op != "int":
         return None
@@ -241,7 +260,7 @@ def _summed(kernel: Kernel, body: Body, one: Handed) -> tuple[int, _Added, int, 
     entries = table.dims[0]
     if ahead is None or ahead < 0 or type(entries) is not int:
         return None
-    return table.total, added, ahead, entries, int(one.start.args[0])
+    return _Summed(table.total, added, ahead, entries, int(one.start.args[0]))
 
 
 def _added_by(one: Handed) -> _Added | None:
@@ -265,6 +284,4 @@ def _most(kernel: Kernel, body: Body, one: Handed) -> _Most | None:
     found = _summed(kernel, body, one)
     if found is None:
         return None
-    total, added, ahead, entries, start = found
-    high = start + added.times * (total + added.more * entries) // added.by
-    return _Most(start, high, entries - ahead) if high < INT32 else None
+    return _Most(found.start, found.high, found.entries - found.ahead) if found.high < INT32 else None

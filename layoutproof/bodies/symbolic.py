@@ -121,7 +121,7 @@ def plus(left: Number, right: Number, times: int = 1) -> Number:
     constant += times * right.constant
     if not before and times == 1:
         return LinearSum(constant, right.parts)
-    if before == right.parts and times == -1:
+    if times == -1 and before == right.parts:
         return constant
     parts = dict(before)
     for name, k in right.parts:

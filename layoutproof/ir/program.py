@@ -176,6 +176,12 @@ def programs_in(equation: Equation) -> Iterator[Program]:
                 yield entry
 
 
+def is_for_gpu(call: Equation) -> bool:
+    """Of a Pallas call: whether its parameters are those of a compiler for GPUs."""
+    platform = type(call.params.get("compiler_params")).__module__
+    return "gpu" in platform or "triton" in platform
+
+
 def scan_parts(equation: Equation) -> tuple[int, int]:
     """Of a scan: how many constants, how many carried values."""
     return int(equation.params["num_consts"]), int(equation.params["num_carry"])
@@ -316,6 +322,11 @@ class Window:
     index_map: Program
     aval: Any
     memory: str
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a block is moved for each program; else the body has all of the array, and copies by hand."""
+        return self.memory not in ("any", "hbm")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,7 +94,6 @@ class _Tries:
     wrong: set[Key]
     known: dict[str, set[str]] = field(default_factory=dict)
     left: int = MOST_TRIED
-    _tried: dict[str, _Outcome | None] = field(default_factory=dict)
 
     def best(self, finding: Finding, obligation: Obligation) -> _Outcome | None:
         """The first fix after which nothing is wrong, else the first that repairs this finding, else None."""

@@ -123,11 +123,9 @@ class _Next:
         perhaps it is wanted."""
         self.seed -= 1
         self.lean = not left
-        deeper = self.depth if left else self.depth.deeper()
-        if deeper is None:
-            return False
-        self.depth, prepared.levels = deeper, max(prepared.levels, deeper.levels)
-        return True
+        deeper = self.depth if left else prepared.deeper(self.depth)
+        self.depth = deeper or self.depth
+        return deeper is not None
 
 
 Answers = list[tuple[Array, Array]]

@@ -65,7 +65,7 @@ def axes(program: Program) -> tuple[Along, ...]:
     widths: list[dict[Axis, int]] = [{} for _ in ids]
     try:
         for block, places in zip(mapping.windows[: mapping.inputs], origins, strict=False):
-            if block.memory in ("any", "hbm"):
+            if not block.windowed:
                 return ()
             starts = starts_of(Reading(CALLS), block, ids, spans)
             for (kind, start), (_, extent, _), place in zip(starts, block.block, places, strict=True):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import Equation, Grid, Program, Window
+from layoutproof.ir.program import Equation, Grid, Program, Window, is_for_gpu
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import ElementView, HeldMemory, Semaphore, fresh, missing_of, touched, unwritten
@@ -47,11 +47,15 @@ class _Window:
     whole: HeldMemory
     block: Window
     output: bool
-    windowed: bool
     extents: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
     at: tuple[tuple[int, int], ...] | None = None
     memory: HeldMemory | None = None
+
+    @property
+    def windowed(self) -> bool:
+        """As of `Window`."""
+        return self.block.windowed
 
 
 def _starts(
@@ -185,8 +189,7 @@ def _written(on: Any, window: _Window) -> None:
 def _pallas_call(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
-    platform = type(params.get("compiler_params")).__module__
-    if "gpu" in platform or "triton" in platform:
+    if is_for_gpu(equation):
         raise on.refuse("a kernel for a GPU")
     many = mapping.dynamic
     grid = _grid(on, mapping, operands[:many])
@@ -264,8 +267,7 @@ def _windows(
             shape, dtype = block.aval.shape, block.aval.dtype
             missing = missing_of(on, shape, dtype)
             whole = HeldMemory(unwritten(on, shape, dtype), dtype, f"outputs[{output}]", missing)
-        windowed = block.memory not in ("any", "hbm")
-        windows.append(_Window(whole, block, output >= 0, windowed, _extents(block), _shown(block)))
+        windows.append(_Window(whole, block, output >= 0, _extents(block), _shown(block)))
     return windows
 
 

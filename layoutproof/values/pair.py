@@ -86,7 +86,8 @@ class Pair:
         side: 0 is the one that is asked about, 1 its reference.  values: the inputs.  audit: as of `Walk`.
 
         Raises:
-            NotModelled, OutOfBounds: Of the reference both are the first, in whose words it says so.
+            NotModelled: Of the reference also for an access out of bounds; its words say whose it is.
+            OutOfBounds: Of the side that is asked about.
         """
         walk = Walk(numbers, self.prepared, audit)
         try:

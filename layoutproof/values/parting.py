@@ -147,11 +147,10 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
             with np.errstate(all="ignore"):
                 return of(Points(seed, depth.levels, False, oracles=depth.oracles, readings=prepared.readings))
         except ChainTooShort:
-            deeper = depth.deeper()
+            deeper = prepared.deeper(depth)
             if deeper is None:
                 return None
-            depth, prepared.levels = deeper, max(prepared.levels, deeper.levels)
-            seed -= 1
+            depth, seed = deeper, seed - 1
         except Collision:
             continue
         except (NotModelled, OutOfBounds):

@@ -540,7 +540,7 @@ def _term(extent: Any) -> Term:
 
 def _goes_along(on: _Steps, block: Window, starts: Sequence[tuple[str, Term]]) -> bool:
     """Whether a window goes along the axis, block by block over all of the array; it may stay where it is."""
-    if block.memory in ("any", "hbm"):
+    if not block.windowed:
         raise Varies("a copy by hand", on.source())
     along = False
     for (kind, start), (_, extent, _), n in zip(starts, block.block, _dims(block.aval), strict=True):

@@ -28,6 +28,7 @@ from layoutproof.values import (
     subcores,
     systems,
 )
+from layoutproof.values.fields import Depth
 from layoutproof.values.known import Complex, DeviceParts, Known, data_of, known_of
 from layoutproof.values.literals import FEW, value_of
 from layoutproof.values.refusals import OFFER, ChainTooShort, Collision, Ended, NotModelled, OutOfBounds
@@ -105,6 +106,12 @@ class Prepared:
         self.levels = 1
         self.exhausted = False
         self._compared: set[float] = set()
+
+    def deeper(self, depth: Depth) -> Depth | None:
+        """A longer chain, with which later walks begin, too; None where there is none."""
+        found = depth.deeper()
+        self.levels = self.levels if found is None else max(self.levels, found.levels)
+        return found
 
     def compares_with(self, more: Collection[float]) -> bool:
         """Notes numbers of the code that values are compared with; whether some are new, and not too many in all."""

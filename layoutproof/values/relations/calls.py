@@ -20,7 +20,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.ir.program import Equation, Grid, Variable, Window
+from layoutproof.ir.program import Equation, Grid, Variable, Window, is_for_gpu
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import FloatArray, bounded, opaque
 from layoutproof.values.relations.loops import LOOPS
@@ -105,8 +105,7 @@ class _Memory:
 def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
     params = equation.params
     mapping = params["grid_mapping"]
-    kind = type(params.get("compiler_params")).__module__
-    if "gpu" in kind or "triton" in kind:
+    if is_for_gpu(equation):
         raise UnsupportedOp("a kernel for a GPU")
     if on.looped:
         raise UnsupportedOp("a kernel in a long loop")
@@ -156,10 +155,6 @@ def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[A
     return results
 
 
-def _is_windowed(block: Window) -> bool:
-    return block.memory not in ("any", "hbm")
-
-
 def _fill_inputs(
     on: Reading, mapping: Grid, given: Sequence[Any], variables: Sequence[Variable], refs: Sequence[View], ids: Index,
     spans: Sequence[tuple[int, int]],
@@ -167,7 +162,7 @@ def _fill_inputs(
     """Puts floats of the arguments in the memory of a program, each as its window."""
     for block, array, variable, view in zip(mapping.windows[: mapping.inputs], given, variables, refs, strict=False):
         if isinstance(array, FloatArray):
-            starts = starts_of(on, block, ids, spans) if _is_windowed(block) else None
+            starts = starts_of(on, block, ids, spans) if block.windowed else None
             held = array if starts is None else _window(array, starts, dims_of(variable.aval))
             on.memory[view.reference.name] = held
 
@@ -188,7 +183,7 @@ def _filled(
             if block is not None:
                 raise UnsupportedOp(f"an output of {dtype}")
             continue
-        if block is not None and not _is_windowed(block):
+        if block is not None and not block.windowed:
             raise UnsupportedOp("an output that copies by hand fill")
         source = view.reference.name
         begun = _memory(f"{source} before", dims_of(variable.aval), dtype, ids)
@@ -218,8 +213,7 @@ def _in_place(
     """Of an output that takes an input's place: what is there where no program writes, and which programs read it."""
     if not isinstance(array, FloatArray):
         raise UnsupportedOp("an output in the place of a table")
-    windowed = block.memory not in ("any", "hbm")
-    sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if windowed else ()
+    sees = _shows(block, starts_of(on, block, ids, spans), at)[0] if block.windowed else ()
     return {"otherwise": array.sum(at), "sees": sees}
 
 
