@@ -1,6 +1,6 @@
 """Mutants of real dumps against the gate: `python benchmarks/gate_mutants.py [--each N] [--seed S] [FILE|FOLDER ..]`.
 
-Each mutant is one edit by a named operator (`tests/changes/mutants.py`). One that changes what a program computes,
+Each mutant is one edit by a named operator (`tests/gating/mutants.py`). One that changes what a program computes,
 costs or promises must be denied or unknown, or a warning where the class is one (constants, bodies of kernels); one
 that changes nothing must be green. Each is judged twice: as it is, and with every name and all metadata gone. FILE:
 dumps of a compiler, packed by gzip or not, or JSON lines with `name`, `target` and `text`; by default those of the
@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 def main() -> int:
     """Prints a table: operator, mutants, what became of them; and what should not be."""
-    from tests.changes.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, unnamed, verdict
+    from tests.gating.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, unnamed, verdict
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, default=[ROOT / "tests" / "cases" / "hlo"])

@@ -1,12 +1,12 @@
 """The gate of two dumps by values: `python benchmarks/gate_values.py [--each N] [--target T] [FILE|FOLDER ..]`.
 
 Edits of texts that the TPU compiler wrote, each as it is and with every name and all metadata gone: such that change
-what is computed (`tests/changes/mutants.py`), such that leave every value (`tests/changes/neutral.py`), and such that
+what is computed (`tests/gating/mutants.py`), such that leave every value (`tests/gating/neutral.py`), and such that
 differ where two numbers are equal alone. Whether values differ is asked once more, on float64 at other draws than the
 gate's. Wrong is: exit code 0 where values differ, denied where they do not, and a tie that is called the same. The exit
 code is 1 where one is.
 
-`--loops` does it for texts of our own whose loops and branches inputs decide (`tests/changes/loops.py`), with edits of
+`--loops` does it for texts of our own whose loops and branches inputs decide (`tests/gating/loops.py`), with edits of
 what is carried, of which branch is taken, of first and last steps; there values are asked about at all single integers
 near those of the texts.
 
@@ -64,8 +64,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _edited(given: argparse.Namespace) -> int:
     from benchmarks.gate_mutants import texts
-    from tests.changes import loops, mutants
-    from tests.changes.neutral import NEUTRAL, TIES
+    from tests.gating import loops, mutants
+    from tests.gating.neutral import NEUTRAL, TIES
 
     changing = loops.EDITS if given.loops else {name: mutants.MEANING[name] for name in VALUED} | loops.EDITS
     same = {**NEUTRAL, **{name: mutants.ALIKE[name] for name in ALIKE}}
@@ -137,10 +137,10 @@ def _judged(kind: str, old: str, new: str, edited: str) -> tuple[str, str]:
 
 def gate(old: str, new: str) -> tuple[int, list[Any]]:
     """(Exit code, findings) of the gate of two texts, by its default rules."""
-    from layoutproof.changes import folding, policy
-    from layoutproof.changes.program_changes import compare
-    from layoutproof.changes.states import File
     from layoutproof.core.finding import exit_code
+    from layoutproof.gating import folding, policy
+    from layoutproof.gating.program_changes import compare
+    from layoutproof.gating.states import File
 
     files = File("a.txt", "old.txt", old.encode()), File("a.txt", "a.txt", new.encode())
     found = folding.unfolded(compare(*files, "a.txt", by_cause=True, by_values=True))

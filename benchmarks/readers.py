@@ -123,7 +123,7 @@ def _hlo(path: Path) -> object:
 
 
 def _program(text: str) -> object:
-    from layoutproof.changes.program import read
+    from layoutproof.gating.program import read
 
     return read(text.encode("utf-8", "surrogatepass"), "a.txt")
 
@@ -136,14 +136,14 @@ def _spec(text: str) -> object:
 
 
 def _search(text: str) -> object:
+    from layoutproof.searching.read import read_problem
     from layoutproof.specs.positions import read_yaml
-    from layoutproof.tilings.read import read_problem
 
     return read_problem(read_yaml(text, "a.yaml"))
 
 
 def _lock(text: str) -> object:
-    from layoutproof.changes.lock import read_lock
+    from layoutproof.gating.lock import read_lock
 
     return read_lock(text.encode("utf-8", "surrogatepass"), "layoutproof.lock", "")
 
@@ -167,7 +167,7 @@ def _message(text: str) -> object:
 
 
 def _rows(path: Path) -> object:
-    from layoutproof.tilings.prune import read_rows
+    from layoutproof.searching.prune import read_rows
 
     return read_rows(path)
 
@@ -197,7 +197,7 @@ def _specs(text: str) -> object:
 
 
 def _product(text: str) -> object:
-    from layoutproof.tilings.shardings import read_product
+    from layoutproof.searching.shardings import read_product
 
     return read_product(text)
 
@@ -310,7 +310,7 @@ READERS = {
     "HLO": Reader(_in_file("a.txt", _hlo), _DUMPS, _BODIES, bound="core.files.MAX_TEXT"),
     "HLO, packed": Reader(_in_file("a.txt.gz", _hlo, True), ("@@", f"{_MODULE}@@"), (), bound="core.files.MAX_TEXT"),
     "HLO of two states": Reader(
-        _program, (f"{_MODULE}{_ENTRY}\n@@}}\n", "HloModule m\n@@"), _BODIES, bound="changes.states.MAX_DUMP"
+        _program, (f"{_MODULE}{_ENTRY}\n@@}}\n", "HloModule m\n@@"), _BODIES, bound="gating.states.MAX_DUMP"
     ),
     "spec": Reader(
         _spec,
@@ -350,7 +350,7 @@ READERS = {
         _lock,
         ("@@", '{"version": 2, "@@', '{"version": 2, "files": {@@', "[@@"),
         ('"a": {', '{"a":', "[1,", '"a@n": 1,'),
-        bound="changes.lock_head.MAX_LOCK",
+        bound="gating.lock_head.MAX_LOCK",
     ),
     "records of kernels": Reader(
         _in_file("a.jsonl", _records),
@@ -386,7 +386,7 @@ READERS = {
         _in_file("a.json", _rows),
         ("@@", "[@@", '[{"a": @@', '[@@{"a": 1}]'),
         ('{"a": 1},', "[", '{"a":'),
-        bound="tilings.prune.MAX_ROWS",
+        bound="searching.prune.MAX_ROWS",
     ),
     "baseline": Reader(
         _in_file("a.json", _baseline),

@@ -7,7 +7,7 @@ python benchmarks/search.py compiled [20]     first answers of so many fresh pro
 python benchmarks/search.py neighbours [v5e]  whether candidates of JAX's matmul that hold more take more VMEM, compiled
 python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
                                               JAX's matmul on a lattice of 8 x so many x so many blocks, functions that
-                                              jit and that allocate in a body (tests/tilings/traced_functions.py) on as
+                                              jit and allocate in a body (tests/searching/traced_functions.py) on as
                                               many, then the ready files; both answers are compared
 """
 
@@ -24,11 +24,11 @@ from statistics import median
 
 import yaml
 
+from layoutproof.searching.infeasible import infeasible_subset
+from layoutproof.searching.problem import Problem, WeightedSizes
+from layoutproof.searching.read import load, read_problem
+from layoutproof.searching.solve import Tilings, solve
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.infeasible import infeasible_subset
-from layoutproof.tilings.problem import Problem, WeightedSizes
-from layoutproof.tilings.read import load, read_problem
-from layoutproof.tilings.solve import Tilings, solve
 
 SPECS = Path(__file__).resolve().parent.parent / "specs" / "search"
 READY = ("matmul", "flash_attention", "grouped_matmul", "batched_matmul", "quantised_matmul", "layer_norm", "softmax")
@@ -87,9 +87,9 @@ def measure(what: str, problem: Problem, times: int = 3) -> float:
 
 
 def infeasible(count: int) -> None:
-    """Why so many problems that nothing meets (`tests/tilings/infeasible_at_random.py`, seeds from 0)."""
+    """Why so many problems that nothing meets (`tests/searching/infeasible_at_random.py`, seeds from 0)."""
     sys.path.insert(0, str(SPECS.parents[1]))
-    from tests.tilings.infeasible_at_random import problem_at_random
+    from tests.searching.infeasible_at_random import problem_at_random
 
     problems = (problem for seed in itertools.count() if (problem := problem_at_random(seed)) is not None)
     seconds, named, unproved = [], Counter[int](), 0
@@ -105,8 +105,8 @@ def infeasible(count: int) -> None:
 
 def compiled(count: int) -> None:
     """Whether the TPU compiler takes the first answers of problems of ready kernels with sizes at random (seed 17)."""
-    from layoutproof.tilings.compiled import asked
-    from layoutproof.tilings.ready import kernel
+    from layoutproof.searching.compiled import asked
+    from layoutproof.searching.ready import kernel
 
     rng, said = random.Random(17), Counter[tuple[str, str]]()
     for k in range(count):
@@ -130,7 +130,7 @@ def neighbours(target: str) -> None:
     from layoutproof.mosaic.ask import asked
     from layoutproof.mosaic.ask import compiled as made
     from layoutproof.pallas.from_jax.user import calls_of
-    from layoutproof.tilings.neighbours import Neighbours
+    from layoutproof.searching.neighbours import Neighbours
 
     sides = (128, 256, 512, 1024)
     cuts = [{"block_shape": (m, n), "block_k": k} for m, n, k in itertools.product(sides, sides, sides)]
@@ -154,8 +154,8 @@ def neighbours(target: str) -> None:
 
 def traced(side: int) -> None:
     """Traced searches by terms, and with every candidate traced, in this process: CPU seconds, and one answer."""
-    from layoutproof.tilings import alike
-    from layoutproof.tilings.traced_file import answer, read
+    from layoutproof.searching import alike
+    from layoutproof.searching.traced_file import answer, read
 
     file = (SPECS / "traced_matmul.yaml").as_posix()
     text = Path(file).read_text()
@@ -163,7 +163,7 @@ def traced(side: int) -> None:
         values = [4096 * (k + 1) // most // 128 * 128 for k in range(most)]
         text = text.replace(f"{name}: {{from: 128, to: 4096, powers_of: 2}}", f"{name}: {values}")
     problems = {"matmul, a lattice": read(read_yaml(text, file), file)}
-    beside = (SPECS.parents[1] / "tests" / "tilings" / "f.yaml").as_posix()
+    beside = (SPECS.parents[1] / "tests" / "searching" / "f.yaml").as_posix()
     rows, columns = [8 * (k + 1) for k in range(4 * side)], [128 * (k + 1) for k in range(2 * side)]
     for name in ("twice", "loose_body", "nested_memory"):
         text = f"target: v5e\ntrace: traced_functions.py:{name}\nargs: ['f32[16384,16384]']\nheadroom: 0%\n"

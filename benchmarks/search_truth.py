@@ -2,7 +2,7 @@
 
     python benchmarks/search_truth.py [KIND ..] [--each 1000] [--first 0]
 
-Each kind asks the checks of tests/tilings, which enumerate every candidate by arithmetic of their own. A problem is
+Each kind asks the checks of tests/searching, which enumerate every candidate by arithmetic of their own. A problem is
 made of a seed; the first is --first. Seeds that ask nothing are passed over, so the last line of a kind, and a line for
 every hundred problems, names the seed that follows: --first takes it, and a run that was stopped goes on there.
 
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 def checks() -> Mapping[str, tuple[Callable[[int], object], ...]]:
     """By kind, functions of a seed that raise AssertionError at a difference; False: the seed asks nothing."""
-    from tests.tilings import test_array_layouts, test_infeasible, test_padded_shapes, test_shardings, test_solve
+    from tests.searching import test_array_layouts, test_infeasible, test_padded_shapes, test_shardings, test_solve
 
     return {
         "declared": (test_solve.test_answers_are_those_of_an_enumeration,),

@@ -70,7 +70,7 @@ def page(found: Sequence[Answered]) -> str:
         "The sizes were found on hardware; the ranking is by the model of bytes, flops and steps that",
         "`layoutproof search` uses, which nobody fitted to anything. `cheaper`: how many of the candidates that fit",
         "the model thinks cheaper than the published one. `python benchmarks/tuned_blocks.py ROWS.jsonl` prints this",
-        "page; `tests/tilings/test_tuned.py` holds it against a fresh run.",
+        "page; `tests/searching/test_tuned.py` holds it against a fresh run.",
         "",
         "VMEM: more than the chip's default limit; these tables do not say whether their callers raise it.",
         "Ragged paged attention copies by hand; it is declared as windows of the same blocks, decoding.",

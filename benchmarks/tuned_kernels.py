@@ -14,9 +14,9 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.hardware import tpu_chips
+from layoutproof.searching.problem import Problem
+from layoutproof.searching.read import read_problem
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.read import read_problem
 
 CHIPS = {"tpu7x": "7x", "tpu_v5": "v5p", "tpu_v5_lite": "v5e", "tpu_v6_lite": "v6e", "tpu v6": "v6e", "tpu v7": "7x"}
 CHIPS |= {"TPU v6": "v6e", "TPU v5": "v5e"}  # `TPU v5` of that table may be v5p too: the same VMEM by default

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Unsupported
-from layoutproof.tilings.branch import candidate, cost_of
-from layoutproof.tilings.legal import Checker
-from layoutproof.tilings.problem import Problem, broken
-from layoutproof.tilings.walk import FloatArrays
+from layoutproof.searching.branch import candidate, cost_of
+from layoutproof.searching.legal import Checker
+from layoutproof.searching.problem import Problem, broken
+from layoutproof.searching.walk import FloatArrays
 
 MOST = 1 << 20
 """Candidates that are priced at once."""

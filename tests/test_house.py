@@ -113,7 +113,7 @@ def test_one_place_reads_files() -> None:
     found = {p.relative_to(PACKAGE).as_posix(): openers & names_called(p.read_text()) for p in PACKAGE.rglob("*.py")}
     reading = {name for name, called in found.items() if called}
     # `read_text` of the sharding language reads no file, and `serve` its own pipes; the others write
-    others = {"layouts/sharding/__init__.py", "compiler/cache.py", "compiler/serve.py", "cli/main.py", "changes/git.py"}
+    others = {"layouts/sharding/__init__.py", "compiler/cache.py", "compiler/serve.py", "cli/main.py", "gating/git.py"}
     assert reading == {"core/files.py", *others}
 
 
@@ -145,8 +145,8 @@ def test_what_is_remembered_has_a_bound() -> None:
 
 def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     """Who reads how far a stranger's file is followed reads the numbers of the code."""
-    from layoutproof.changes import labels, lock_head, states
     from layoutproof.core import bounds, expression, files
+    from layoutproof.gating import labels, lock_head, states
     from layoutproof.hlotext import lines
     from layoutproof.layouts import strided
     from layoutproof.layouts.axe import text as axe
@@ -154,8 +154,8 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     from layoutproof.messages import read
     from layoutproof.pallas import accepted
     from layoutproof.programs import shardings
+    from layoutproof.searching import prune
     from layoutproof.specs import positions
-    from layoutproof.tilings import prune
 
     page = (PACKAGE.parent / "SECURITY.md").read_text()
     bounds_said = {

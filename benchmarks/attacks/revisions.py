@@ -284,7 +284,7 @@ def _gate(
 ) -> str:
     """What ran, or another exit code than the one that is right. without: variables that an older git does not know."""
     if without:
-        code_of = f"from layoutproof.changes import git; [git._ENVIRONMENT.pop(name) for name in {without!r}]"
+        code_of = f"from layoutproof.gating import git; [git._ENVIRONMENT.pop(name) for name in {without!r}]"
         python = f"import sys; {code_of}; from layoutproof.cli.main import run; sys.exit(run({list(arguments)!r}))"
         command = [sys.executable, "-P", "-c", python]
         done = subprocess.run(command, cwd=work, env=environment(more), capture_output=True, text=True, timeout=300)
@@ -307,8 +307,8 @@ def _action(work: Path, against: str) -> subprocess.CompletedProcess[str]:
 
 def _written(work: Path, reference: str = "HEAD") -> tuple[dict[str, str], str]:
     """The files of a revision as `--compile-base` has them written, and what it left in the repository."""
-    from layoutproof.changes.git import write_tree
     from layoutproof.core.errors import LayoutError
+    from layoutproof.gating.git import write_tree
 
     before = git(work, "worktree", "list") if reference == "HEAD" else ""
     with tempfile.TemporaryDirectory(dir=work.parent) as place:

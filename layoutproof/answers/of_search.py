@@ -19,9 +19,9 @@ from layoutproof.core.document import Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import Verdict
+from layoutproof.searching import file as problems
+from layoutproof.searching import ready
 from layoutproof.specs.positions import Node, read_file, read_yaml
-from layoutproof.tilings import file as problems
-from layoutproof.tilings import ready
 
 MOST = 1000
 """Answers of one search, at most."""

@@ -11,10 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layoutproof.changes import compare, drift, rules, states
-from layoutproof.changes.lock_head import MAX_LOCK, NAME, RENEW
-from layoutproof.changes.report import Compared, Judges, Progress, Task, judged
-from layoutproof.changes.rules import Rules
 from layoutproof.compiler.tracing import Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -22,9 +18,13 @@ from layoutproof.core.files import MAX_CONFIG, read
 from layoutproof.core.finding import Answer, Finding, Report, wrong_input
 from layoutproof.formats import render
 from layoutproof.formats.json import GateDocument, as_json
+from layoutproof.gating import compare, drift, rules, states
+from layoutproof.gating.lock_head import MAX_LOCK, NAME, RENEW
+from layoutproof.gating.report import Compared, Judges, Progress, Task, judged
+from layoutproof.gating.rules import Rules
 
 if TYPE_CHECKING:
-    from layoutproof.changes.lock import Lock
+    from layoutproof.gating.lock import Lock
 
 NOTHING = "nothing to compare: give two states, or a git revision, or write layoutproof.lock"
 
@@ -154,7 +154,7 @@ class _How:
 
 def _of_compilers(paths: tuple[str, ...], how: _How) -> Report:
     """The same programs under two compilers."""
-    from layoutproof.changes import compilers
+    from layoutproof.gating import compilers
 
     function = next((path for path in paths if ":" in path and not os.path.lexists(path)), None)
     if function is not None:
@@ -168,7 +168,7 @@ def _of_compilers(paths: tuple[str, ...], how: _How) -> Report:
 
 def _of_lock(paths: tuple[str, ...], how: _How) -> Report:
     """Whether the lock file is what would be written now."""
-    from layoutproof.changes.lock_check import stale
+    from layoutproof.gating.lock_check import stale
 
     if not os.path.lexists(NAME):
         raise LayoutError(f"there is no {NAME} here; write it with: {RENEW}")
@@ -246,8 +246,8 @@ def _lock_at(reference: str) -> Lock | None:
     if then is None and not os.path.lexists(now):
         return None
     # what most runs do not need is imported where it is needed
-    from layoutproof.changes.lock import Lock, read_lock
-    from layoutproof.changes.lock_check import stale
+    from layoutproof.gating.lock import Lock, read_lock
+    from layoutproof.gating.lock_check import stale
 
     relpath, data = then if then is not None else (NAME, b"")
     lock = Lock() if then is None else read_lock(data, relpath, str(Path(relpath).parent))
@@ -271,7 +271,7 @@ def _lock_above(state: Path) -> Lock | None:
     path = rules.nearest(NAME, state)
     if path is None:
         return None
-    from layoutproof.changes.lock import read_lock
+    from layoutproof.gating.lock import read_lock
 
     # paths are within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
@@ -282,7 +282,7 @@ def _lock_above(state: Path) -> Lock | None:
 
 
 def _unread_lock(error: LayoutError, path: Path) -> Lock:
-    from layoutproof.changes.lock import Lock
+    from layoutproof.gating.lock import Lock
 
     at = path.as_posix()
     return Lock(findings=(wrong_input("the lock file", error.problem, at, at),))

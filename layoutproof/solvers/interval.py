@@ -2,7 +2,7 @@
 
 The one interval of the tool. Its ends are ints, or infinite where run-time sizes leave a side open. Searches bound the
 cost of many candidates with it, tables ask it whether 64 bits are enough, and `smt` gives each end to a term of Z3.
-`tilings/cover` has its own on purpose: a second opinion shares no arithmetic with the first.
+`searching/cover` has its own on purpose: a second opinion shares no arithmetic with the first.
 """
 
 from __future__ import annotations

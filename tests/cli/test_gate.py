@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from layoutproof.cli import main as cli
-from tests.changes.test_programs import SMALL
+from tests.gating.test_programs import SMALL
 
 pytestmark = pytest.mark.slow
 
@@ -350,7 +350,7 @@ def test_many_processes_give_the_same_report(run: Any) -> None:
 
 def test_an_interrupt_leaves_a_usable_part(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found before is there, and it is said to be a part; exit 130."""
-    from layoutproof.changes import compare
+    from layoutproof.gating import compare
 
     for k in range(3):
         write(f"old/{k}.yaml", OLD)

@@ -59,11 +59,11 @@ WINDOWS = {rows: 4 * rows * 8192 for rows in (64, 128, 192, 256, 384, 512)}
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Puts the recorded compiler in place; gives what it was asked: the rows of each block, in order."""
-    program = Path(__file__).parents[1] / "tilings" / "recorded_compiler.py"
+    program = Path(__file__).parents[1] / "searching" / "recorded_compiler.py"
     log = tmp_path / "asked"
     monkeypatch.setenv("ASKED", str(log))
     monkeypatch.setattr("layoutproof.compiler.libtpu.missing", lambda library="": "")
-    monkeypatch.setattr("layoutproof.tilings.compiler_stage.cores", lambda: 1)
+    monkeypatch.setattr("layoutproof.searching.compiler_stage.cores", lambda: 1)
     monkeypatch.setattr(ask, "_child", lambda *given: Child("the TPU compiler", program))
     return lambda: [3072 // eval(line)[0] for line in log.read_text().splitlines()]
 
@@ -252,11 +252,11 @@ def test_a_compiler_that_always_aborts_is_not_asked_for_ever(
 ) -> None:
     write(BODIES, "bodies.py")
     monkeypatch.setenv("ABORTS", "True")
-    monkeypatch.setattr("layoutproof.tilings.compiler_stage.PATIENCE", 1)
-    monkeypatch.setattr("layoutproof.tilings.traced.PATIENCE", 1)
-    monkeypatch.setattr("layoutproof.tilings.traced.AT_ONCE", 2)
-    monkeypatch.setattr("layoutproof.tilings.compiler_stage.ASKED", 1)
-    monkeypatch.setattr("layoutproof.tilings.traced_file.ASKED", 1)
+    monkeypatch.setattr("layoutproof.searching.compiler_stage.PATIENCE", 1)
+    monkeypatch.setattr("layoutproof.searching.traced.PATIENCE", 1)
+    monkeypatch.setattr("layoutproof.searching.traced.AT_ONCE", 2)
+    monkeypatch.setattr("layoutproof.searching.compiler_stage.ASKED", 1)
+    monkeypatch.setattr("layoutproof.searching.traced_file.ASKED", 1)
     code, out, _ = run(cheapest_first(text, [64, 128, 192, 256, 384, 512]), "--compile", "--best", "1", "--json")
     found = json.loads(out)
     assert code == 3
@@ -269,7 +269,7 @@ def test_a_compiler_that_always_aborts_is_not_asked_for_ever(
 @FILES
 def test_the_real_compiler_is_asked_less(run: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says of 384 rows of a softmax is enough for 512."""
-    monkeypatch.setattr("layoutproof.tilings.compiler_stage.cores", lambda: 1)
+    monkeypatch.setattr("layoutproof.searching.compiler_stage.cores", lambda: 1)
     write(BODIES, "bodies.py")
     code, out, _ = run(cheapest_first(text, [128, 384, 512]), "--compile", "--json")
     found = json.loads(out)

@@ -11,9 +11,9 @@ import numpy
 import pytest
 
 import layoutproof as lp
+from layoutproof.searching import ready
+from layoutproof.searching.read import read_problem
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings import ready
-from layoutproof.tilings.read import read_problem
 from tests.cli.user_code import command_in
 
 pytestmark = pytest.mark.slow

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from layoutproof.changes.compare import compare
-from layoutproof.changes.states import pair
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.formats import render
+from layoutproof.gating.compare import compare
+from layoutproof.gating.states import pair
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from layoutproof.changes.classes import layouts
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict
 from layoutproof.formats import names, render
+from layoutproof.gating.classes import layouts
 from tests.formats.sarif_schema import SARIF
 
 NASTY = "100% <b>&\"'\n::error::,\x00\x1b[31m ]]> é"

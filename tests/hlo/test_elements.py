@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.changes.program import read
-from layoutproof.changes.program_changes import compare
-from layoutproof.changes.states import File
+from layoutproof.gating.program import read
+from layoutproof.gating.program_changes import compare
+from layoutproof.gating.states import File
 from layoutproof.hlo.audit import audit
 from layoutproof.hlo.found import Audit
 

@@ -139,8 +139,8 @@ def compiled() -> str:
 
 
 def read_search(text: str) -> None:
+    from layoutproof.searching.read import read_problem
     from layoutproof.specs.positions import read_yaml
-    from layoutproof.tilings.read import read_problem
 
     read_problem(read_yaml(text, "a.yaml"), "a.yaml")
 

@@ -68,8 +68,8 @@ def lock(folder: Path) -> None:
     text = (empty / "specs" / "a.yaml").read_text()
     both = (folder / "specs" / "a.yaml").read_text()
     (folder / "specs" / "a.yaml").write_text(text)
-    from layoutproof.changes import lock as locks
-    from layoutproof.changes import states
+    from layoutproof.gating import lock as locks
+    from layoutproof.gating import states
 
     (folder / "layoutproof.lock").write_text(locks.write(states.here(("specs",)).files, ("specs",)))
     (folder / "specs" / "a.yaml").write_text(both)

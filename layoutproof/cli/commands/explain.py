@@ -89,8 +89,8 @@ _VERDICTS = {
 
 def _pages() -> dict[str, dict[str, str]]:
     """The pages, by kind and name."""
-    from layoutproof.changes.policy import DEFAULTS
     from layoutproof.core.finding_kinds import pages as pages_of_classes
+    from layoutproof.gating.policy import DEFAULTS
     from layoutproof.pallas.judge import kernel_targets, target_page
     from layoutproof.programs.claims import CLAIMS
     from layoutproof.registry.catalogue import kernel_properties, properties, property_module
@@ -114,12 +114,12 @@ def _pages() -> dict[str, dict[str, str]]:
         "subjects": {
             n: _doc_of(f"layoutproof.{package}")
             for n, package in (
-                ("gate", "changes"),
+                ("gate", "gating"),
                 ("hlo", "hlo"),
                 ("inverse", "questions.inverse"),
                 ("compile", "programs"),
                 ("try", "programs.candidates"),
-                ("search", "tilings"),
+                ("search", "searching"),
                 ("conflict", "pallas.overruled"),
             )
         },

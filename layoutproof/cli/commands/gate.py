@@ -177,7 +177,7 @@ def _refuse_libraries(libraries: Sequence[str], against: str | None, compile_bas
 
 def _refuse_paths(paths: Sequence[str]) -> None:
     """Two states, or none where there is a lock file."""
-    from layoutproof.changes.lock_head import NAME
+    from layoutproof.gating.lock_head import NAME
 
     if len(paths) not in (0, 2):
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
@@ -204,8 +204,8 @@ def _printed(answer: Changes, form: str, as_json: bool, output: str | None, svg:
 
 
 def _write_lock(paths: tuple[str, ...], as_json: bool) -> int:
-    from layoutproof.changes import lock, states
-    from layoutproof.changes.lock_head import NAME, known
+    from layoutproof.gating import lock, states
+    from layoutproof.gating.lock_head import NAME, known
 
     files = [file for file in states.here(paths).files if known(file)]
     if not files:
@@ -226,8 +226,8 @@ class ApprovalDocument(Document):
 
 
 def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
-    from layoutproof.changes.policy import approval_snippet
-    from layoutproof.changes.states import whoami
+    from layoutproof.gating.policy import approval_snippet
+    from layoutproof.gating.states import whoami
 
     for finding in report.findings:
         if finding.fingerprint == fingerprint:

@@ -38,7 +38,7 @@ def command(files: str, of: str | None, as_json: bool) -> int:
 
         schema = json_schema()
     else:
-        from layoutproof.tilings.search_model import json_schema
+        from layoutproof.searching.search_model import json_schema
 
         schema = json_schema()
     if as_json:

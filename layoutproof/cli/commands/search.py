@@ -178,7 +178,7 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 def _init(path: Path, as_json: bool) -> int:
     from layoutproof.core.document import envelope
     from layoutproof.core.errors import LayoutError
-    from layoutproof.tilings.ready import INIT
+    from layoutproof.searching.ready import INIT
 
     if os.path.lexists(path):
         raise LayoutError(f"{path} is there already; --init writes no file over another")

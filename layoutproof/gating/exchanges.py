@@ -1,0 +1,134 @@
+"""What changed between the collectives of two programs.
+
+A collective is the same one where it does the same with the same shapes. What is left is matched by the user's
+operation: over other devices, along another dimension, with another reduction it is *regrouped*, otherwise its bytes
+are compared. What one program alone has is new or gone. New ones that move no more than gone ones did, reductions over
+the same devices, stand *instead* of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.errors import shorten
+from layoutproof.core.finding import Finding
+from layoutproof.gating.dump_record import Exchange, title
+from layoutproof.gating.matching import Match, Round, match
+
+
+def exchanges(before: Sequence[Exchange], after: Sequence[Exchange]) -> list[Finding]:
+    """The findings between the collectives of two programs."""
+    rounds: list[Round[Exchange]] = [
+        Round(lambda e: (e.what, e.operands, e.results, e.depth, e.alone, e.base, e.op_name), alike=True),
+        Round(lambda e: (e.what, e.operands, e.results, e.depth, e.alone), alike=True),
+        Round(lambda e: (e.what, e.operands, e.results)),
+        Round(lambda e: (e.what.kind, e.op_name, e.operands) if e.op_name else None),
+        Round(lambda e: (e.what.kind, e.operands, e.results), match_heuristic="by its shapes"),
+        Round(lambda e: (e.what.kind, e.op_name) if e.op_name else None),
+        Round(lambda e: (e.what, e.size, e.depth, e.alone), alike=True),
+        Round(lambda e: e.what, match_heuristic="by what it does"),
+    ]
+    found, new, gone = [], list[Exchange](), list[Exchange]()
+    for pair in match(before, after, rounds):
+        if pair.old is None and pair.new is not None:
+            new.append(pair.new)
+        elif pair.new is None and pair.old is not None:
+            gone.append(pair.old)
+        else:
+            found += _changed(pair)
+    return [*found, *_come_and_gone(new, gone)]
+
+
+def _changed(pair: Match[Exchange]) -> list[Finding]:
+    old, new = pair.old, pair.new
+    assert old is not None
+    assert new is not None
+    figures = {"bytes": new.size - old.size, "bytes_before": old.size, "bytes_after": new.size}
+    if old.what != new.what or (old.alone and not new.alone):
+        why = f"{_words(new)} now, {_words(old)} before"
+        if old.what == new.what:
+            why = "another collective uses its channel now, so that the two wait for each other"
+        return [_finding("regrouped", new, why, old, {"bytes": new.size}, pair.match_heuristic)]
+    if old.operands == new.operands and old.results != new.results:
+        why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of the same operands"
+        return [_finding("reshaped_result", new, why, old, figures, pair.match_heuristic)]
+    if new.depth > old.depth:
+        why = f"its {new.size} bytes move in {_loops(new.depth)}, before in {_loops(old.depth)}"
+        return [_finding("grown_collective", new, why, old, {"bytes": new.size}, pair.match_heuristic)]
+    if new.size == old.size and (new.depth < old.depth or new.alone):
+        return []
+    kind = "grown_collective" if new.size > old.size else "shrunk_collective"
+    return [_finding(kind, new, f"{old.size} bytes before, {new.size} after", old, figures, pair.match_heuristic)]
+
+
+def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Finding]:
+    instead = _instead(new, gone)
+    found = []
+    for each in new:
+        why = f"{each.size} bytes that did not move before{_in_loops(each)}"
+        if instead:
+            why = f"{each.size} bytes, where {sum(e.size for e in gone)} moved that no longer do"
+        kind = "exchanged_collective" if instead else "new_collective"
+        found.append(_finding(kind, each, why, None, {"bytes": each.size}))
+    for each in gone:
+        kind, why = "vanished_collective", f"{each.size} bytes no longer move"
+        if not instead and _unseen(each) and not any(_alike(each, other) for other in new):
+            kind = "lost_exchange"
+            why += ", and the result has the same shape with it and without: is it still right?"
+        sides: dict[str, Any] = {"before": _words(each), "figures": {"bytes": each.size}}
+        found.append(Finding(kind, _subject(each), why, **sides))
+    return found
+
+
+def _instead(new: Sequence[Exchange], gone: Sequence[Exchange]) -> bool:
+    """Whether the new ones stand for the gone ones: no more traffic, and what is summed is summed over as many."""
+    if not new or not gone or sum(map(_traffic, new)) > sum(map(_traffic, gone)):
+        return False
+    if max(e.depth for e in new) > max(e.depth for e in gone):
+        return False
+    sums = [{_summed(e) for e in side if e.what.reduces} for side in (new, gone)]
+    return sums[0] == sums[1]
+
+
+def _summed(each: Exchange) -> Hashable:
+    groups = sorted(",".join(sorted(group.split(","))) for group in each.what.over.strip("{}").split("},{"))
+    return (tuple(groups), each.what.reduction)
+
+
+def _alike(old: Exchange, new: Exchange) -> bool:
+    """Whether a new collective does what a gone one did, or more."""
+    return old.what.reduces == new.what.reduces and (not old.what.reduces or _summed(old) == _summed(new))
+
+
+def _traffic(each: Exchange) -> int:
+    """Bytes in and out of a device, by and large: an all-reduce is a reduce-scatter and an all-gather."""
+    return each.size * (2 if each.what.kind == "all-reduce" else 1)
+
+
+def _unseen(each: Exchange) -> bool:
+    """Whether the program's shapes are the same without it: a sum, or pieces that change places."""
+    return each.what.reduces or each.operands == each.results
+
+
+def _finding(
+    kind: str, new: Exchange, why: str, old: Exchange | None, figures: Mapping[str, int], match_heuristic: str = ""
+) -> Finding:
+    sides: dict[str, Any] = {"before": "" if old is None else _words(old), "after": _words(new)}
+    return Finding(kind, _subject(new), why, line=new.line, figures=figures, match_heuristic=match_heuristic, **sides)
+
+
+def _subject(each: Exchange) -> str:
+    return f"{each.what.kind} {title(each.base, each.op_name)}"
+
+
+def _words(each: Exchange) -> str:
+    return f"{shorten(str(each.what), 200)} of {', '.join(each.operands)} to {', '.join(each.results)}"
+
+
+def _loops(depth: int) -> str:
+    return f"{depth} loop{'' if depth == 1 else 's'}" if depth else "no loop"
+
+
+def _in_loops(each: Exchange) -> str:
+    return f", in each turn of {_loops(each.depth)}" if each.depth else ""

@@ -1,0 +1,188 @@
+"""What a lock file keeps of an HLO dump: its entry layout, what is donated, on how many devices it runs, copies that
+change a layout, bitcasts, collectives, custom calls and the Mosaic kernels in them with what was proved of each.
+
+The layout of every instruction would be the dump itself; two dumps are compared whole with `gate OLD NEW`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.finding import Finding
+from layoutproof.gating.array_classes import bytes_of
+from layoutproof.gating.causes import under_causes
+from layoutproof.gating.custom_calls import of_body, seen
+from layoutproof.gating.dump_record import (
+    BitcastPair,
+    DumpRecord,
+    EntryValue,
+    Exchange,
+    Inside,
+    LayoutCopy,
+    LayoutDemands,
+    Verdicts,
+)
+from layoutproof.gating.entry import aligned
+from layoutproof.gating.functions import unknown
+from layoutproof.gating.labels import computes
+from layoutproof.gating.placed import gone_or_new, placed
+from layoutproof.gating.program import DumpProgram, read
+from layoutproof.gating.program_changes import changes, read_and_audited
+from layoutproof.gating.states import File
+from layoutproof.hlo.collectives import CollectiveText
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
+
+Line = tuple[str, Any, Any]
+"""(kind, what, value), as one line of the lock file has it after the path."""
+TEXTS = "compare the two texts: layoutproof gate OLD NEW, or gate --against REF where the old one is committed"
+MOST_ALIKE = 100_000
+"""Copies alike in one program; each is a thing of its own to be matched."""
+
+
+def lines_of(file: File) -> list[Line]:
+    """The lines of one dump. LayoutError for a dump that cannot be read: it is not locked."""
+    program = read(file.data, file.path)
+    if program.errors:
+        raise program.errors[0]
+    lines: list[Line] = [("parameter", p.number, [p.shape, p.sharding, p.op_name]) for p in program.parameters]
+    lines += [("result", r.number, r.shape) for r in program.results]
+    copies = Counter((c.base, c.op_name, c.source, c.target, c.parameter) for c in program.copies)
+    lines += [("copy", list(copy), count) for copy, count in copies.items()]
+    casts = Counter((source, target) for source, target, *_ in program.bitcasts)
+    lines += [("bitcast", list(pair), count) for pair, count in casts.items()]
+    lines.append(("module", "runs", [program.partitions, program.replicas, program.scheduled]))
+    if any(each.base for each in program.parameters) or program.results:
+        lines.append(("computes", "labels", computes(program)))
+    lines += [("donation", [number, list(index)], words) for (number, index), words in program.donations.items()]
+    exchanges = Counter(replace(each, line=0) for each in program.exchanges)
+    lines += [("collective", _fields(each), count) for each, count in exchanges.items()]
+    calls = Counter(replace(each, line=0) for each in program.customs if each.target != KERNEL)
+    lines += [("call", _called(each), count) for each, count in calls.items()]
+    kernels = [each for each in program.customs if each.target == KERNEL]
+    for each, inside in seen(kernels):
+        said = [[list(pair) for pair in pairs] for pairs in (inside.verdicts, of_body(each, inside) or ())]
+        value = [each.written, inside.digest, list(inside.kernels), *said]
+        lines.append(("kernel", _called(each), value))
+    return lines
+
+
+def _fields(of: Exchange) -> list[object]:
+    what = of.what
+    said = [what.kind, what.over, what.along, what.reduction, of.base, of.op_name]
+    return [*said, list(of.operands), list(of.results), of.size, of.depth, of.alone]
+
+
+def _called(of: LayoutDemands) -> list[object]:
+    return [of.target, of.base, of.op_name, list(of.operands), of.result, of.said]
+
+
+def _exchange(fields: Any) -> Exchange:
+    *said, base, op_name, operands, results, size, depth, alone = fields
+    what, (base, op_name) = CollectiveText(*_texts(*said)), _texts(base, op_name)
+    shapes = _texts(*operands), _texts(*results)
+    return Exchange(what, base, op_name, 0, *shapes, _whole(size), _whole(depth), bool(alone))
+
+
+def _custom(fields: Any, value: Any = None) -> LayoutDemands:
+    target, base, op_name, operands, result, said = fields
+    written, inside = "", None
+    if value is not None:
+        written, digest, kernels, verdicts, *body = value
+        if not isinstance(kernels, list) or not isinstance(digest, str):
+            raise TypeError(value)
+        # an earlier version did not judge bodies
+        inside = Inside(tuple(kernels), digest, _pairs(verdicts), _pairs(*body) if body else None)
+    target, base, op_name, result, said, written = _texts(target, base, op_name, result, said, written)
+    return LayoutDemands(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
+
+
+def _pairs(entries: Iterable[Sequence[object]]) -> Verdicts:
+    found = []
+    for verdict, why in entries:
+        verdict, why = _texts(verdict, why)
+        found.append((verdict, why))
+    return tuple(found)
+
+
+def _texts(*values: object) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError(values)
+    return tuple(map(str, values))
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(value)
+    return value
+
+
+def _times(count: object) -> range:
+    if not 0 < _whole(count) <= MOST_ALIKE:
+        raise ValueError(count)
+    return range(_whole(count))
+
+
+def program_of(lines: Sequence[Line]) -> DumpRecord:
+    """The record of a dump that was locked. ValueError, TypeError, KeyError for other lines."""
+    program = DumpRecord("locked")
+    given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
+    for kind, number, value in given:
+        if kind == "result":
+            program.results.append(EntryValue(int(number), str(value)))
+        else:
+            shape, sharding, op_name = map(str, value)
+            program.parameters.append(EntryValue(int(number), shape, sharding, op_name, f"parameter{number}", 0))
+    program.unsaid = all(line[0] != "module" for line in lines)
+    for kind, what, count in lines:
+        if kind == "module":
+            program.partitions, program.replicas = map(_whole, count[:2])
+            program.scheduled = bool(count[2])
+        elif kind == "computes":
+            program.computes = _texts(count)[0]
+        elif kind == "donation":
+            program.donations[_whole(what[0]), tuple(map(_whole, what[1]))] = _texts(count)[0]
+        elif kind == "collective":
+            program.exchanges += [_exchange(what) for _ in _times(count)]
+        elif kind == "call":
+            program.customs += [_custom(what) for _ in _times(count)]
+        elif kind == "kernel":
+            program.customs.append(_custom(what, count))
+        elif kind == "copy":
+            base, op_name, source, target, parameter = what
+            base, op_name, source, target = _texts(base, op_name, source, target)
+            copy = LayoutCopy(source, target, bytes_of(target), int(parameter), base, op_name)
+            program.copies += [copy for _ in _times(count)]
+        elif kind == "bitcast":
+            source, target = _texts(*what)
+            program.bitcasts += [BitcastPair(source, target) for _ in _times(count)]
+    return program
+
+
+def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
+    """What changed in one dump since the lock was written. same: whether it is to compute what it did."""
+    if file is None:
+        return placed([gone_or_new(False, relpath)], relpath, relpath)
+    after, errors = read_and_audited(file)
+    found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(aligned(old, after), after), after)
+    if old is not None and not errors:
+        found += _computed(old, after, same)
+    return placed([*errors, *found], relpath, file.path)
+
+
+def _computed(old: DumpRecord, new: DumpProgram, same: bool) -> list[Finding]:
+    """What is computed: a lock file has its labels, and no text whose values could be compared."""
+    now = computes(new)
+    known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
+    if known and old.computes == now:
+        return []
+    if same:
+        why = "is labelled otherwise than when it was locked" if known else "is not in the lock file"
+        why = f"what it computes {why}; values are compared of two texts, and a lock file has none"
+        return unknown(why, True, TEXTS).over([])
+    if not known:
+        return []
+    why = "it is labelled otherwise than when it was locked; whether values differ a lock file does not say"
+    return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]

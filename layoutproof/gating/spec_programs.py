@@ -1,0 +1,372 @@
+"""The programs that spec files name, compiled: what they are now against what they were, or under two compilers.
+
+What a program was is in the lock file of the old state; or the old revision is compiled too, from a work tree of its
+own in a process of its own. The code of another revision runs only where somebody asked for that.
+
+Two compiled texts are compared as dumps are; of their records then only what no text says: memory, VMEM, cycles,
+shardings. A lock has records alone, so these are compared whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.result import Verdict
+from layoutproof.gating import program_changes, records
+from layoutproof.gating.classes import text_of
+from layoutproof.gating.dataflow import COMPUTED
+from layoutproof.gating.folding import unfolded
+from layoutproof.gating.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
+from layoutproof.gating.functions import unknown as function_unknown
+from layoutproof.gating.lock_head import NAME, RENEW
+from layoutproof.gating.policy import by_default
+from layoutproof.gating.specs import PROGRAM, Named, ReadSpec, read
+from layoutproof.gating.states import File
+from layoutproof.programs.compile import CPU, Asked, Made
+from layoutproof.programs.functions import Kept, compared, unlike, valued
+from layoutproof.programs.record import Record
+from layoutproof.specs.compiled import asked_of, permitted
+from layoutproof.specs.compiled import compiled as once
+from layoutproof.specs.spec_model import OF_VALUES
+from layoutproof.specs.traced import KEY
+
+_OF_RECORDS = frozenset(
+    ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
+)
+"""Classes that only records tell, where both texts are compared too."""
+_MORE = frozenset(
+    (
+        *("peak_memory", "new_copy", "relaid_parameter", "new_collective", "grown_collective", "replicated"),
+        *("lost_donation", "estimated_cycles"),
+    )
+)
+"""Classes of what costs more, or protects less: what a lock says beyond what is here is not seen when it comes back."""
+_NO_LOCK = "the old state has no layoutproof.lock that says what its programs were, so what changed in them is unknown"
+_LOCK = f"commit one, written by {RENEW}; or compile the old revision too, with --against REF --compile-base"
+_NO_SHARDINGS = "shardings of the parameters"
+
+
+Side = Made | Finding | Record | None
+"""What came of a program in one state: compiled, why it is not, as a lock has it, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Was:
+    """Where it is known what the programs of a spec file were.
+
+    locked: by name, as the old state's lock has them; None where it has no lock.  values: likewise, what they computed,
+    where the lock says so.  base: the folder of the old
+    revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
+    one.  kept: whether that lock is the new state's too, so that the next change is held against it.
+    compiles: whether the base is compiled, or only traced.  same: whether every program is to compute what it did.
+    """
+
+    locked: Mapping[str, Record] | None = field(default_factory=dict)
+    values: Mapping[str, Kept] = field(default_factory=dict)
+    base: str = ""
+    library: str = ""
+    kept: bool = False
+    compiles: bool = True
+    same: bool = False
+
+
+def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
+    """What comes of each program, or why it may not be compiled. folder: of its code, "" for the current one."""
+    asked = [_asked(entry, library, folder) for entry in entries]
+    given = [each for each in asked if isinstance(each, Asked)]
+    answers = iter(once(given, _seconds(entries)))
+    return [next(answers) if isinstance(each, Asked) else each for each in asked]
+
+
+def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
+    """What is to be compiled or traced of a program, or why it may not be."""
+    program = _program(entry)
+    try:
+        one = asked_of(program, permitted(program))
+        return replace(
+            one, folder=folder, name=entry.name, libtpu=library if library and one.target != CPU else one.libtpu
+        )
+    except Undecided as why:
+        return unknown(f"program {entry.name}", str(why))
+    except LayoutError as error:
+        return wrong_input(f"program {entry.name}", error.problem)
+
+
+def _seconds(entries: Sequence[Named]) -> float:
+    return max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
+
+
+def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
+    """What each program of a spec file is now, against what it was."""
+    olds, news = _entries(before, after)
+    if was.locked is None and not was.base:
+        return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
+    firsts: Sequence[Side]
+    if was.base and was.compiles:
+        firsts = compiled(olds, was.library, was.base)
+    else:
+        firsts = [(was.locked or {}).get(old.name) for old in olds]
+    # where values alone are compared, nothing is compiled
+    alone = was.locked is None and not was.compiles
+    seconds: Sequence[Made | Finding | None] = [None] * len(news) if alone else compiled(news, was.library)
+    given = [*zip(olds, news, firsts, seconds, strict=True)]
+    functions = _functions(was, given, {*_held(before), *_held(after)})
+    found: list[Finding] = []
+    for (_, entry, first, second), function in zip(given, functions, strict=True):
+        one: list[Finding] = []
+        if first is None and was.locked is not None:
+            one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
+        elif first is not None and second is not None:
+            one = _between(first, second)
+        found += _placed(function.over(one), entry, after.file, relpath)
+        if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
+            found += _placed(_slack(first, second.record), entry, after.file, relpath)
+    return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
+
+
+def _entries(before: ReadSpec | None, after: ReadSpec) -> tuple[list[Named], list[Named]]:
+    """The programs that both states name, old and new side by side; before: None where a lock alone says what was."""
+    news = list(_compilable(after))
+    if before is None:
+        return news, news
+    # one that is new is the spec file's change, and its claims are asked there
+    olds = {entry.name: entry for entry in _compilable(before)}
+    renamed = {text_of(old.value): old for name, old in olds.items() if name not in {each.name for each in news}}
+    olds |= {each.name: renamed[text_of(each.value)] for each in news if text_of(each.value) in renamed}
+    news = [entry for entry in news if entry.name in olds]
+    return [olds[entry.name] for entry in news], news
+
+
+def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
+    """What the functions of the section `kernels` compute, against what they computed: traced, with their kernels."""
+    olds = {entry.name: entry for entry in _functions_of(before)} if before is not None else {}
+    pairs = [(entry, olds[entry.name]) for entry in _functions_of(after) if entry.name in olds]
+    said: dict[int, Function] = {}
+    asked: dict[int, tuple[Asked, Asked]] = {}
+    for k, (new, old) in enumerate(pairs):
+        sides = _asked(new), _asked(old, folder=was.base)
+        if isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
+            asked[k] = sides  # type: ignore[assignment]
+        else:
+            said[k] = _refused(sides, asked=True)
+    seconds = _seconds([new for new, _ in pairs])
+    for k, one in zip(asked, compared([*asked.values()], seconds), strict=True):
+        if not (one.state == "same" and one.alike):
+            said[k] = of_computed(one, asked=True)
+    return [
+        found
+        for k, function in sorted(said.items())
+        for found in _placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
+    ]
+
+
+def _refused(sides: Sequence[Asked | Finding], asked: bool) -> Function:
+    """What is said of two programs of which one may not be traced."""
+    refused = next(each for each in sides if isinstance(each, Finding))
+    return Function(refused) if refused.bad_input else function_unknown(refused.reason, asked)
+
+
+def _functions_of(spec: ReadSpec) -> Iterator[Named]:
+    """The entries of the section `kernels` as programs. A reference has the arguments of what is held against it."""
+    entries = {entry.name: entry.value[KEY] for entry in spec.traced}  # type: ignore[index]
+    checks = [claim.check for claim in spec.claims if claim.check.kind in OF_VALUES and len(claim.check.labels) > 1]
+    given = {c.labels[1]: entries.get(c.labels[0], {}).get("args") for c in checks}
+    for entry in spec.traced:
+        stated: dict[str, Any] = entries[entry.name]
+        args = stated.get("args") or given.get(entry.name)
+        if args:
+            program = {"function": stated["trace"], "args": args, "kwargs": stated.get("kwargs") or {}}
+            program["target"] = stated.get("target") or CPU
+            yield replace(entry, value={PROGRAM: program})
+
+
+def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held: Collection[str]) -> list[Function]:
+    """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
+    said: dict[int, Function] = {}
+    pairs: dict[int, tuple[Asked, Asked]] = {}
+    locked: dict[int, tuple[Asked, Kept]] = {}
+    for k, (old, new, first, second) in enumerate(given):
+        asked = was.same or new.name in held
+        if second is not None and _settled(first, second):
+            continue
+        sides = _asked(new), _asked(old, folder=was.base)
+        if not was.base:
+            if asked and isinstance(sides[0], Asked) and old.name in was.values:
+                locked[k] = sides[0], was.values[old.name]
+            elif asked:
+                said[k] = function_unknown(NOT_HERE, asked, ASK)
+        elif isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
+            pairs[k] = sides  # type: ignore[assignment]
+        else:
+            said[k] = _refused(sides, asked)
+    seconds = _seconds([new for _, new, _, _ in given])
+    for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
+        _, new, first, _ = given[k]
+        if not one.alike or _lowered(first):
+            said[k] = of_computed(one, was.same or new.name in held, records=first is not None)
+    made_now = valued([each for each, _ in locked.values()], seconds)
+    for (k, (_, was_then)), values in zip(locked.items(), made_now, strict=True):
+        why = values if isinstance(values, str) else unlike(was_then, values)
+        said[k] = function_unknown(f"{why}; {NOT_HERE}", True, ASK) if why else as_locked(was_then.points)
+    return [said.get(k, Function()) for k in range(len(given))]
+
+
+def _settled(first: Side, second: Side) -> bool:
+    """Whether there is nothing to compare: it is said elsewhere why, or it is the same program."""
+    then, now = map(_lowered, (first, second))
+    broken = isinstance(first, Finding) or (isinstance(first, Made) and first.record is None)
+    return not now or now == then or broken
+
+
+def _lowered(side: Side) -> str:
+    """The digest of a program before it was compiled, "" if unknown."""
+    record = side if isinstance(side, Record) else side.record if isinstance(side, Made) else None
+    return "" if record is None else str(record.made.lowered)
+
+
+def _held(spec: ReadSpec | None) -> Iterator[str]:
+    """The names of the programs that a spec file says must compute what they did."""
+    return (c.check.labels[0] for c in (spec.claims if spec is not None else ()) if c.check.kind == SAME)
+
+
+def _slack(locked: Record, now: Record) -> list[Finding]:
+    """What a lock that stays as it is allows the next change, because it says more than what is here.
+
+    That is whatever would be denied, as a change from what is here to what the lock says.
+    """
+    back = [each for each in unfolded(records.changes(now, locked)) if each.question in _MORE]
+    more = [each for each in back if by_default(each) == "deny"]
+    if not more:
+        return []
+    said = "; ".join(f"{each.question} {each.subject}: {_turned(each.reason)}" for each in more[:3])
+    why = f"the lock file says more than what is here, and a later change that took it back would pass: {said}"
+    return [Finding("lock", NAME, why, fix=RENEW)]
+
+
+def _turned(reason: str) -> str:
+    """The reason of a change from what is here to what the lock says."""
+    return reason.replace(" bytes before", " bytes here").replace(" now", " by the lock")
+
+
+def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
+    """What another compiler makes of the same programs. libraries: the paths of the old and the new libtpu."""
+    spec = read(file.data, file.path)
+    if spec.errors:
+        raise spec.errors[0]
+    entries = [entry for entry in _compilable(spec) if _program(entry).get("target", CPU) != CPU]
+    sides = [compiled(entries, library) for library in libraries]
+    found: list[Finding] = []
+    for entry, first, second in zip(entries, *sides, strict=True):
+        found += _placed(_between(first, second, across=True), entry, file.path, file.relpath)
+    return found
+
+
+def for_tpu(file: File) -> list[str]:
+    """The names of the programs of a spec file that libtpu compiles; none of a file with a mistake in it."""
+    spec = read(file.data, file.path)
+    return [each.name for each in _compilable(spec) if _program(each).get("target", CPU) != CPU]
+
+
+def locked_of(spec: ReadSpec) -> Iterator[tuple[str, Record]]:
+    """The record of each program of a spec file, for the lock. LayoutError, or Undecided, for what is not compiled."""
+    entries = list(_compilable(spec))
+    for entry, one in zip(entries, compiled(entries), strict=True):
+        problem = one if isinstance(one, Finding) else one.problem
+        if isinstance(one, Finding) or one.record is None or problem is not None:
+            assert problem is not None
+            why = f"program {entry.name}: {problem.reason}"
+            if problem.verdict is Verdict.UNKNOWN and not problem.bad_input:
+                raise Undecided(why)
+            raise LayoutError(why, file=spec.file, line=entry.line, column=entry.column)
+        yield entry.name, one.record
+
+
+def valued_of(spec: ReadSpec) -> Iterator[tuple[str, Kept]]:
+    """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
+    held = {*_held(spec)}
+    entries = [entry for entry in _compilable(spec) if entry.name in held]
+    asked = [(entry.name, one) for entry in entries if isinstance(one := _asked(entry), Asked)]
+    for (name, _), values in zip(asked, valued([one for _, one in asked], _seconds(entries)), strict=True):
+        if isinstance(values, Kept):
+            yield name, values
+
+
+def _compilable(spec: ReadSpec) -> Iterator[Named]:
+    """The programs that are compiled; dumps and records are files of their own."""
+    return (each for each in spec.programs if _program(each).get("function") or _program(each).get("export"))
+
+
+def _program(entry: Named) -> dict[str, Any]:
+    found: dict[str, Any] = entry.value[PROGRAM]  # type: ignore[index]
+    return found
+
+
+def _between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
+    """What changed between two programs, as far as both are known. across: under two compilers on purpose."""
+    if isinstance(second, Finding):
+        return [second]
+    if second.problem is not None or second.record is None:
+        return [_problem(second)]
+    if isinstance(first, Record):
+        return records.changes(first, second.record)
+    if isinstance(first, Finding):
+        return [first]
+    if first.problem is not None or first.record is None:
+        why = "" if first.problem is None else first.problem.reason
+        return [unknown("", f"{_side(first, across)} is not compiled: {why}")]
+    old, new = (File("", each.asked.title, each.text.encode(errors="backslashreplace")) for each in (first, second))
+    said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
+    texts: list[Finding] = []
+    if first.text != second.text:
+        # of two compilers the texts are all that is at hand; else sources are compared
+        texts = program_changes.compare(old, new, "", by_cause=True, by_values=across)
+    if first.record.made.lowered and first.record.made.lowered == second.record.made.lowered:
+        # the compiler was given one program, and may write a formula otherwise
+        texts = [replace(each, severity="warn") if each.question in COMPUTED else each for each in texts]
+    found = [each for each in texts if not (said and each.subject == _NO_SHARDINGS)]
+    more = records.changes(first.record, second.record, across=across)
+    told = {(each.question, each.subject) for each in found}
+    found += [
+        each
+        for each in more
+        if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
+        and (each.question, each.subject) not in told
+    ]
+    return found if found or first.text == second.text else records.lowered(first.record, second.record)
+
+
+def _side(made_: Made, across: bool) -> str:
+    return f"with {made_.asked.libtpu}, it" if across else "the base"
+
+
+def _problem(made_: Made) -> Finding:
+    problem = made_.problem
+    assert problem is not None
+    if problem.bad_input:
+        return wrong_input("", problem.reason)
+    if problem.verdict is Verdict.UNKNOWN:
+        return unknown("", problem.reason)
+    return Finding("refuted", "", problem.reason)
+
+
+def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
+    """Findings of one program, or of a function with kernels, at its entry in the spec file."""
+    at: dict[str, Any] = {"file": file, "relpath": relpath, "line": entry.line, "column": entry.column}
+    name = f"{what} {entry.name}"
+    return [
+        replace(
+            each,
+            subject=each.subject
+            if each.subject.startswith(name)
+            else f"{name}: {each.subject}"
+            if each.subject
+            else name,
+            follows=tuple(_placed(each.follows, entry, file, relpath, what)),
+            **at,
+        )
+        for each in findings
+    ]

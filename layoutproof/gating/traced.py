@@ -1,0 +1,155 @@
+"""The Pallas calls of user code that a spec file names, as a lock file holds them: layouts, and what is kept of bodies.
+
+The code of another state is never run: a git revision has no work tree, and importing it is not what anybody asked for.
+What the code of today does is traced, and what it did is in the lock file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.gating.classes import text_of
+from layoutproof.gating.specs import Claimed, Named, ReadSpec, compare
+from layoutproof.gating.traced_bodies import changes, not_kept
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.pallas.spec_text import name_of, not_serialisable
+from layoutproof.specs.spec_model import OF_VALUES
+from layoutproof.specs.traced import KEY, calls_in, every_call_in, is_traced, stated_args
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What entries of `kernels:` call, by `entry:call`. layouts: the calls that have words, and how they are stated."""
+
+    layouts: tuple[Named, ...]
+    kernels: Mapping[str, Kernel]
+
+
+def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
+    """Each call that the entries of `kernels:` make, as `entry:call`; what is not modelled is left out: claims say so.
+
+    claims: of their file. What one compares may make no Pallas call, and a reference takes the function's arguments.
+    Raises LayoutError for what cannot be imported or traced.
+    """
+    layouts: list[Named] = []
+    kernels: dict[str, Kernel] = {}
+    compared = {
+        label: value
+        for check in (claim.check for claim in claims)
+        if check.kind in OF_VALUES
+        for label, value in zip(check.labels, check.layouts, strict=True)
+    }
+    without = {
+        label for claim in claims for label in claim.check.labels
+        if {"args", "inputs"} & claim.check.options.keys() and not stated_args(compared.get(label))
+    }  # fmt: skip
+    for entry in traced:
+        if entry.name in without:
+            # only the claim says what it is traced with
+            continue
+        names: list[str] = []
+        value = compared.get(entry.name)
+        for call in calls_in(entry.value) if value is None else every_call_in(value):
+            names.append(name_of(call, names))
+            if not isinstance(call, Kernel):
+                continue
+            name = f"{entry.name}:{names[-1]}"
+            kernels[name] = call
+            if not not_serialisable(call):
+                stated: dict[str, Any] = {"kernel": mapping_of(call)}
+                layouts.append(Named(name, stated, entry.line, entry.column))
+    return Calls(tuple(layouts), kernels)
+
+
+def drift(locked: ReadSpec, before: ReadSpec | None, spec: ReadSpec, relpath: str) -> list[Finding]:
+    """What the calls of a spec file's entries do now, against what a lock says that they did.
+
+    before: the file when it was locked. An entry that is gone, or that traces something else under another name, is the
+    spec file's change and is not told twice.
+    """
+    entries = {entry.name: entry for entry in spec.traced}
+    locked = _renamed(locked, () if before is None else before.traced, entries)
+    names = dict.fromkeys(_entry(name) for name in (*(call.name for call in locked.layouts), *locked.bodies))
+    found: list[Finding] = []
+    for name in names:
+        if name not in entries:
+            continue
+        at = _at(name, spec, relpath)
+        try:
+            now = calls_of([entries[name]], spec.claims)
+        except Undecided as why:
+            found.append(unknown(f"kernel {name}", str(why), **at))
+            continue
+        except LayoutError as error:
+            found.append(wrong_input(f"kernel {name}", error.problem, **at))
+            continue
+        before = _of_entry(locked, name)
+        found += [replace(each, **at) for each in compare(before, ReadSpec(spec.file, now.layouts), relpath).all()]
+        found += of_bodies(before, now, spec, relpath)
+    return found
+
+
+def of_bodies(locked: ReadSpec, now: Calls, spec: ReadSpec, relpath: str) -> list[Finding]:
+    """What changed in the bodies of calls; one finding for all of which the lock does not say what theirs were."""
+    stated = {call.name for call in (*locked.layouts, *now.layouts)}
+    unsaid = {call.name for call in locked.layouts} - {*locked.bodies}
+    known = {name: call for name, call in now.kernels.items() if name not in unsaid}
+    found: list[Finding] = []
+    for entry in dict.fromkeys(map(_entry, (*locked.bodies, *known))):
+        before = _of_entry(locked, entry).bodies
+        after = {name: call for name, call in known.items() if _entry(name) == entry}
+        changed = changes(before, after, stated, _expected(entry, spec))
+        found += [replace(each, **_at(entry, spec, relpath)) for each in changed]
+    lost = [name for name in now.kernels if name in unsaid]
+    return [*found, replace(not_kept(lost), **_at(_entry(lost[0]), spec, relpath))] if lost else found
+
+
+def _renamed(locked: ReadSpec, before: Sequence[Named], entries: Mapping[str, Named]) -> ReadSpec:
+    """What is locked, under the names that entries have now: what they trace says which is which."""
+    was = {entry.name for entry in before}
+    fresh = {text_of(entry.value): name for name, entry in entries.items() if name not in was}
+    names = {e.name: fresh[text_of(e.value)] for e in before if e.name not in entries and text_of(e.value) in fresh}
+
+    def now(call: str) -> str:
+        entry, colon, rest = call.partition(":")
+        return names.get(entry, entry) + colon + rest
+
+    layouts = tuple(replace(call, name=now(call.name)) for call in locked.layouts)
+    return replace(locked, layouts=layouts, bodies={now(name): body for name, body in locked.bodies.items()})
+
+
+def _entry(call: str) -> str:
+    return call.partition(":")[0]
+
+
+def _of_entry(locked: ReadSpec, entry: str) -> ReadSpec:
+    """Of what is locked, what an entry calls."""
+    layouts = tuple(call for call in locked.layouts if _entry(call.name) == entry)
+    return ReadSpec(
+        locked.file, layouts, bodies={name: b for name, b in locked.bodies.items() if _entry(name) == entry}
+    )
+
+
+def _at(entry: str, spec: ReadSpec, relpath: str) -> dict[str, Any]:
+    """Where an entry stands; the file where it has none of that name any more."""
+    at: dict[str, Any] = {"relpath": relpath, "file": spec.file}
+    found = next((each for each in spec.traced if each.name == entry), None)
+    return at if found is None else {**at, "line": found.line, "column": found.column}
+
+
+def _expected(entry: str, spec: ReadSpec) -> set[tuple[str, str]]:
+    """What the file itself says is refuted or unknown of an entry's calls: (property, verdict)."""
+    value = next((each.value[KEY] for each in spec.traced if each.name == entry), None)  # type: ignore[index]
+    return {
+        (check.kind, check.expect)
+        for check in (claim.check for claim in spec.claims)
+        for layout in check.layouts
+        if check.expect not in ("proved", "sampled")
+        and is_traced(layout)
+        and {name: part for name, part in layout[KEY].items() if name != "call"} == value  # type: ignore[index]
+    }

@@ -1,0 +1,119 @@
+"""The answer to a search for tilings, of a declared kernel or of a traced function: rows, and what is proved of them.
+
+`declared_answer` and `traced_answer` make one from what their search found; `tilings_text` and `tilings_json` show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.searching.branch import Candidate
+from layoutproof.searching.document import CertificateEntry
+from layoutproof.searching.infeasible import InfeasibleSubset
+from layoutproof.searching.legal import Partial
+from layoutproof.searching.pareto import Front
+from layoutproof.searching.presolve import Removed
+from layoutproof.searching.problem import TilingProblem
+
+if TYPE_CHECKING:
+    from layoutproof.searching.compiled import CompilerReply
+    from layoutproof.searching.compiler_stage import Report
+
+Line = tuple[str, str]
+"""A line of a report: what it is about, and the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling(Candidate):
+    """One candidate as it is shown.
+
+    partials: what reaches over the edge of an array.  findings: what was judged of it, for each shape.
+    reply: what the compiler says of it, None = it is not wanted.
+    """
+
+    partials: tuple[Partial, ...] = ()
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    reply: CompilerReply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What became of the candidates that are not shown. refused, unknown: by reason; a rule's reason is its name and
+    what it speaks of.  because: for those reasons, what was found of the first candidate.
+    many: how many headroom sets aside, and why.  aside: the cheapest of them, cheapest first.
+    cheaper: of those listed, how many cost less than the last that is shown.
+    not_judged: those that nobody judged, which cost no less than the last that is shown.
+    """
+
+    refused: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    because: Mapping[str, Finding] = field(default_factory=dict)
+    many: int = 0
+    why: str = ""
+    aside: tuple[Candidate, ...] = ()
+    cheaper: int = 0
+    not_judged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerStage:
+    """What was asked of the compiler. told: its reports, those that stand for no answer too.  said: in a sentence.
+
+    lines: how many it took, and what its estimates compare.  refusals, unanswered: candidates with its words.
+    """
+
+    asked: bool
+    said: str
+    told: Sequence[Report] = ()
+    lines: tuple[Line, ...] = ()
+    refusals: tuple[tuple[Mapping[str, int], str], ...] = ()
+    unanswered: tuple[tuple[Mapping[str, int], str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TilingAnswer:
+    """What a search for tilings found, whole.
+
+    reason: why the answer is unknown, "" = it is known.  candidates: of the problem as it was stated.
+    examined: how many of them were looked at and traced, in words; "" = there is nothing to say of it.
+    rows: what is shown, the best first.  proof: what is proved of the whole answer, or why there is none.
+    details: what else the first line of the proof rests on.  certificate: the same as plain data.
+    others: what became of the candidates that are not shown.
+    compute: why compute is not counted in the cost, "" = it is.
+    stage: None = the compiler is not wanted.  bound: what is left costs no less, None = nothing is known of it.
+    left_out: values that no candidate can have.  infeasible: conditions that cannot be met together.
+    model: what the cost rests on, in words.
+    """
+
+    problem: TilingProblem
+    verdict: Verdict
+    reason: str
+    candidates: int
+    rows: tuple[Tiling, ...]
+    proof: tuple[Line, ...]
+    certificate: CertificateEntry | None
+    model: tuple[Line, ...]
+    others: Others
+    examined: str = ""
+    details: tuple[Line, ...] = ()
+    compute: str = ""
+    bound: int | None = None
+    stage: CompilerStage | None = None
+    front: Front | None = None
+    infeasible: InfeasibleSubset | None = None
+    left_out: tuple[Removed, ...] = ()
+
+
+def shown_order(costs: Sequence[int], cycles: Sequence[int], within: float | None, best: int | None) -> list[int]:
+    """The places of what is shown, of what was found in order of cost: by the compiler's cycles where it gave all.
+
+    within: none that costs more than so many times the first, None = any.  best: how many at most, None = all.
+    """
+    at = list(range(len(costs)))
+    if len(cycles) == len(at):
+        at.sort(key=cycles.__getitem__)
+    return [k for k in at if within is None or costs[k] <= within * costs[0]][:best]

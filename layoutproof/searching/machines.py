@@ -1,0 +1,141 @@
+"""The numbers of a target that the cost model needs, each with where it comes from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hardware.tpu_chips import chip_of
+from layoutproof.hardware.tpu_memory import SPILLS
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.searching.cost import Machine
+
+STEP_OVERHEAD = 350_000
+"""Picoseconds per grid step where the user says nothing: an assumption of ours, not measured. It breaks
+ties towards fewer steps; a file may say better with `step_overhead`."""
+
+REGISTER = 4096
+"""Bytes of a vector register, 8 x 128 of 32 bits."""
+
+STORES = "registers of 4 KiB that it stores in a cycle of the compiler's simulation, libtpu 0.0.52"
+
+BODIES = {
+    "elementwise": (1.00, "gelu, casts, transposes, concatenations and reshapes on v5e, libtpu 0.0.52"),
+    "matmul": (1.26, "a matmul with blocks of 512 x 512 x 2048 on v5e, libtpu 0.0.52"),
+    "reduction": (1.50, "a layer norm of 256 x 4096 on v5e, libtpu 0.0.52"),
+    "attention": SPILLS,
+}
+"""By the kind of a kernel's body: the most VMEM that a compiled kernel took, against its windows and scratch, and which
+did. The rest are registers that spill, which no formula knows; it bounds nothing. `tpu_memory.SPILLS` is the worst."""
+
+SET_ASIDE = "set aside: VMEM model above {} % of the limit"
+"""What is said of candidates that headroom leaves out: nothing is proved of them, and the compiler may take them."""
+
+_TIME = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(ps|ns|us)")
+_UNITS = {"ps": 1, "ns": 1_000, "us": 1_000_000}
+_WHOLE = re.compile(r"[su]\d+|pred")
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What is kept free of VMEM for what spills from registers. percent: of the limit.  source: who says so."""
+
+    percent: int
+    source: str
+
+    @property
+    def aside(self) -> str:
+        """What it does with a candidate that takes more, in words."""
+        return SET_ASIDE.format(100 - self.percent)
+
+
+def of_body(kind: str | None) -> Headroom:
+    """The headroom of a kernel whose body is of this kind, None = unknown: then that of the worst kind.
+
+    >>> of_body("matmul").percent, of_body(None).percent
+    (21, 55)
+    """
+    found = headroom(kind)
+    return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
+
+
+def headroom(value: object) -> Headroom:
+    """The headroom that a search file states: a percentage, a kind of body in BODIES, or None = that of the worst kind.
+
+    Raises LayoutError for anything else.
+
+    >>> headroom("matmul").percent, headroom("10%").percent, headroom(None).percent
+    (21, 10, 55)
+    """
+    if value is not None and not (isinstance(value, str) and value in BODIES):
+        text = str(value).strip().removesuffix("%")
+        if re.fullmatch("[0-9]{1,2}", text) is None:
+            known = ", ".join(BODIES)
+            what = f"headroom is a percentage from 0% to 99%, or a kind of body ({known})"
+            raise LayoutError(f"{what}, not {shorten(repr(value), 40)}")
+        return Headroom(int(text), "stated in the file")
+    ratio, worst = BODIES[value] if isinstance(value, str) else SPILLS
+    said = f"the largest total measured is {ratio:.2f} x windows and scratch ({worst})"
+    whose = "the file says nothing, so that of the worst kind of body" if value is None else f"{value} in the file"
+    return Headroom(ceil(100 * (1 - 1 / ratio)), f"{whose}: {said}")
+
+
+def machine(target: str, kernel: Kernel, overhead: int | None = None) -> Machine:
+    """The roofline of one TensorCore: the peak is that of the widest input of 2 or more dimensions.
+
+    overhead: picoseconds of one grid step, None = STEP_OVERHEAD. Raises LayoutError for an unknown target.
+    """
+    chip = chip_of(target)
+    matrices = [o.dtype for o in kernel.inputs if len(o.dims) > 1]
+    # one wide or floating operand makes the whole product one of its kind
+    widest = max((ELEMENT_BITS.get(dtype, 32) for dtype in matrices), default=32)
+    floating = not all(_WHOLE.fullmatch(dtype) for dtype in matrices)
+    step = STEP_OVERHEAD if overhead is None else overhead
+    # the clock is the peak by the operations of a cycle
+    stores = chip.stores * REGISTER * chip.bf16 // (2 * chip.multiplies) if chip.multiplies else 0
+    return Machine(chip.name, chip.bandwidth, chip.peak(widest, floating), step, stores)
+
+
+def vmem_limit(target: str, asked: object = None) -> int:
+    """Bytes of VMEM that a kernel may use which asks for `asked` bytes, None = for none.
+
+    >>> vmem_limit("v5e"), vmem_limit("v5e", 64 << 20)
+    (16777216, 67108864)
+    """
+    chip = chip_of(target)
+    if asked is None:
+        return chip.vmem_scoped
+    if type(asked) is not int or asked < 1:
+        raise LayoutError(f"vmem_limit is a number of bytes, not {shorten(repr(asked), 40)}")
+    if asked > chip.vmem:
+        raise LayoutError(f"{target} has {chip.vmem} bytes of VMEM for a kernel; {asked} are asked for")
+    return asked
+
+
+def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
+    """Where the numbers of the model come from, one sentence each."""
+    said = "the search file" if overhead_given else "an assumption of this tool, not measured"
+    return (
+        f"bandwidth {machine.bandwidth / 1e9:g} GB/s and peak {machine.peak / 1e12:g} T operations/s of one TensorCore "
+        f"of {machine.name}: jax 0.10.2, pallas/mosaic/tpu_info.py",
+        f"step overhead {machine.overhead / 1e6:g} us: {said}",
+        *([f"stores {machine.stores / 1e12:.3g} TB/s into VMEM: {STORES}"] if machine.stores else []),
+        "window bytes and VMEM limits: measured on the TPU compiler, libtpu 0.0.42.1",
+    )
+
+
+def picoseconds(value: object) -> int:
+    """A time as a search file writes it, such as 350ns or 0.5us, or 0. LayoutError for anything else.
+
+    >>> picoseconds("0.5us")
+    500000
+    """
+    found = _TIME.fullmatch(str(value).strip())
+    if value == 0 and type(value) is int:
+        return 0
+    if found is None:
+        raise LayoutError(f"step_overhead is a time such as 350ns or 0.5us, not {shorten(repr(value), 40)}")
+    return int(float(found[1]) * _UNITS[found[2]])

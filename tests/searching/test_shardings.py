@@ -1,0 +1,262 @@
+"""Shardings: against a plain enumeration, and against the language of shardings for what a device holds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from math import prod
+from typing import Any
+
+import pytest
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.layouts import sharding, xla
+from layoutproof.layouts.sharding.array import ShardedArray
+from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.registry.defaults import tpu_default
+from layoutproof.searching.arrays_file import answer, read
+from layoutproof.searching.shardings import Arrays, Contraction, best_shardings
+from layoutproof.specs.positions import read_yaml
+
+pytestmark = pytest.mark.slow
+
+EXTENTS = (1, 2, 6, 7, 8, 12, 30, 64, 100, 128, 256, 1000, 1024)
+RESTRICTIONS = ((), ("even",), ("whole",), ("even", "whole"))
+WORDS = {"even": "even shards", "whole": "shards of whole tiles"}
+
+
+def shape(text: str) -> XlaLayout:
+    read = xla.read(text)
+    assert isinstance(read, XlaLayout)
+    return read
+
+
+def any_problem(rng: random.Random) -> tuple[dict[str, tuple[XlaLayout, tuple[str, ...]]], dict[str, int]]:
+    mesh = {axis: rng.choice((1, 2, 3, 4)) for axis in "xyz"[: rng.choice((1, 2, 2, 3))]}
+    sizes = {name: rng.choice(EXTENTS) for name in "abcd"}
+    arrays = {}
+    for k in range(rng.randint(1, 2 if len(mesh) < 3 else 1)):
+        own = tuple(rng.sample("abcd", rng.randint(1, 3)))
+        names = tuple(name if rng.random() < 0.7 else "" for name in own)
+        text = f"{rng.choice(('f32', 'bf16', 's8'))}[{','.join(str(sizes[n]) for n in own)}]"
+        arrays[f"array{k}"] = (shape(text), names)
+    return arrays, mesh
+
+
+def held_bytes(element_type: str, held: list[int], target: str) -> tuple[int, dict[int, int]]:
+    """Bytes of one shard in the compiler's own layout, and the tile size of each tiled dimension."""
+    layout = tpu_default(f"{element_type}[{','.join(map(str, held))}]", target)
+    tile = dict(zip(layout.minor_to_major, reversed(layout.tiles[0]), strict=False))
+    padded = [-(-extent // tile.get(d, 1)) * tile.get(d, 1) for d, extent in enumerate(held)]
+    return prod(padded) * {"f32": 4, "bf16": 2, "s8": 1}[element_type], tile
+
+
+def plainly(arrays: Arrays, mesh: dict[str, int], target: str) -> list[dict[str, int]]:
+    """bytes a device, even, whole of every assignment: each axis to one dimension of each array, or to none."""
+    slots = [list(itertools.product([None, *range(len(own))], repeat=len(mesh))) for _, own in arrays.values()]
+    found = []
+    for picked in itertools.product(*slots):
+        cuts: dict[tuple[str, str], bool] = {}
+        row = {"bytes": 0, "even": True, "whole": True}
+        alike = True
+        for (given, own), axes in zip(arrays.values(), picked, strict=True):
+            parts = [1] * len(own)
+            for d, name in enumerate(own):
+                for axis, at in zip(mesh, axes, strict=True):
+                    if name:
+                        alike = alike and cuts.setdefault((name, axis), at == d) == (at == d)
+                    parts[d] *= mesh[axis] if at == d else 1
+            held = [-(-int(n) // p) for n, p in zip(given.dims, parts, strict=True)]
+            size, tile = held_bytes(given.element_type, held, target)
+            row["bytes"] += size
+            row["even"] &= all(int(n) % p == 0 for n, p in zip(given.dims, parts, strict=True))
+            row["whole"] &= all(parts[d] == 1 or held[d] % size == 0 for d, size in tile.items())
+        if alike:
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
+    """Through the file, as a user states it, whatever is required of the shards; the answer says what was."""
+    rng = random.Random(seed)
+    arrays, mesh = any_problem(rng)
+    target = rng.choice(("v3", "v5e", "7x"))
+    require = rng.choice((None, None, *RESTRICTIONS))
+    every = plainly(arrays, mesh, target)
+    kept = ("even",) if require is None else require
+    good = sorted(row["bytes"] for row in every if all(row[word] for word in kept))
+    memory = rng.choice((good[0], good[-1], good[0] - 1, 1 << 40))
+    shapes = {}
+    sizes: dict[str, int] = {}
+    for name, (given, own) in arrays.items():
+        dims = [n or extent for n, extent in zip(own, given.dims, strict=True)]
+        sizes |= {n: int(extent) for n, extent in zip(own, given.dims, strict=True) if n}
+        shapes[name] = f"{given.element_type}[{','.join(map(str, dims))}]"
+    document = {"target": target, "sizes": sizes, "mesh": mesh, "memory": memory, "shardings": shapes}
+    document |= {} if require is None else {"require": list(require)}
+    answered = answer(read(read_yaml(json.dumps(document))), best=4)
+    rows: dict[str, Any] = answered.as_json()["shardings"]  # type: ignore[assignment]
+    found = [sum(shard["bytes"] for shard in one.values()) for one in rows["best"]]
+    assert found == [size for size in good if size <= memory][:4]
+    assert answered.verdict.exit_code == (1 if memory < good[0] else 0)
+    assert rows["require"] == rows["certificate"]["require"] == list(kept)
+    assert rows["certificate"]["covered"] == len(every)
+    assert rows["least_bytes"] == good[0]
+    assert rows["least_bytes_unrestricted"] == min(row["bytes"] for row in every)
+    assert all(WORDS[word] in answered.text() for word in kept)
+    assert "restriction" in answered.text()
+    assert bool(rows["infeasible"]) == (memory < good[0])
+    # these cannot hold, and without any one of its conditions it can
+    needed = [word for word in WORDS if WORDS[word] in rows["infeasible"]]
+    assert not needed or not any(row["bytes"] <= memory and all(row[w] for w in needed) for row in every)
+    for said, enough in rows["enough"].items():
+        rest = [word for word in needed if WORDS[word] != said]
+        assert min(row["bytes"] for row in every if all(row[w] for w in rest)) == enough <= memory
+
+
+def plainly_weighed(
+    arrays: Arrays, products: list[Contraction], mesh: dict[str, int], price: int, target: str
+) -> list[tuple[int, int]]:
+    """(cost, bytes held) of every even assignment of each axis to names: held + price x sent, all of it by hand."""
+    names = list(dict.fromkeys(n for _, own in arrays.values() for n in own))
+    sets = [frozenset(s) for k in range(len(names) + 1) for s in itertools.combinations(names, k)]
+    exclusive = [set(own) for _, own in arrays.values()]
+    exclusive += [{n for a in (*p.inputs, p.output) for n in arrays[a][1]} for p in products]
+    allowed = [s for s in sets if all(len(s & together) <= 1 for together in exclusive)]
+    found = []
+    for picked in itertools.product(allowed, repeat=len(mesh)):
+        held = {}
+        even = True
+        for array, (given, own) in arrays.items():
+            parts = [prod(mesh[a] for a, cut in zip(mesh, picked, strict=True) if n in cut) for n in own]
+            even &= all(int(e) % p == 0 for e, p in zip(given.dims, parts, strict=True))
+            rows = [-(-int(e) // p) for e, p in zip(given.dims, parts, strict=True)]
+            held[array] = held_bytes(given.element_type, rows, target)[0]
+        sent = 0
+        for p in products:
+            summed = {n for a in p.inputs for n in arrays[a][1]} - set(arrays[p.output][1])
+            devices = prod(mesh[a] for a, cut in zip(mesh, picked, strict=True) if cut & summed)
+            sent += 2 * held[p.output] * (devices - 1) // devices
+        if even:
+            found.append((sum(held.values()) + price * sent, sum(held.values())))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_with_what_is_sent_are_those_of_a_plain_enumeration(seed: int) -> None:
+    """Products of random matrices, chained or not, with a limit of memory that the cheapest may not keep."""
+    rng = random.Random(seed)
+    mesh = {axis: rng.choice((2, 3, 4)) for axis in "xy"[: rng.randint(1, 2)]}
+    sizes = {name: rng.choice(EXTENTS) for name in "abcd"}
+    texts = {"p": "ab", "q": "bc", "r": "ac"} | ({"s": "cd", "t": "ad"} if rng.random() < 0.6 else {"u": "d"})
+    arrays = {
+        name: (shape(f"{rng.choice(('f32', 'bf16'))}[{','.join(str(sizes[n]) for n in own)}]"), tuple(own))
+        for name, own in texts.items()
+    }
+    products = [Contraction(("p", "q"), "r")] + ([Contraction(("r", "s"), "t")] if "s" in texts else [])
+    price = rng.choice((0, 1, 7))
+    every = sorted(plainly_weighed(arrays, products, mesh, price, "v5e"))
+    memory = rng.choice((1 << 40, rng.choice(every)[1], min(size for _, size in every)))
+    found = best_shardings(arrays, mesh, memory, "v5e", best=3, products=products, price=price)
+    assert [one.cost for one in found.best] == [cost for cost, size in every if size <= memory][:3]
+    assert all(one.bytes <= memory for one in found.best)
+    assert found.least == min(size for _, size in every)
+
+
+FEED_FORWARD = """
+target: v5e
+sizes: {tokens: 4096, model: 8192, hidden: 28672}
+mesh: {tp: 8}
+shardings:
+  x: bf16[tokens,model]
+  up: bf16[model,hidden]
+  h: bf16[tokens,hidden]
+  down: bf16[hidden,model]
+  y: bf16[tokens,model]
+"""
+BIASES = ("", "  b: bf16[hidden]\n", "  c: bf16[model]\n", "  b: bf16[hidden]\n  c: bf16[model]\n", "  c: f32[model]\n")
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_feed_forward_block_is_cut_as_megatron_does(bias: str) -> None:
+    """Shoeybi and others, Megatron-LM, arXiv 1909.08053, section 3: the first matrix by columns, the second by rows."""
+    weighed = answer(read(read_yaml(FEED_FORWARD + bias + 'products: ["x, up -> h", "h, down -> y"]\n')), best=1)
+    rows: dict[str, Any] = weighed.as_json()["shardings"]  # type: ignore[assignment]
+    first = rows["best"][0]
+    assert (first["up"]["spec"], first["down"]["spec"]) == ([None, ["tp"]], [["tp"], None])
+    assert (first["x"]["spec"], first["y"]["spec"], first["h"]["spec"]) == ([None, None], [None, None], [None, ["tp"]])
+    assert rows["all_reduces"] == [[{"product": "h, down -> y", "axes": ["tp"], "bytes": 2 * 4096 * 8192 * 2 * 7 // 8}]]
+    assert "P(None, 'tp')" in weighed.text()
+    assert "P('tp', None)" in weighed.text()
+    assert "all-reduce of h, down -> y over tp  117440512 bytes" in weighed.text()
+    # without products nothing is said to be sent, and the answer says that
+    unweighed = answer(read(read_yaml(FEED_FORWARD + bias)), best=1)
+    assert "not counted" in unweighed.text()
+    assert "not counted" not in weighed.text()
+
+
+@pytest.mark.parametrize(
+    ("product", "what"),
+    [
+        ("x, up h", "is written x, up -> h"),
+        ("x, up -> z", "z is not among the arrays"),
+        ("x, up -> down", None),
+        ("x -> h", "dimension hidden of h is in no input"),
+        ("x, up, w -> h", "every dimension of w needs a name"),
+    ],
+)
+def test_products_that_are_none(product: str, what: str | None) -> None:
+    text = FEED_FORWARD + f"  w: bf16[8,model]\nproducts: '{product}'\n"
+    if what is None:
+        assert answer(read(read_yaml(text))).verdict.exit_code == 0
+        return
+    with pytest.raises(LayoutError, match=what) as caught:
+        answer(read(read_yaml(text)))
+    assert caught.value.line is not None
+
+
+def test_a_cut_that_leaves_a_tile_partly_empty_may_be_the_best() -> None:
+    arrays = {"w": (shape("f32[100,50]"), ("", ""))}
+    even = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e")
+    # 25 rows of 50, in tiles of 8 x 128; the whole array turned around takes 56 x 128
+    assert even.least == 32 * 128 * 4
+    assert even.best[0].shards["w"].spec == (("x",), ())
+    whole = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=("even", "whole"))
+    assert (whole.least, whole.best[0].shards["w"].spec) == (56 * 128 * 4, ((), ()))
+    # 50 columns over 4 devices are 13, the last shard padded
+    every = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=())
+    assert (every.least, every.best[0].shards["w"].spec) == (16 * 128 * 4, ((), ("x",)))
+    assert even.least_of_all == whole.least_of_all == every.least
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_shard_is_what_the_language_of_shardings_says(seed: int) -> None:
+    arrays, mesh = any_problem(random.Random(1000 + seed))
+    for one in best_shardings(arrays, mesh, 1 << 40, "v5e", best=3).best:
+        for name, shard in one.shards.items():
+            read = arrays[name][0]
+            text = f"{read.element_type}[{','.join(map(str, read.dims))}]"
+            array = sharding.read({"mesh": mesh, "spec": [list(axes) or None for axes in shard.spec], "shape": text})
+            assert isinstance(array, ShardedArray)
+            cut = array.index_map().place.shards  # type: ignore[attr-defined]
+            held = {extents for _, extents in cut.holders()}
+            assert held == {shard.layout.dims}
+            assert len(cut.holders()) == prod(mesh.values())
+
+
+def test_arrays_without_a_common_name_are_chosen_apart() -> None:
+    arrays = {"a": (shape("bf16[8192,512]"), ("", "")), "b": (shape("f32[100,512]"), ("", ""))}
+    found = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", best=2)
+    assert found.covered == 9
+    assert found.best[0].bytes == 8192 * 512 * 2 // 4 + 104 * 128 * 4
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(LayoutError, match="two dimensions n"):
+        best_shardings({"a": (shape("f32[8,8]"), ("n", "n"))}, {"x": 2}, 1 << 30, "v5e")
+    wide = {"a": (shape(f"f32[{','.join(['2'] * 8)}]"), ("",) * 8)}
+    many = best_shardings(wide, {f"x{k}": 2 for k in range(8)}, 1 << 30, "v5e")
+    assert "at most" in many.reason
+    assert not many.best
