@@ -65,7 +65,7 @@ def records(folder: Path, count: int = 20) -> None:
     root = Path(__file__).resolve().parents[1]
     sys.path.insert(0, str(root))
     from layoutproof.programs.reading import record_of
-    from layoutproof.programs.record import Memory
+    from layoutproof.programs.record import MemoryStats
 
     with gzip.open(root / "tests" / "cases" / "programs.jsonl.gz", "rt") as lines:
         cases = [json.loads(next(lines)) for _ in range(count)]
@@ -74,7 +74,7 @@ def records(folder: Path, count: int = 20) -> None:
         for k, case in enumerate(cases):
             more = case["memory"]["temporaries"] + (k == 0 and state == "new")
             record = record_of(case["text"].splitlines(keepends=True), case["name"])
-            record = dataclasses.replace(record, memory=Memory(**{**case["memory"], "temporaries": more}))
+            record = dataclasses.replace(record, memory=MemoryStats(**{**case["memory"], "temporaries": more}))
             (folder / state / f"{k}.json").write_text(record.to_json())
 
 

@@ -16,7 +16,7 @@ from layoutproof.programs import report
 from layoutproof.programs.advice import Advice, AdviceEntry, advice
 from layoutproof.programs.compile import CPU, LONGEST, Asked, Made, completed, made
 from layoutproof.programs.reading import read_program, record_of
-from layoutproof.programs.record import Compiled, Record
+from layoutproof.programs.record import Provenance, Record
 
 
 class CompileDocument(Document):
@@ -196,7 +196,7 @@ def is_function(program: Any) -> bool:
 
 def of_compiled(program: Any, mesh: Mapping[str, int], top: int = 5) -> Programs:
     """The record of what is compiled already."""
-    about = Compiled(mesh=dict(mesh))
+    about = Provenance(mesh=dict(mesh))
     found = program.as_text() if hasattr(program, "as_text") else program
     if isinstance(found, str) and "\n" in found:
         lines = found.splitlines(keepends=True)

@@ -53,7 +53,7 @@ from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded, negation
 from layoutproof.core.term import ZERO, Term, fixed
-from layoutproof.ir.program import Equation, Memory, Program
+from layoutproof.ir.program import Equation, MemRefType, Program
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
 
@@ -405,7 +405,7 @@ class Interpreter:
             return self._noted(equation, operands, self._made_by(make, equation, operands))
         except UnsupportedOp as problem:
             addressed = any(isinstance(o, View) for o in operands)
-            made = any(isinstance(v.aval, Memory) for v in equation.outvars)
+            made = any(isinstance(v.aval, MemRefType) for v in equation.outvars)
             if addressed or made or equation.effects:
                 self.refuse(str(problem))
                 self.beyond |= {o.reference.name for o in operands if isinstance(o, View)}

@@ -70,7 +70,7 @@ class Origin:
 
 
 @dataclass(eq=False)
-class Walk:
+class BodyWalk:
     """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
 
     unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids

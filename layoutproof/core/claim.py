@@ -43,7 +43,7 @@ class LexLess:
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class Equal:
     """All coordinates equal."""
 
     left: At
@@ -138,7 +138,7 @@ class Or:
 
 Formula = (
     LexLess
-    | Same
+    | Equal
     | Differ
     | Outside
     | Uncovered
@@ -303,7 +303,7 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
 def places_of(formula: Formula) -> tuple[At, ...]:
     """Every place that a formula speaks of."""
     match formula:
-        case Same(left, right) | Differ(left, right):
+        case Equal(left, right) | Differ(left, right):
             return (left, right)
         case LexLess():
             return ()

@@ -1,6 +1,6 @@
 """Reading text by hand: pieces of it that know where they stand, and a cursor over its tokens.
 
-A `Span` is cut at marks outside of brackets, for forms whose parts are read by somebody else (a size, a map). A
+A `TextSpan` is cut at marks outside of brackets, for forms whose parts are read by somebody else (a size, a map). A
 `Cursor` goes through tokens, for grammars. Every complaint is a LayoutError with the whole text and the column.
 """
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _OPENS = {")": "(", "]": "[", "}": "{"}
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A part of a text: the whole text, and from where (0-based) to where before."""
 
     text: str
@@ -27,7 +27,7 @@ class Span(NamedTuple):
     end: int
 
     @classmethod
-    def whole(cls, text: str) -> Span:
+    def whole(cls, text: str) -> TextSpan:
         """All of a text."""
         return cls(text, 0, len(text))
 
@@ -36,18 +36,18 @@ class Span(NamedTuple):
         """What stands in it."""
         return self.text[self.start : self.end]
 
-    def part(self, start: int, end: int) -> Span:
+    def part(self, start: int, end: int) -> TextSpan:
         """The part of the same text between two places of it, without the spaces around it.
 
-        >>> Span.whole("a = 5 ").part(3, 6)
-        Span(text='a = 5 ', start=4, end=5)
+        >>> TextSpan.whole("a = 5 ").part(3, 6)
+        TextSpan(text='a = 5 ', start=4, end=5)
         """
         text = self.text
         while start < end and text[start].isspace():
             start += 1
         while end > start and text[end - 1].isspace():
             end -= 1
-        return Span(text, start, end)
+        return TextSpan(text, start, end)
 
     def refuse(self, problem: str, at: int | None = None) -> LayoutError:
         """The error `problem` at a place of the text, by default where this begins."""
@@ -63,7 +63,7 @@ class Span(NamedTuple):
     def outside(self, marks: str) -> Iterator[re.Match[str]]:
         """Where a pattern matches outside of all brackets. LayoutError, once there, for brackets that do not match.
 
-        >>> [found.start() for found in Span.whole("(a,b),[c,d]").outside(",")]
+        >>> [found.start() for found in TextSpan.whole("(a,b),[c,d]").outside(",")]
         [5]
         """
         text, opened = self.text, list[int]()
@@ -79,10 +79,10 @@ class Span(NamedTuple):
         if opened:
             raise self.refuse(f"{text[opened[-1]]!r} is not closed", self.end)
 
-    def split(self, marks: str) -> list[Span]:
+    def split(self, marks: str) -> list[TextSpan]:
         """What stands between the matches of a pattern outside of all brackets; one more than there are matches.
 
-        >>> [part.word for part in Span.whole("8, (a, b), ").split(",")]
+        >>> [part.word for part in TextSpan.whole("8, (a, b), ").split(",")]
         ['8', '(a, b)', '']
         """
         found, begin = [], self.start
@@ -91,10 +91,10 @@ class Span(NamedTuple):
             begin = match.end()
         return [*found, self.part(begin, self.end)]
 
-    def cut(self, marks: re.Pattern[str]) -> list[Span]:
+    def cut(self, marks: re.Pattern[str]) -> list[TextSpan]:
         """What stands between all matches of a pattern, those within brackets too.
 
-        >>> [line.word for line in Span.whole("a (b; c)").cut(re.compile(";"))]
+        >>> [line.word for line in TextSpan.whole("a (b; c)").cut(re.compile(";"))]
         ['a (b', 'c)']
         """
         found, begin, part = [], self.start, self.part
@@ -105,10 +105,10 @@ class Span(NamedTuple):
         found.append(part(begin, self.end))
         return found
 
-    def inside(self, opening: str) -> Span | None:
+    def inside(self, opening: str) -> TextSpan | None:
         """What stands in its brackets, where all of it is in one pair that opens with one of these; else None.
 
-        >>> Span.whole("(2, (1, 0))").inside("([").word, Span.whole("(2), (1)").inside("(")
+        >>> TextSpan.whole("(2, (1, 0))").inside("([").word, TextSpan.whole("(2), (1)").inside("(")
         ('2, (1, 0)', None)
         """
         if self.start == self.end or self.text[self.start] not in opening:
@@ -180,9 +180,9 @@ class Cursor:
         return match[3] or ("", "int", "name", "", "end")[match.lastindex or 0]
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TextSpan:
         """This token in its text."""
-        return Span(self.text, self.start, self.end)
+        return TextSpan(self.text, self.start, self.end)
 
     def refuse(self, problem: str, at: int | None = None) -> LayoutError:
         """The error `problem` at offset `at`, by default at this token."""

@@ -24,7 +24,7 @@ from layoutproof.ir.program import (
     Equation,
     Grid,
     Literal,
-    Memory,
+    MemRefType,
     Number,
     Program,
     Variable,
@@ -106,8 +106,8 @@ def in_numpy(program: Program) -> Program:
                 raise LayoutError("a kernel with an array of several constants")
             case Array(shape, dtype):
                 return Array(shape, converted(dtype))
-            case Memory(shape, dtype, memory):
-                return Memory(shape, converted(dtype), memory)
+            case MemRefType(shape, dtype, memory):
+                return MemRefType(shape, converted(dtype), memory)
             case Equation():
                 return Equation(
                     value.primitive, tuple(map(converted, value.invars)), tuple(map(converted, value.outvars)),

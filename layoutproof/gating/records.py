@@ -19,7 +19,7 @@ from layoutproof.gating.matching import Match, Round, match
 from layoutproof.gating.placed import gone_or_new, placed
 from layoutproof.gating.states import File
 from layoutproof.hlotext.texts import logical
-from layoutproof.programs.record import Collective, Copy, Kernel, Often, Record, Value, read_record
+from layoutproof.programs.record import Collective, Copy, KernelCall, Often, ProgramValue, Record, read_record
 
 
 def read(file: File) -> Record:
@@ -49,8 +49,8 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
 
     across: they were made with two compilers to see what these do otherwise, so that the differences are the answer.
 
-    >>> from layoutproof.programs.record import Compiled, Memory
-    >>> one, two = (Record("step", memory=Memory(size, 0, 0, 0)) for size in (1000, 1500))
+    >>> from layoutproof.programs.record import MemoryStats, Provenance
+    >>> one, two = (Record("step", memory=MemoryStats(size, 0, 0, 0)) for size in (1000, 1500))
     >>> [(f.question, f.reason) for f in changes(one, two)]
     [('peak_memory', '1000 bytes before, 1500 now: +50 %')]
     """
@@ -126,7 +126,7 @@ def _entry(before: Record, after: Record) -> Iterator[Finding]:
     yield from donations(old, new)
 
 
-def _replicated(what: str, old: Value, new: Value) -> Iterator[Finding]:
+def _replicated(what: str, old: ProgramValue, new: ProgramValue) -> Iterator[Finding]:
     if old.devices is not None and new.devices is not None and new.devices > old.devices:
         why = f"each element is on {new.devices} devices now, on {old.devices} before"
         sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
@@ -145,7 +145,7 @@ def _seen(record: Record) -> DumpRecord:
     )
 
 
-def _value(of: Value) -> EntryValue:
+def _value(of: ProgramValue) -> EntryValue:
     # an array without elements is nowhere
     sharding = "" if of.unpadded == 0 else of.sharding
     return EntryValue(of.number, of.shape, sharding, of.name, line=0, whole=of.whole)
@@ -217,7 +217,7 @@ def _copies(before: Record, after: Record) -> Iterator[Finding]:
 
 
 def _kernels(before: Record, after: Record) -> Iterator[Finding]:
-    rounds: list[Round[Kernel]] = [
+    rounds: list[Round[KernelCall]] = [
         Round(lambda k: (k.name, k.digest, k.vmem), alike=True),
         Round(lambda k: (k.name, k.place.op_name)),
         Round(lambda k: k.name or None, match_heuristic="by its name"),

@@ -31,7 +31,7 @@ from layoutproof.ir.program import (
     Indexed,
     Leaf,
     Literal,
-    Memory,
+    MemRefType,
     Number,
     Other,
     Program,
@@ -112,7 +112,7 @@ class _Writer:
     def aval(self, aval: Any) -> int:
         """The number of what is known of a variable."""
         shape = tuple(int(n) for n in getattr(aval, "shape", ()))
-        memory = aval.memory if isinstance(aval, Memory) else ""
+        memory = aval.memory if isinstance(aval, MemRefType) else ""
         key = (shape, self.type(getattr(aval, "dtype", "float32")), memory)
         return self.avals.setdefault(key, len(self.avals))
 
@@ -220,12 +220,12 @@ def read(data: Mapping[str, Any]) -> Program:
     return programs[-1]
 
 
-def _aval(shape: tuple[int, ...], kind: ElementType, memory: str) -> Array | Memory:
-    return Memory(shape, kind, memory) if memory else Array(shape, kind)
+def _aval(shape: tuple[int, ...], kind: ElementType, memory: str) -> Array | MemRefType:
+    return MemRefType(shape, kind, memory) if memory else Array(shape, kind)
 
 
 def _program(
-    data: Any, kinds: Sequence[ElementType], avals: Sequence[Array | Memory], inner: Sequence[Program]
+    data: Any, kinds: Sequence[ElementType], avals: Sequence[Array | MemRefType], inner: Sequence[Program]
 ) -> Program:
     variables: list[Variable] = []
 
@@ -251,7 +251,7 @@ def _program(
     return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
 
 
-def _number(aval: Array | Memory, value: Any) -> Number:
+def _number(aval: Array | MemRefType, value: Any) -> Number:
     if isinstance(value, dict):
         value = float(value["float"])
     return Number(None if isinstance(value, list) else value, aval.dtype, aval.shape)

@@ -50,7 +50,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemRefType:
     """What a reference is. memory: where it lies, a word of `kernel.MEMORIES`."""
 
     shape: tuple[Any, ...]
@@ -63,7 +63,7 @@ class Opaque:
     """What is no array: a token, and whatever else has no shape."""
 
 
-Aval = Array | Memory | Opaque
+Aval = Array | MemRefType | Opaque
 
 # programs
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from layoutproof.core.brackets import between_commas, closing
-from layoutproof.core.cursor import Span
+from layoutproof.core.cursor import TextSpan
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.expression import parse_expression, parse_size
@@ -149,7 +149,7 @@ def parts_of(text: str) -> list[str]:
     """
     inner = text.strip()
     if not (inner[:1] in ("(", "[") and closing(inner, 0, curly=False) == len(inner) - 1):
-        raise Span.whole(text).refuse("a list is written (2, 3)")
+        raise TextSpan.whole(text).refuse("a list is written (2, 3)")
     parts = between_commas(inner[1:-1], curly=False)
     # `(2,)`, and `()`
     return parts if parts[-1] else parts[:-1]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from layoutproof.core.cursor import Span
+from layoutproof.core.cursor import TextSpan
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -237,7 +237,7 @@ def _parse(text: str) -> LinearLayout:
         raise LayoutError(f"a linear layout may have 100000 characters; this one has {len(text)}", text=text[:80])
     inputs: dict[str, list[tuple[int, ...]]] = {}
     outputs: dict[str, int | None] = {}
-    for line in Span.whole(text).cut(_LINE):
+    for line in TextSpan.whole(text).cut(_LINE):
         word = line.word
         if "-" in (word[:1], word[-1:]):
             line = line.part(line.end - len(word.lstrip("- \t")), line.start + len(word.rstrip("- \t")))
@@ -252,7 +252,7 @@ def _parse(text: str) -> LinearLayout:
     return _checked(inputs, outputs, text)
 
 
-def _line(line: Span, said: str, inputs: dict[str, list[tuple[int, ...]]], outputs: dict[str, int | None]) -> None:
+def _line(line: TextSpan, said: str, inputs: dict[str, list[tuple[int, ...]]], outputs: dict[str, int | None]) -> None:
     """Adds what one line says to the inputs or the outputs."""
     if found := _BASIS.fullmatch(said):
         bases = inputs.setdefault(found["name"], [])

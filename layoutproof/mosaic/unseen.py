@@ -15,7 +15,7 @@ from math import prod
 from operator import or_
 from typing import TYPE_CHECKING
 
-from layoutproof.ir.program import Equation, Literal, Memory, Program, planted, programs_in, scan_parts
+from layoutproof.ir.program import Equation, Literal, MemRefType, Program, planted, programs_in, scan_parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,7 +158,7 @@ def _bits(dtype: np.dtype[np.generic]) -> int:
 
 
 def _is_reference(variable: Var) -> bool:
-    return isinstance(variable.aval, Memory)
+    return isinstance(variable.aval, MemRefType)
 
 
 def _at(equation: Equation) -> str:

@@ -11,7 +11,7 @@ from layoutproof.bodies.claims import BodyClaim
 from layoutproof.bodies.effects import Body, BodyReference
 from layoutproof.bodies.memory_state import States, reasons
 from layoutproof.bodies.order import following, last_of_core, other_block, valid
-from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.bodies.walk import Answer, BodyWalk, Origin
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import InternalError
@@ -106,7 +106,7 @@ class Tables:
 
 
 def entries_needed(
-    ask: Callable[[Walk], tuple[Answer, Origin | None]], walk: Callable[[Tables], Walk], tables: Tables
+    ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walk: Callable[[Tables], BodyWalk], tables: Tables
 ) -> dict[str, Any]:
     """The point `reads` with the entries of tables that a walk looked up to show what it shows; {} where none needs be.
 
@@ -191,7 +191,7 @@ def program_ids(kernel: Kernel, term: Term) -> str:
     return str(replaced(term, renaming(ids)))
 
 
-def replayed(ask: Callable[[Walk], tuple[Answer, Origin | None]], walks: Sequence[Walk]) -> Origin | None:
+def replayed(ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walks: Sequence[BodyWalk]) -> Origin | None:
     """Where something undefined comes from, by the first walk that says so; None where none does."""
     for walk in walks:
         try:

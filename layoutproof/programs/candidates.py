@@ -22,7 +22,7 @@ from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.hlo.fixes import DEFAULT_TARGET
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla import XlaLayout
-from layoutproof.programs.record import Copy, Record, Value
+from layoutproof.programs.record import Copy, ProgramValue, Record
 from layoutproof.questions.cheapest import cheapest_merge, padded_bytes
 
 AUTO: tuple[int, ...] = ()
@@ -186,9 +186,9 @@ def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
     """Whether a candidate helped, by the records of one program without and with it, of one compiler.
 
     >>> from dataclasses import replace
-    >>> from layoutproof.programs.record import Memory
-    >>> one = Record("m", memory=Memory(arguments=1000, outputs=8, temporaries=1000))
-    >>> judged(NOTHING, one, replace(one, memory=Memory(arguments=1000, outputs=8, temporaries=0))).verdict
+    >>> from layoutproof.programs.record import MemoryStats
+    >>> one = Record("m", memory=MemoryStats(arguments=1000, outputs=8, temporaries=1000))
+    >>> judged(NOTHING, one, replace(one, memory=MemoryStats(arguments=1000, outputs=8, temporaries=0))).verdict
     'helped'
     """
     was, now = figures(before), figures(after)
@@ -259,7 +259,7 @@ def _size(amount: int | None) -> str:
     return "unknown" if amount is None else size(amount)
 
 
-def name_of(value: Value, what: str) -> str:
+def name_of(value: ProgramValue, what: str) -> str:
     """What a parameter or a result is called."""
     return value.name or f"{what} {value.number}"
 
@@ -318,7 +318,7 @@ def _copied(
         yield _order(what, value, _major(wanted), copy.bytes or 0)
 
 
-def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> ProgramChange:
+def _order(what: str, value: ProgramValue, order: Sequence[int], saves: int = 0) -> ProgramChange:
     minor = ",".join(map(str, reversed(order)))
     orders = {value.number: tuple(order)}
     where = "in_shardings" if what == "parameter" else "out_shardings"
@@ -335,7 +335,7 @@ def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> Pro
 def _donations(record: Record) -> Iterator[ProgramChange]:
     """A parameter whose buffer a result of the same shape could take; all such together."""
     free = [value for value in record.results if value.alias is None]
-    given: list[Value] = []
+    given: list[ProgramValue] = []
     for value in sorted(record.parameters, key=lambda each: -(each.bytes or 0)):
         match = next((each for each in free if _same(value, each)), None)
         if value.donated or match is None:
@@ -350,7 +350,7 @@ def _donations(record: Record) -> Iterator[ProgramChange]:
         yield ProgramChange("donation", f"{names} donated", f"donate_argnums for {names}", saves, donated=numbers)
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(one: ProgramValue, other: ProgramValue) -> bool:
     """Whether two values have one element type and one shape."""
     a, b = _layout(one), _layout(other)
     return a is not None and b is not None and (a.element_type, a.dims) == (b.element_type, b.dims)
@@ -446,13 +446,13 @@ def gain(before: Figures, of: Try) -> tuple[float, float]:
     return (saved / whole + cycles, -float(len(of.candidate.orders) + len(of.candidate.results)))
 
 
-def _largest(values: Sequence[Value], layouts: Mapping[int, XlaLayout | None]) -> list[Value]:
+def _largest(values: Sequence[ProgramValue], layouts: Mapping[int, XlaLayout | None]) -> list[ProgramValue]:
     """The largest values of two or more dimensions whose layouts are known."""
     known = [each for each in values if (layout := layouts.get(each.number)) is not None and len(layout.dims) > 1]
     return sorted(known, key=lambda each: -(each.bytes or 0))[:LARGEST]
 
 
-def _layout(value: Value) -> XlaLayout | None:
+def _layout(value: ProgramValue) -> XlaLayout | None:
     return _array(value.shape)
 
 
@@ -478,7 +478,7 @@ def _swapped(layout: XlaLayout | None) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _shown(value: Value) -> str:
+def _shown(value: ProgramValue) -> str:
     layout = _layout(value)
     return "{}" if layout is None else f"{{{','.join(map(str, layout.minor_to_major))}}}"
 

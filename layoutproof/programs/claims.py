@@ -17,7 +17,7 @@ from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.collectives import KINDS as COLLECTIVES
-from layoutproof.programs.record import Often, Record, Reshard, Value
+from layoutproof.programs.record import Often, ProgramValue, Record, Reshard
 from layoutproof.programs.spelling import taken
 
 _SHARE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%")
@@ -576,19 +576,19 @@ def _listed(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _largest(values: Sequence[Value]) -> Value | None:
+def _largest(values: Sequence[ProgramValue]) -> ProgramValue | None:
     return max(values, key=lambda value: value.bytes or 0, default=None)
 
 
-def _called(value: Value) -> str:
+def _called(value: ProgramValue) -> str:
     return value.name or f"number {value.number}"
 
 
-def _named(value: Value | None) -> str:
+def _named(value: ProgramValue | None) -> str:
     return "" if value is None else f"{_called(value)} {value.shape}, {size(value.bytes or 0)}"
 
 
-def _one(record: Record, name: str) -> Value:
+def _one(record: Record, name: str) -> ProgramValue:
     """A parameter or result by name, or by `parameter 0`, `result 0`."""
     word, _, number = name.partition(" ")
     sides = {"parameter": record.parameters, "result": record.results}
@@ -603,7 +603,7 @@ def _one(record: Record, name: str) -> Value:
     raise _no_such(name, known)
 
 
-def _some(values: Sequence[Value], name: str) -> list[Value]:
+def _some(values: Sequence[ProgramValue], name: str) -> list[ProgramValue]:
     """Parameters by name; with a `*` at the end, all that start so."""
     word, _, number = name.partition(" ")
     if word == "parameter" and number.isdecimal() and int(number) < len(values):

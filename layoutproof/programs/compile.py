@@ -25,7 +25,7 @@ from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.programs.reading import holders, record_of
-from layoutproof.programs.record import Compiled, Memory, Record, Value
+from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
 from layoutproof.programs.same_source import finding
 
 CPU = "cpu"
@@ -174,7 +174,7 @@ def made_of(
         words = " ".join(str(said["refused"]).split())
         return Made(asked, problem=_problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}"))
     progress(asked, "reading")
-    about = Compiled(
+    about = Provenance(
         function=asked.program,
         target=asked.target,
         topology=asked.topology,
@@ -205,7 +205,7 @@ def completed(record: Record, said: Mapping[str, Any]) -> Record:
     results = _with(record.results, shardings["results"], said["results"], specs["results"], record.devices)
     return replace(
         record,
-        memory=Memory(**said["memory"]),
+        memory=MemoryStats(**said["memory"]),
         flops=cost.get("flops"),
         bytes_accessed=cost.get("bytes_accessed"),
         parameters=parameters,
@@ -214,8 +214,8 @@ def completed(record: Record, said: Mapping[str, Any]) -> Record:
 
 
 def _with(
-    values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[str], specs: Sequence[str], devices: int
-) -> tuple[Value, ...]:
+    values: tuple[ProgramValue, ...], shardings: Sequence[str], names: Sequence[str], specs: Sequence[str], devices: int
+) -> tuple[ProgramValue, ...]:
     """Values with their shardings, names and specs, where there are as many of these; else as they are."""
     spelled = list(specs) if len(specs) == len(values) else [""] * len(values)
     said = list(shardings) if len(shardings) == len(values) else [""] * len(values)

@@ -25,18 +25,18 @@ from layoutproof.hlotext.texts import element_of, logical
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 from layoutproof.programs.record import (
     Collective,
-    Compiled,
     Copy,
     Custom,
-    Kernel,
-    Memory,
+    KernelCall,
+    MemoryStats,
     Often,
-    Operation,
     Padding,
     Place,
+    PricedOperation,
+    ProgramValue,
+    Provenance,
     Record,
     Reshard,
-    Value,
 )
 
 MOST_OPERATIONS = 50
@@ -57,7 +57,7 @@ _MOVING = frozenset((*copies.OPCODES, "bitcast", "tuple", "get-tuple-element"))
 _HANDED_ON = frozenset(("bitcast", "get-tuple-element", "opt-barrier"))
 
 
-def read_program(path: Path, made: Compiled = Compiled()) -> Record:  # noqa: B008
+def read_program(path: Path, made: Provenance = Provenance()) -> Record:  # noqa: B008
     """The record of a dump, packed by gzip or not. Raises LayoutError where it is none, or wrong, or cut short."""
     with text_of(path) as lines:
         return record_of(lines, str(path), made)
@@ -66,7 +66,7 @@ def read_program(path: Path, made: Compiled = Compiled()) -> Record:  # noqa: B0
 def record_of(
     lines: Iterable[str],
     file: str = "",
-    made: Compiled = Compiled(),  # noqa: B008
+    made: Provenance = Provenance(),  # noqa: B008
     shardings: Sequence[str] = (),
 ) -> Record:
     """The record of a compiled program's text.
@@ -139,7 +139,7 @@ class Reader:
     def __init__(
         self,
         file: str = "",
-        made: Compiled = Compiled(),  # noqa: B008
+        made: Provenance = Provenance(),  # noqa: B008
         shardings: Sequence[str] = (),
     ) -> None:
         self.file, self.made, self.shardings = file, made, tuple(shardings)
@@ -290,7 +290,7 @@ class Reader:
             self.header.name,
             self.made,
             self.header.devices,
-            Memory(),
+            MemoryStats(),
             cycles=cycles,
             priced=len(operations),
             parameters=parameters,
@@ -314,9 +314,9 @@ class Reader:
             if runs[name].times != 0:
                 yield found, Often(runs[name].times, runs[name].sometimes, runs[name].why)
 
-    def _operations(self, runs: Mapping[str, Runs]) -> tuple[list[Operation], int | None]:
+    def _operations(self, runs: Mapping[str, Runs]) -> tuple[list[PricedOperation], int | None]:
         made = [
-            Operation(place, opcode, cycles, often)
+            PricedOperation(place, opcode, cycles, often)
             for found, often in self._running(runs)
             for place, opcode, cycles in found.operations
         ]
@@ -413,7 +413,7 @@ class Reader:
                 seen = entry.uses[seen][0]
         return ""
 
-    def _kernels(self, runs: Mapping[str, Runs]) -> Iterator[Kernel]:
+    def _kernels(self, runs: Mapping[str, Runs]) -> Iterator[KernelCall]:
         for found, often in self._running(runs):
             for of in found.kernels:
                 vmem = _VMEM.search(of.attributes)
@@ -423,7 +423,7 @@ class Reader:
                 name = named[1] if named else re.sub(r"\.\d+$", "", of.name)
                 digest = hashlib.sha256(whole.encode(errors="backslashreplace")).hexdigest()[:32]
                 talks = _TALKS.search(of.attributes) is not None
-                yield Kernel(self._place(of), name, int(vmem[1]) if vmem else None, digest, often, talks)
+                yield KernelCall(self._place(of), name, int(vmem[1]) if vmem else None, digest, often, talks)
 
     def _customs(self, runs: Mapping[str, Runs]) -> list[Custom]:
         made: dict[str, Custom] = {}
@@ -435,7 +435,7 @@ class Reader:
                 made[target] = replace(known, count=known.count + one.count, effect=known.effect or one.effect)
         return list(made.values())
 
-    def _values(self) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+    def _values(self) -> tuple[tuple[ProgramValue, ...], tuple[ProgramValue, ...]]:
         donated = self.header.donations()
         devices = self.header.devices
         aliases: dict[int, int] = {}
@@ -446,13 +446,15 @@ class Reader:
                 aliases[int(found[1] or 0)] = number
             held = 1 if devices == 1 else holders(of.sharding, devices)
             name, sizes = _unescaped(of.op_name), _sizes(shape.arrays)
-            given.append(Value(number, name, shape.text, *sizes, "", of.sharding, held, words))
+            given.append(ProgramValue(number, name, shape.text, *sizes, "", of.sharding, held, words))
         shape_of_all = self.results[0]
         made: Sequence[Shape] = ()
         if shape_of_all is not None:
             made = shape_of_all.elements if shape_of_all.elements is not None else (shape_of_all,)
         results = tuple(
-            Value(k, "", each.text, *_sizes(each.arrays), devices=1 if devices == 1 else None, alias=aliases.get(k))
+            ProgramValue(
+                k, "", each.text, *_sizes(each.arrays), devices=1 if devices == 1 else None, alias=aliases.get(k)
+            )
             for k, each in enumerate(made)
         )
         return tuple(given), results

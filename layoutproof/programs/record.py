@@ -1,6 +1,7 @@
 """The record of one compiled program: what its compiler made of it, as plain data.
 
-A record comes from the text of the compiled program (`reading`), and from what only the compiler can say (`Compiled`).
+A record comes from the text of the compiled program (`reading`), and from what only the compiler can say
+(`Provenance`).
 None stands for what is unknown: it is never 0. All bytes are bytes on one device, padding included.
 """
 
@@ -49,7 +50,7 @@ class Often:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryStats:
     """Bytes of one device's memory, by the compiler's own figures.
 
     peak: what the compiler itself calls the most at one time. libtpu counts in it what it keeps in VMEM, and of what
@@ -69,7 +70,7 @@ class Memory:
 
         All are allotted for the whole run. The program's code lies beside them. None where the compiler does not say.
 
-        >>> Memory(arguments=8716288, outputs=2048000, aliased=0, temporaries=0, peak=18956288).taken
+        >>> MemoryStats(arguments=8716288, outputs=2048000, aliased=0, temporaries=0, peak=18956288).taken
         10764288
         """
         if self.arguments is None or self.outputs is None or self.temporaries is None:
@@ -78,7 +79,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ProgramValue:
     """A parameter or a result of the program.
 
     number: its position.  name: as the user's program has it (`params['w']`, `result[0]`), "" if unknown.
@@ -163,7 +164,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelCall:
     """One Pallas kernel. vmem: bytes of VMEM as the compiler counted them.  digest: of its whole text.  communicates:
     whether it may talk to other devices itself."""
 
@@ -176,7 +177,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PricedOperation:
     """An instruction that the compiler has priced. cycles: each time it runs."""
 
     place: Place
@@ -207,7 +208,7 @@ class Padding:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class Provenance:
     """What the text of a compiled program does not say.
 
     target, topology: as asked for, "v5e" and "2x2".  compiler: name and version.  jax: its version.  flags: the
@@ -253,19 +254,19 @@ class Record:
     """
 
     name: str
-    made: Compiled = Compiled()
+    made: Provenance = Provenance()
     devices: int = 1
-    memory: Memory = Memory()
+    memory: MemoryStats = MemoryStats()
     flops: float | None = None
     bytes_accessed: float | None = None
     cycles: int | None = None
     priced: int = 0
-    parameters: tuple[Value, ...] = ()
-    results: tuple[Value, ...] = ()
+    parameters: tuple[ProgramValue, ...] = ()
+    results: tuple[ProgramValue, ...] = ()
     collectives: tuple[Collective, ...] = ()
     copies: tuple[Copy, ...] = ()
-    kernels: tuple[Kernel, ...] = ()
-    operations: tuple[Operation, ...] = ()
+    kernels: tuple[KernelCall, ...] = ()
+    operations: tuple[PricedOperation, ...] = ()
     padded: int = 0
     unpadded: int = 0
     padding: tuple[Padding, ...] = ()

@@ -17,7 +17,7 @@ Limits: Two elements of one layout. Two buffers that overlap are no question of 
 from __future__ import annotations
 
 from layoutproof.core.axes import named
-from layoutproof.core.claim import And, At, Claim, LexLess, Same
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.index_map import IndexMap, unnamed
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -45,7 +45,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         both = [f"{at[name]}{_replica(at, name)}" for name in ("first", "second")]
         return f"{' and '.join(both)} are both stored at {place}"
 
-    same = Same(At(m, "first", replicas[0]), At(m, "second", replicas[1]))
+    same = Equal(At(m, "first", replicas[0]), At(m, "second", replicas[1]))
     plain = unnamed(m)
     implied_by = None if plain is None else claims(plain)[0]
     return (Claim(points, And((LexLess("first", "second"), same)), explain, implied_by=implied_by),)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from math import prod
 
 from layoutproof.core.axes import onto
-from layoutproof.core.claim import And, At, Claim, LexLess, Same
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, unnamed
 from layoutproof.core.numbers import Numbers
@@ -60,7 +60,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         )
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
-    same = Same(At(device, "element", "first_replica"), At(device, "element", "second_replica"))
+    same = Equal(At(device, "element", "first_replica"), At(device, "element", "second_replica"))
     plain = unnamed(m)
     implied_by = None if plain is None else claims(plain)[-1]
     twice = And((LexLess("first_replica", "second_replica"), same))

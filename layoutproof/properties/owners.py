@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.core.axes import named, onto
-from layoutproof.core.claim import And, At, Claim, LexLess, Same, SizeCondition, Uncovered
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess, SizeCondition, Uncovered
 from layoutproof.core.counting import Count, Tally
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
@@ -125,7 +125,7 @@ def _replicas_apart(m: IndexMap, owners: IndexMap) -> Claim:
         return f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both on {where}"
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
-    same = Same(At(owners, "element", "first_replica"), At(owners, "element", "second_replica"))
+    same = Equal(At(owners, "element", "first_replica"), At(owners, "element", "second_replica"))
     return Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain)
 
 

@@ -18,7 +18,7 @@ Limits: Replicas of one element; two elements at one place are `injective`.
 from __future__ import annotations
 
 from layoutproof.core.axes import named
-from layoutproof.core.claim import And, At, Claim, LexLess, Same
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -43,7 +43,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         )
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
-    same = Same(At(m, "element", "first_replica"), At(m, "element", "second_replica"))
+    same = Equal(At(m, "element", "first_replica"), At(m, "element", "second_replica"))
     return (Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain),)
 
 

@@ -17,6 +17,7 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     Formula,
     LexLess,
     NotAmong,
@@ -25,7 +26,6 @@ from layoutproof.core.claim import (
     Or,
     Outside,
     PlacePredicate,
-    Same,
     SizeCondition,
     Uncovered,
     allows,
@@ -86,7 +86,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
     >>> pair = {"first": line.domain, "second": line.domain}
-    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Equal(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
     if FEW < _work(claim) < inf:
@@ -280,7 +280,7 @@ class _Trial:
         match formula:
             case LexLess(first, second):
                 return points[first] < points[second]
-            case Same(left, right):
+            case Equal(left, right):
                 return self.at(left, points) == self.at(right, points)
             case Differ(left, right):
                 return self.at(left, points) != self.at(right, points)

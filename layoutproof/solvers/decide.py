@@ -13,11 +13,11 @@ from layoutproof.core.claim import (
     And,
     At,
     Claim,
+    Equal,
     Formula,
     NotExists,
     NotViolated,
     PlacePredicate,
-    Same,
     Uncovered,
     outline,
 )
@@ -318,7 +318,7 @@ def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
             came = target
         there = IndexMap(m.domain, m.range, lambda index, replica, on: came)
         replicas = {"replica": m.replicas} if m.replicas.extents else {}
-        held = Same(At(m, "element", "replica" if replicas else ""), At(there, "element"))
+        held = Equal(At(m, "element", "replica" if replicas else ""), At(there, "element"))
         nobody = Claim({"element": there.domain, **replicas}, held)
         fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
         # enumeration looks at each element once more, at this place alone; what it could sort it can look through

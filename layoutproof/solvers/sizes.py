@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from layoutproof.core.claim import And, Claim, Differ, Formula, LexLess, Outside, Same, allows, maps_of
+from layoutproof.core.claim import And, Claim, Differ, Equal, Formula, LexLess, Outside, allows, maps_of
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -42,7 +42,7 @@ def smallest(claim: Claim, effort: float = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> rows = Space(("i", "j"), (symbol("N"), symbol("M")))
     >>> m = IndexMap(rows, Space(("o",), (99,)), lambda x, c, on: (on.size(symbol("M")) * x[0] + 5 * x[1],))
-    >>> meet = And((LexLess("first", "second"), Same(At(m, "first"), At(m, "second"))))
+    >>> meet = And((LexLess("first", "second"), Equal(At(m, "first"), At(m, "second"))))
     >>> smallest(Claim({"first": rows, "second": rows}, meet))
     {'sizes': (2, 5), 'first': (0, 1), 'second': (1, 0)}
     """
@@ -189,7 +189,7 @@ def _only_lets_in_more(claim: Claim, name: str) -> bool:
 
 def _is_simple(violation: Formula) -> bool:
     match violation:
-        case And((LexLess(), Same())) | Outside() | Differ():
+        case And((LexLess(), Equal())) | Outside() | Differ():
             return True
     return False
 

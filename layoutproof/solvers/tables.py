@@ -18,13 +18,13 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     Formula,
     LexLess,
     NotAmong,
     Or,
     Outside,
     PlacePredicate,
-    Same,
     SizeCondition,
     Uncovered,
     allows,
@@ -66,7 +66,7 @@ def decide(claim: Claim, most: int = MOST, weight: int = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5000,)), Space(("o",), (9,)), lambda x, c, on: (x[0] % 4999,))
     >>> pair = {"first": line.domain, "second": line.domain}
-    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Equal(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (4999,)}
     """
     import numpy as np
@@ -121,7 +121,7 @@ class _Pair(NamedTuple):
 
 def _pair(claim: Claim) -> _Pair | None:
     match claim.violation:
-        case And((LexLess(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
+        case And((LexLess(first, second), Equal(At(left, p, c), At(right, q, d)))) if left is right:
             index, replica = tuple(dict.fromkeys((p, q))), tuple(dict.fromkeys(filter(None, (c, d))))
             found = _Pair(left, index, replica)
             kind = (len(index), len(replica))
@@ -333,7 +333,7 @@ def _holds(formula: Formula, points: Mapping[str, Index], on: Numbers) -> Any:
             for a, b in reversed(list(zip(points[first], points[second], strict=True))):
                 before = on.logical_or(on.less(a, b), on.logical_and(on.equal(a, b), before))
             return before
-        case Same(left, right):
+        case Equal(left, right):
             return _equal(_at(left, points, on), _at(right, points, on), on)
         case Differ(left, right):
             return on.logical_not(_equal(_at(left, points, on), _at(right, points, on), on))

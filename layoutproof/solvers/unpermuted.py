@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from layoutproof.core.claim import And, At, Claim, Differ, Formula, LexLess, Outside, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, Formula, LexLess, Outside, Uncovered
 from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, evaluate, symbol
@@ -41,10 +41,10 @@ def moved(claim: Claim, point: Point) -> Point:
 def _formula(claim: Claim) -> Formula:
     violation = claim.violation
     match violation:
-        case And((LexLess() as order, Same(left, right))) if left.map is right.map:
+        case And((LexLess() as order, Equal(left, right))) if left.map is right.map:
             plain = before(left.map)
             if plain is not left.map:
-                return And((order, Same(replace(left, map=plain), replace(right, map=plain))))
+                return And((order, Equal(replace(left, map=plain), replace(right, map=plain))))
         case Differ(left, right):
             first, second = permutation(left.map), permutation(right.map)
             if first is not None and second is not None and first.same(second):

@@ -17,7 +17,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.programs.claims import judge
 from layoutproof.programs.compile import Asked, Made, made
 from layoutproof.programs.reading import record_of
-from layoutproof.programs.record import Compiled, Record, read_record
+from layoutproof.programs.record import Provenance, Record, read_record
 
 _OF_FILES = re.compile(r"(?:^|_)(?:dump|dir|directory|file|path|log|output|cache|extra|to)(?:_|$)")
 """Options of compilers that say where to read or write, or hand on others: xla_dump_to, xla_gpu_llvm_ir_file."""
@@ -120,5 +120,5 @@ def _read(text: str) -> tuple[Record, str]:
     with lines(named(file)) as found:
         kept = list(found)
     target = given.get("target", "")
-    about = Compiled(mesh=given.get("mesh", {}), target="" if target == "cpu" else target)
+    about = Provenance(mesh=given.get("mesh", {}), target="" if target == "cpu" else target)
     return record_of(kept, file, about), "".join(kept)

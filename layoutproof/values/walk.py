@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.errors import failure, shorten
-from layoutproof.ir.program import Equation, Literal, Memory, Program, Variable, programs_in
+from layoutproof.ir.program import Equation, Literal, MemRefType, Program, Variable, programs_in
 from layoutproof.values import (
     complexes,
     contractions,
@@ -161,7 +161,7 @@ def _used(program: Program) -> list[Equation]:
     wanted = {v for v in program.outvars if isinstance(v, Variable)}
     found = []
     for equation in reversed(program.eqns):
-        touches = any(isinstance(v.aval, Memory) for v in equation.invars)
+        touches = any(isinstance(v.aval, MemRefType) for v in equation.invars)
         if touches or equation.effects or not wanted.isdisjoint(equation.outvars):
             found.append(equation)
             wanted.update(v for v in equation.invars if isinstance(v, Variable))

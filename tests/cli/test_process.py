@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import layoutproof
-from layoutproof.programs.record import Memory, Record, Value
+from layoutproof.programs.record import MemoryStats, ProgramValue, Record
 from tests.hangs import HANGS
 
 pytestmark = pytest.mark.slow
@@ -245,7 +245,9 @@ def test_verbose_lists_each_claim(tmp_path: Path) -> None:
 def test_a_gate_of_records_loads_no_engine(tmp_path: Path) -> None:
     """Nothing in two records has to be proved, so that the command starts without what proves."""
     record = Record(
-        "step", memory=Memory(1 << 20, 1 << 10, 0, 1 << 12), parameters=(Value(0, "x", "f32[8]{0}", 32, 32),)
+        "step",
+        memory=MemoryStats(1 << 20, 1 << 10, 0, 1 << 12),
+        parameters=(ProgramValue(0, "x", "f32[8]{0}", 32, 32),),
     )
     for name, size in (("old", 1 << 12), ("new", 1 << 14)):
         more = replace(record, memory=replace(record.memory, temporaries=size))

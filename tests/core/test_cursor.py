@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.brackets import between_commas, closing
-from layoutproof.core.cursor import Cursor, Span, tokens
+from layoutproof.core.cursor import Cursor, TextSpan, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 
@@ -40,10 +40,10 @@ def test_parts_between_commas(text: str) -> None:
     """As one character after the other has it; what does not match is refused, at a place that is there."""
     if not matches(text):
         with pytest.raises(LayoutError) as caught:
-            Span.whole(text).split(",")
+            TextSpan.whole(text).split(",")
         assert (caught.value.text, caught.value.column in range(1, len(text) + 2)) == (text, True)
         return
-    found = Span.whole(text).split(",")
+    found = TextSpan.whole(text).split(",")
     assert [part.word for part in found] == literally(text) == between_commas(text)
     assert all(text[part.start : part.end] == part.word == part.word.strip() for part in found)
 
@@ -76,14 +76,14 @@ def test_quotes_hold_no_brackets() -> None:
 )
 def test_brackets_that_do_not_match(text: str, problem: str, column: int) -> None:
     with pytest.raises(LayoutError) as caught:
-        Span.whole(text).split(",")
+        TextSpan.whole(text).split(",")
     assert (caught.value.problem, caught.value.column, caught.value.text) == (problem, column, text)
 
 
 def test_what_somebody_else_refuses_gets_its_place() -> None:
     """The caret stands under the entry and not under the whole."""
     text = "S[(8, N @ 2)]"
-    entry = Span.whole(text).part(3, 11).split(",")[1]
+    entry = TextSpan.whole(text).part(3, 11).split(",")[1]
     with pytest.raises(LayoutError) as caught:
         entry.read(parse_size)
     assert str(caught.value).splitlines()[1:] == [f"  {text}", "        ^ column 7"]
@@ -94,7 +94,7 @@ def test_what_somebody_else_refuses_gets_its_place() -> None:
     [("(a, b)", "(", "a, b"), ("(a)(b)", "(", None), ("[a]", "(", None), ("[ a ]", "([", "a"), ("(a", "(", None)],
 )
 def test_one_pair_of_brackets(text: str, opening: str, inside: str | None) -> None:
-    found = Span.whole(text).inside(opening)
+    found = TextSpan.whole(text).inside(opening)
     assert (None if found is None else found.word) == inside
 
 

@@ -18,7 +18,7 @@ from layoutproof.gating.labels import LabelledPair, Labels
 from layoutproof.gating.program import read
 from layoutproof.gating.states import File
 from layoutproof.programs.compile import Asked, Made
-from layoutproof.programs.record import Compiled, Record
+from layoutproof.programs.record import Provenance, Record
 from tests.gating.mutants import reordered, unnamed, verdict
 from tests.gating.variants import OTHERS, SAME, kept
 
@@ -226,7 +226,7 @@ def test_what_two_compilers_write_is_decided_by_its_values(
 
     def compiled(entries: Sequence[Any], library: str = "", folder: str = "") -> list[Made]:
         text, digest = next(sides)
-        return [Made(Asked("m:f"), Record("step", made=Compiled(lowered=digest)), _doubled(text))]
+        return [Made(Asked("m:f"), Record("step", made=Provenance(lowered=digest)), _doubled(text))]
 
     monkeypatch.setattr(spec_programs, "compiled", compiled)
     data = b"programs:\n  step: {function: 'm:f', args: ['f32[8]'], target: v5e}\n"

@@ -15,38 +15,48 @@ from layoutproof.core.finding import Finding
 from layoutproof.gating.program_changes import compare
 from layoutproof.gating.records import changes
 from layoutproof.gating.states import File
-from layoutproof.programs.record import Collective, Compiled, Copy, Kernel, Memory, Often, Place, Record, Value
+from layoutproof.programs.record import (
+    Collective,
+    Copy,
+    KernelCall,
+    MemoryStats,
+    Often,
+    Place,
+    ProgramValue,
+    Provenance,
+    Record,
+)
 from tests.recorded import dump
 
 pytestmark = pytest.mark.slow
 
-MADE = Compiled(function="m:step", target="v5e", compiler="libtpu 0.0.52", command="layoutproof compile m:step")
-X = Value(0, "x", "f32[64,256]{1,0:T(8,128)}", 65536, 65536, "f32[128,256]", donated="result 0", devices=1)
-W = Value(1, "w", "f32[256,256]{1,0:T(8,128)}", 262144, 262144, "f32[256,256]", devices=1)
+MADE = Provenance(function="m:step", target="v5e", compiler="libtpu 0.0.52", command="layoutproof compile m:step")
+X = ProgramValue(0, "x", "f32[64,256]{1,0:T(8,128)}", 65536, 65536, "f32[128,256]", donated="result 0", devices=1)
+W = ProgramValue(1, "w", "f32[256,256]{1,0:T(8,128)}", 262144, 262144, "f32[256,256]", devices=1)
 GATHER = Collective(
     Place("all-gather.1", 9, "jit(f)/dot"), "all-gather", "all-gather over {0,1}", 2, ("data",), ("f32[64,256]",),
     ("f32[128,256]",), 131072, 65536, Often(4),
 )  # fmt: skip
 COPY = Copy(Place("copy.1", 7), "copy", "relayout", "f32[8,8]{1,0}", "f32[8,8]{0,1}", 512, 1, Often(2))
-KERNEL = Kernel(Place("k.1", 8), "matmul", 4096, "abc", Often())
+KERNEL = KernelCall(Place("k.1", 8), "matmul", 4096, "abc", Often())
 BASE = Record(
-    "step", MADE, 2, Memory(900_000, 95_000, 0, 5000, peak=1_500_000), cycles=1000, parameters=(X, W),
-    results=(Value(0, "", "f32[64,256]{1,0:T(8,128)}", 65536, 65536),), collectives=(GATHER,), copies=(COPY,),
+    "step", MADE, 2, MemoryStats(900_000, 95_000, 0, 5000, peak=1_500_000), cycles=1000, parameters=(X, W),
+    results=(ProgramValue(0, "", "f32[64,256]{1,0:T(8,128)}", 65536, 65536),), collectives=(GATHER,), copies=(COPY,),
     kernels=(KERNEL,), digest="0",
 )  # fmt: skip
 
 CHANGED: dict[str, tuple[dict[str, object], list[str]]] = {
-    "peak memory": ({"memory": Memory(1_000_000, 95_000, 0, 5000)}, ["peak_memory"]),
-    "temporaries": ({"memory": Memory(896_000, 95_000, 0, 9000)}, ["temporaries"]),
-    "temporaries alone": ({"memory": Memory(900_000, 95_000, 0, 9000)}, ["peak_memory"]),
-    "less memory": ({"memory": Memory(800_000, 95_000, 0, 5000)}, ["shrank"]),
-    "a buffer less that is shared": ({"memory": Memory(900_000, 95_000, 50_000, 5000)}, ["shrank"]),
-    "the compiler's own peak": ({"memory": Memory(900_000, 95_000, 0, 5000, peak=9_000_000)}, []),
-    "memory nobody says": ({"memory": Memory(temporaries=5000)}, ["unknown"]),
+    "peak memory": ({"memory": MemoryStats(1_000_000, 95_000, 0, 5000)}, ["peak_memory"]),
+    "temporaries": ({"memory": MemoryStats(896_000, 95_000, 0, 9000)}, ["temporaries"]),
+    "temporaries alone": ({"memory": MemoryStats(900_000, 95_000, 0, 9000)}, ["peak_memory"]),
+    "less memory": ({"memory": MemoryStats(800_000, 95_000, 0, 5000)}, ["shrank"]),
+    "a buffer less that is shared": ({"memory": MemoryStats(900_000, 95_000, 50_000, 5000)}, ["shrank"]),
+    "the compiler's own peak": ({"memory": MemoryStats(900_000, 95_000, 0, 5000, peak=9_000_000)}, []),
+    "memory nobody says": ({"memory": MemoryStats(temporaries=5000)}, ["unknown"]),
     "cycles": ({"cycles": 1200}, ["estimated_cycles"]),
     "an argument relaid": (
         {"parameters": (replace(X, shape="f32[64,256]{1,0:T(4,128)}"), W)}, ["abi"]),
-    "a result relaid": ({"results": (Value(0, "", "f32[64,256]{1,0:T(4,128)}", 65536, 65536),)}, ["abi"]),
+    "a result relaid": ({"results": (ProgramValue(0, "", "f32[64,256]{1,0:T(4,128)}", 65536, 65536),)}, ["abi"]),
     "one more argument": (
         {"parameters": (replace(W, name="b", number=0), replace(X, number=1), replace(W, number=2))}, ["abi"]),
     "arguments swapped": ({"parameters": (replace(W, number=0), replace(X, number=1))}, ["abi"]),
@@ -137,7 +147,7 @@ def test_shardings_that_two_versions_of_jax_write_otherwise(old: str, new: str, 
 
 @pytest.mark.fast
 def test_files_and_the_command(tmp_path: Path) -> None:
-    written(tmp_path, old=BASE, new=replace(BASE, memory=Memory(1_000_000, 95_000, 0, 5000)))
+    written(tmp_path, old=BASE, new=replace(BASE, memory=MemoryStats(1_000_000, 95_000, 0, 5000)))
     command = [sys.executable, "-m", "layoutproof", "gate", "old.json", "new.json", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     (only,) = json.loads(done.stdout)["findings"]
@@ -179,7 +189,7 @@ def test_the_lock_holds_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.fast
 def test_another_compiler_is_unknown_and_says_how_to_renew(tmp_path: Path) -> None:
     newer = replace(MADE, compiler="libtpu 0.0.53")
-    more = Memory(1_000_000, 95_000, 0, 5000)
+    more = MemoryStats(1_000_000, 95_000, 0, 5000)
     written(
         tmp_path,
         old=BASE,

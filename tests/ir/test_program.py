@@ -12,7 +12,7 @@ import pytest
 
 from layoutproof.core.result import Verdict
 from layoutproof.ir.codec import digest, read, written
-from layoutproof.ir.program import Equation, Indexed, Leaf, Memory, Program, Span, Transformed, programs_in
+from layoutproof.ir.program import Equation, Indexed, Leaf, MemRefType, Program, Span, Transformed, programs_in
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
 
@@ -72,7 +72,7 @@ def test_a_kernel_is_complete_without_jax() -> None:
     (start,) = (e for e in inner.eqns if e.primitive.name == "dma_start")
     source = start.params["tree"][0]
     assert source == Transformed(Leaf(0), (Indexed((Span(0, 2), Span(0, 128))),))
-    assert isinstance(start.invars[0].aval, Memory)
+    assert isinstance(start.invars[0].aval, MemRefType)
     lines = {str(e.source).rpartition(":")[0] for e in inner.eqns}
     assert lines == {__file__}
 

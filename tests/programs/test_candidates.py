@@ -20,22 +20,22 @@ from layoutproof.programs.candidates import (
     judged,
     together,
 )
-from layoutproof.programs.record import Copy, Memory, Often, Place, Record, Value
+from layoutproof.programs.record import Copy, MemoryStats, Often, Place, ProgramValue, Record
 
 W = "bf16[1000,256]{1,0:T(8,128)(2,1)}"
 X = "bf16[64,256]{1,0:T(8,128)(2,1)}"
 AT = Place("copy.1", 7)
 
 
-def value(number: int, name: str, shape: str, size: int, **more: object) -> Value:
-    return Value(number, name, shape, size, size, **more)  # type: ignore[arg-type]
+def value(number: int, name: str, shape: str, size: int, **more: object) -> ProgramValue:
+    return ProgramValue(number, name, shape, size, size, **more)  # type: ignore[arg-type]
 
 
 def record(**more: object) -> Record:
     """A program with a parameter that it copies first, and a result that could take another's buffer."""
     found = Record(
         "m",
-        memory=Memory(arguments=544768, outputs=512000, temporaries=600000, peak=1_600_000),
+        memory=MemoryStats(arguments=544768, outputs=512000, temporaries=600000, peak=1_600_000),
         cycles=50_000,
         parameters=(value(0, "x", X, 32768), value(1, "w", W, 512000)),
         results=(value(0, "result", W, 512000),),
@@ -89,7 +89,7 @@ def test_on_several_devices_shapes_are_not_the_whole() -> None:
 def test_mostly_padding_is_held_reshaped() -> None:
     """f32[20000,3,3] row-major is 43 times its elements: two dimensions of it merged are 4/3."""
     shape = "f32[20000,3,3]{2,1,0:T(4,128)}"
-    held = Value(0, "turns", shape, 20000 * 4 * 128 * 4, 20000 * 36)
+    held = ProgramValue(0, "turns", shape, 20000 * 4 * 128 * 4, 20000 * 36)
     (found,) = [c for c in candidates(record(parameters=(held,), copies=(), results=())) if c.kind == "reshape"]
     (dims,) = found.reshaped.values()
     assert product(dims) == 180_000
@@ -99,7 +99,9 @@ def test_mostly_padding_is_held_reshaped() -> None:
 def test_shapes_that_nobody_knows_are_left_alone() -> None:
     """A tuple, a token, a dynamic size, an empty array: the compiler's own choice is all that is tried."""
     shapes = ("(f32[2]{0}, token[])", "token[]", "f32[<=5,8]{1,0}", "f32[0,8]{1,0}", "f31[8,8]{1,0}")
-    odd = record(parameters=tuple(Value(k, "", s, None, None) for k, s in enumerate(shapes)), copies=(), results=())
+    odd = record(
+        parameters=tuple(ProgramValue(k, "", s, None, None) for k, s in enumerate(shapes)), copies=(), results=()
+    )
     assert kinds(odd) == ["auto"]
     many = tuple(value(k, f"p{k}", W, 512000) for k in range(40))
     assert len(candidates(record(parameters=many, results=tuple(replace(v, name="") for v in many)))) <= MOST
@@ -149,7 +151,7 @@ def test_what_is_brought_to_another_memory_is_no_copy_to_save() -> None:
 
 def test_memory_is_what_stands_in_hbm() -> None:
     """Arguments, results and temporaries, less what they share; the compiler's peak counts VMEM too."""
-    memory = Memory(arguments=100, outputs=50, temporaries=7, aliased=50, peak=900)
+    memory = MemoryStats(arguments=100, outputs=50, temporaries=7, aliased=50, peak=900)
     assert figures(replace(BEFORE, memory=memory)).memory == 107
     assert figures(replace(BEFORE, memory=replace(memory, temporaries=None))).memory is None
 

@@ -172,7 +172,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from dataclasses import replace
 
     from layoutproof.programs.reading import record_of
-    from layoutproof.programs.record import Memory
+    from layoutproof.programs.record import MemoryStats
 
     at = tmp_path_factory.mktemp("claims")
     texts = {"step": PROGRAM, "trips": UNKNOWN_TRIPS, "branch": IN_BRANCH, "dynamic": DYNAMIC}
@@ -180,7 +180,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in texts.items():
         (at / f"{name}.hlo").write_text(text)
     record = record_of(PROGRAM.splitlines(keepends=True))
-    kept = replace(record, memory=Memory(180224, 40960, 40960, (1 << 20) - 180223, 0, 1 << 22))
+    kept = replace(record, memory=MemoryStats(180224, 40960, 40960, (1 << 20) - 180223, 0, 1 << 22))
     (at / "kept.json").write_text(kept.to_json())
     import gzip
 

@@ -20,7 +20,7 @@ import pytest
 
 from layoutproof.programs.compile import Asked, completed, made
 from layoutproof.programs.reading import record_of
-from layoutproof.programs.record import Compiled, Record
+from layoutproof.programs.record import Provenance, Record
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "programs.jsonl.gz"
 CORPUS = Path(__file__).resolve().parent / "corpus.py"
@@ -34,7 +34,7 @@ TRIPS = {"scanned": {6}, "stepped": {6}, "nested": {7, 21}, "sharded_scan": {5},
 def record(number: int) -> Record:
     """The record of one row."""
     row = ROWS[number]
-    about = Compiled(mesh=row["mesh"], target=row["target"])
+    about = Provenance(mesh=row["mesh"], target=row["target"])
     lines = row["text"].splitlines(keepends=True)
     return completed(record_of(lines, row["name"], about, row["shardings"]["parameters"]), row)
 

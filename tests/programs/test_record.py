@@ -10,7 +10,7 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.programs.reading import read_program, record_of
-from layoutproof.programs.record import VERSION, Compiled, Record, json_schema, read_record
+from layoutproof.programs.record import VERSION, Provenance, Record, json_schema, read_record
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
 
@@ -20,7 +20,7 @@ DUMPS = sorted(CASES.glob("*.txt.gz"))
 
 def of(text: str, **made: object) -> Record:
     """The record of a text."""
-    return record_of(text.splitlines(keepends=True), "a.hlo", Compiled(**made))  # type: ignore[arg-type]
+    return record_of(text.splitlines(keepends=True), "a.hlo", Provenance(**made))  # type: ignore[arg-type]
 
 
 def test_a_small_program() -> None:
@@ -50,7 +50,7 @@ def test_records_of_real_programs(path: Path) -> None:
 def test_a_collective_is_named_by_the_meshs_axes() -> None:
     """The same groups over another mesh are other axes, and over none they are groups."""
     path = CASES / "sharded_matmul_v5e_2x2.txt.gz"
-    named = read_program(path, Compiled(mesh={"x": 2, "y": 2}))
+    named = read_program(path, Provenance(mesh={"x": 2, "y": 2}))
     plain = read_program(path)
     assert {each.kind for each in named.collectives} == {each.kind for each in plain.collectives} != set()
     assert all(each.axes and set(each.axes) <= {"x", "y"} for each in named.collectives)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from layoutproof.core.claim import And, At, Claim, Differ, LexLess, Outside, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, LexLess, Outside, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap, row_major
@@ -59,7 +59,7 @@ def injective(m: IndexMap, where: str = "") -> Claim:
     if m.replicas.extents:
         points |= {"replica1": m.replicas, "replica2": m.replicas}
         one, other = At(m, "first", "replica1"), At(m, "second", "replica2")
-    return Claim(points, And((LexLess("first", "second"), Same(one, other))), where=_where(where))
+    return Claim(points, And((LexLess("first", "second"), Equal(one, other))), where=_where(where))
 
 
 def in_bounds(m: IndexMap, where: str = "", extents: tuple[Any, ...] | None = None) -> Claim:

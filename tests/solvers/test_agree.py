@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from layoutproof.core.claim import And, At, Claim, Differ, LexLess, NotAmong, Or, Outside, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, LexLess, NotAmong, Or, Outside, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
@@ -92,7 +92,7 @@ def claims(draw: st.DrawFn) -> Claim:
         if replicas:
             points |= {"replica1": m.replicas, "replica2": m.replicas}
             one, other = At(m, "first", "replica1"), At(m, "second", "replica2")
-        return Claim(points, And((LexLess("first", "second"), Same(one, other))))
+        return Claim(points, And((LexLess("first", "second"), Equal(one, other))))
     if kind == "among":
         sets = draw(maps(domain, coordinates, draw(st.sampled_from([(), (3,), (2, 2)]))))
         points |= {"replica": m.replicas} if replicas else {}
@@ -225,7 +225,7 @@ def symbolic_claims(draw: st.DrawFn) -> Claim:
         return Claim({"place": index_map.range}, Uncovered(index_map, "place"), where=condition)
     if kind == "outside":
         return Claim({"index": index_map.domain}, Outside(At(index_map, "index")), where=condition)
-    same = Same(At(index_map, "first"), At(index_map, "second"))
+    same = Equal(At(index_map, "first"), At(index_map, "second"))
     points = {"first": index_map.domain, "second": index_map.domain}
     return Claim(points, And((LexLess("first", "second"), same)), where=condition)
 

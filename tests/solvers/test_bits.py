@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.core.claim import At, Claim, Differ, Same
+from layoutproof.core.claim import At, Claim, Differ, Equal
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -93,7 +93,7 @@ def test_linear_maps_are_decided_as_by_enumeration(m: IndexMap, other: IndexMap)
         assert answer(bits, covers(m)) == brute.decide(covers(m))
     if len(m.range.extents) == len(other.range.extents):
         twin = IndexMap(m.domain, other.range, other.place) if m.domain == other.domain else m
-        for claim in (same(m, twin), Claim({"x": m.domain}, Same(At(m, "x"), At(twin, "x")))):
+        for claim in (same(m, twin), Claim({"x": m.domain}, Equal(At(m, "x"), At(twin, "x")))):
             assert answer(bits, claim) == brute.decide(claim)
 
 

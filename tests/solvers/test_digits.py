@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.claim import And, At, Claim, LexLess, Outside, Same
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess, Outside
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.numbers import INTS, Numbers
@@ -205,7 +205,7 @@ def test_claims_about_another_box() -> None:
     """A claim about a part of a map's domain is not decided by what the whole domain does."""
     wrapped = IndexMap(Space(("i",), (8,)), Space(("o",), (4,)), lambda x, c, on: (x[0] % 4,))
     part = Space(("i",), (4,))
-    pair = And((LexLess("first", "second"), Same(At(wrapped, "first"), At(wrapped, "second"))))
+    pair = And((LexLess("first", "second"), Equal(At(wrapped, "first"), At(wrapped, "second"))))
     assert decide(Claim({"first": part, "second": part}, pair)) == (None, "brute", "", "", "")
     low = IndexMap(Space(("i",), (8,)), Space(("o",), (4,)), lambda x, c, on: (x[0],))
     assert decide(Claim({"element": part}, Outside(At(low, "element"))))[0] is None

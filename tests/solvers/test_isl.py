@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.core.claim import And, At, Claim, Or, Outside, Same, SizeCondition, Uncovered
+from layoutproof.core.claim import And, At, Claim, Equal, Or, Outside, SizeCondition, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.solvers import brute, isl
@@ -64,13 +64,13 @@ def test_a_hole_on_the_diagonal() -> None:
     """isl's own lexmin fails on { [i, i, k] : i mod 2 = 0 and .. }; the smallest such hole is found anyway."""
     m = mapping((2,), lambda _, i, c: (2 * i, 2 * i, i + c), (3, 3, 2), replicas=(2,))
     assert isl.decide(covers(m)) == {"place": (0, 1, 0)}
-    held = Claim({"place": m.range}, And((Uncovered(m, "place"), Same(At(EVEN, "place"), At(DIAGONAL, "place")))))
+    held = Claim({"place": m.range}, And((Uncovered(m, "place"), Equal(At(EVEN, "place"), At(DIAGONAL, "place")))))
     assert isl.decide(held) == {"place": (2, 2, 0)} == brute.decide(held)
 
 
 def test_parts_with_rational_points_only() -> None:
     """A part of the violations without integer points has no say in what is smallest."""
-    none = Same(
+    none = Equal(
         At(mapping((9, 9), lambda _, i, j: (2 * i, (i - 1) // 2, j)), "index"),
         At(mapping((9, 9), lambda _, i, j: (3 * j, 0, j)), "index"),
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layoutproof.core.claim import And, At, Claim, Differ, LexLess, NotAmong, Outside, Same
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, LexLess, NotAmong, Outside
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.solvers import brute, digits, isl, smt
@@ -33,7 +33,7 @@ def answer(solver: Any, claim: Claim) -> Any:
 
 def distinct(m: IndexMap) -> Claim:
     points = {"element": m.domain, "one": m.replicas, "other": m.replicas}
-    return Claim(points, And((LexLess("one", "other"), Same(At(m, "element", "one"), At(m, "element", "other")))))
+    return Claim(points, And((LexLess("one", "other"), Equal(At(m, "element", "one"), At(m, "element", "other")))))
 
 
 def among(m: IndexMap, other: IndexMap) -> Claim:

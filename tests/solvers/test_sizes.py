@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.claim import And, At, Claim, LexLess, Same
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import ceil_div
 from layoutproof.solvers import brute, digits, sizes
@@ -150,7 +150,7 @@ def joined(rng: random.Random) -> Any:
     if kind == 2 and copies > 1:
         one, other = At(m, "element", "replica1"), At(m, "element", "replica2")
         points = {"element": m.domain, "replica1": m.replicas, "replica2": m.replicas}
-        return Claim(points, And((LexLess("replica1", "replica2"), Same(one, other))))
+        return Claim(points, And((LexLess("replica1", "replica2"), Equal(one, other))))
     if copies > 1:
         return injective(m)
     return same(m, mapping((N, M), lambda on, i, j: (*m.place((i, j), (), on)[:-1], j % on.size(ceil_div(M, 4))), box_))

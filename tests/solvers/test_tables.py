@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import layoutproof as lp
 from layoutproof.core.budget import budget
-from layoutproof.core.claim import And, At, Claim, LexLess, NotAmong, Or, Outside, PlacePredicate, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Equal, LexLess, NotAmong, Or, Outside, PlacePredicate, Uncovered
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers import brute, tables
 from tests.solvers.claims import N, covers, in_bounds, injective, mapping, same
@@ -43,10 +43,10 @@ def claims(draw: st.DrawFn) -> Claim:
     m = draw(maps(domain, 2, replicas if kind in ROOM else ()))
     if kind == "repeated":
         points = {"element": m.domain, "one": m.replicas, "other": m.replicas}
-        return Claim(points, And((LexLess("one", "other"), Same(At(m, "element", "one"), At(m, "element", "other")))))
+        return Claim(points, And((LexLess("one", "other"), Equal(At(m, "element", "one"), At(m, "element", "other")))))
     if kind == "same replica":
         points = {"first": m.domain, "second": m.domain, "one": m.replicas}
-        return Claim(points, And((LexLess("first", "second"), Same(At(m, "first", "one"), At(m, "second", "one")))))
+        return Claim(points, And((LexLess("first", "second"), Equal(At(m, "first", "one"), At(m, "second", "one")))))
     if kind in ("injective", "in bounds", "covers"):
         return {"injective": injective, "in bounds": in_bounds, "covers": covers}[kind](m)
     other = draw(maps(domain, 2, replicas if kind == "among" else ()))
@@ -58,7 +58,7 @@ def claims(draw: st.DrawFn) -> Claim:
         odd = PlacePredicate((At(m, "element"),), lambda places, on: on.equal(places[0][0] % 3, places[0][1]))
         return Claim({"element": m.domain}, Or((odd, Outside(At(other, "element")))))
     pair = {"first": m.domain, "second": m.domain}
-    return Claim(pair, And((LexLess("first", "second"), Same(At(m, "first"), At(other, "second")))))
+    return Claim(pair, And((LexLess("first", "second"), Equal(At(m, "first"), At(other, "second")))))
 
 
 KINDS = ("injective", "in bounds", "covers", "repeated", "same replica", "same", "among", "predicate", "mixed")

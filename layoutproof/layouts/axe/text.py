@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from layoutproof.core.bounds import check_box, check_length
-from layoutproof.core.cursor import Span
+from layoutproof.core.cursor import TextSpan
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
@@ -36,7 +36,7 @@ def parse(text: str) -> AxeLayout:
        ^ column 2
     """
     check_length(text, LONGEST)
-    body, clauses = _clauses(Span.whole(text))
+    body, clauses = _clauses(TextSpan.whole(text))
     shard: list[Iter] = []
     copies: list[Iter] = []
     offset: dict[str, Extent] = {}
@@ -59,7 +59,7 @@ def parse(text: str) -> AxeLayout:
         raise body.refuse("an Axe layout starts with S[extents:strides], or R[..] for one element", 0)
     swizzle = _swizzle(clauses["swizzle"]) if "swizzle" in clauses else None
     within = _within(clauses["within"]) if "within" in clauses else None
-    at = clauses["swizzle"] if swizzle is not None else Span.whole(text)
+    at = clauses["swizzle"] if swizzle is not None else TextSpan.whole(text)
     layout = at.read(lambda _: checked(shard, copies, offset, None, within, swizzle))
     on = clauses.get("on")
     if on is None:
@@ -69,10 +69,10 @@ def parse(text: str) -> AxeLayout:
     return on.read(lambda _: AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle))
 
 
-def _clauses(text: Span) -> tuple[Span, dict[str, Span]]:
+def _clauses(text: TextSpan) -> tuple[TextSpan, dict[str, TextSpan]]:
     """The part before the first clause word, and each clause's rest."""
     body, *rest = text.split(_CLAUSE)
-    clauses: dict[str, Span] = {}
+    clauses: dict[str, TextSpan] = {}
     for clause in rest:
         word = _WORD.match(clause.text, clause.start)[0]  # type: ignore[index]
         if word in clauses:
@@ -81,9 +81,9 @@ def _clauses(text: Span) -> tuple[Span, dict[str, Span]]:
     return body, clauses
 
 
-def _terms(body: Span) -> list[tuple[int, Span]]:
+def _terms(body: TextSpan) -> list[tuple[int, TextSpan]]:
     """The summands and their signs, split at + and - outside brackets."""
-    terms: list[tuple[int, Span]] = []
+    terms: list[tuple[int, TextSpan]] = []
     start, sign = body.start, 1
     seen = start
     for found in body.outside(_SIGN):
@@ -101,7 +101,7 @@ def _seen(word: str) -> bool:
     return word.rstrip()[-1:] not in ("", *"+-*/%")
 
 
-def _bracket(term: Span) -> list[Iter]:
+def _bracket(term: TextSpan) -> list[Iter]:
     letter = term.text[term.start]
     end = term.text.index("]", term.start)
     if end != term.end - 1:
@@ -128,7 +128,7 @@ def _bracket(term: Span) -> list[Iter]:
     return [(extent, stride, axis) for extent, (stride, axis) in zip(extents, strides, strict=True)]
 
 
-def _within(clause: Span) -> dict[str, Extent]:
+def _within(clause: TextSpan) -> dict[str, Extent]:
     bounds: dict[str, Extent] = {}
     for entry in _entries(clause):
         extent, axis = _on_axis(entry)
@@ -139,7 +139,7 @@ def _within(clause: Span) -> dict[str, Extent]:
     return bounds
 
 
-def _swizzle(clause: Span) -> Swizzle:
+def _swizzle(clause: TextSpan) -> Swizzle:
     outer = clause.text.startswith("outer", clause.start)
     rest = clause.part(clause.start + 5, clause.end) if outer else clause
     numbers = [_size(entry) for entry in _entries(rest)]
@@ -149,7 +149,7 @@ def _swizzle(clause: Span) -> Swizzle:
     return Swizzle(per_element, swizzle_len, atom_len, outer)
 
 
-def _entries(span: Span) -> list[Span]:
+def _entries(span: TextSpan) -> list[TextSpan]:
     """The entries of `(a, b)`, or the one entry `a`."""
     inside = span.inside("(")
     if inside is None:
@@ -158,7 +158,7 @@ def _entries(span: Span) -> list[Span]:
     return found[:-1] if len(found) > 1 and not found[-1].word else found
 
 
-def _on_axis(span: Span) -> tuple[Extent, str]:
+def _on_axis(span: TextSpan) -> tuple[Extent, str]:
     at = span.text.rfind("@", span.start, span.end)
     if at < 0:
         return _size(span), MEMORY
@@ -168,7 +168,7 @@ def _on_axis(span: Span) -> tuple[Extent, str]:
     return _size(span.part(span.start, at)), name
 
 
-def _size(span: Span, positive_: bool = False) -> Extent:
+def _size(span: TextSpan, positive_: bool = False) -> Extent:
     word = span.word
     if not word:
         raise span.refuse("a number is missing")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from layoutproof.core.bounds import check_length
-from layoutproof.core.cursor import Cursor, Span, tokens
+from layoutproof.core.cursor import Cursor, TextSpan, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.nested import leaves
@@ -53,7 +53,7 @@ def parse(text: str) -> CuteLayout:
         # left out, it is 0
         start = cursor.start
         if (found := cursor.matched(_OFFSET)) is not None:
-            offset = _size(Span(text, start, start + len(found[1])))
+            offset = _size(TextSpan(text, start, start + len(found[1])))
     elif "<" in text[cursor.start :]:
         raise cursor.refuse("a swizzle is written Sw<3,4,3>: bits, base, shift")
     shape = _nested(cursor, 0)
@@ -85,7 +85,7 @@ def _nested(cursor: Cursor, depth: int) -> Nested:
     return tuple(entries)
 
 
-def _size(span: Span) -> Extent:
+def _size(span: TextSpan) -> Extent:
     # as CuTe prints static integers
     plain = _STATIC.sub("", span.word).strip()
     if "@" in plain:

@@ -23,7 +23,7 @@ from layoutproof.ir.program import (
     Grid,
     Leaf,
     Literal,
-    Memory,
+    MemRefType,
     Opaque,
     Other,
     Program,
@@ -73,8 +73,8 @@ def aval_of(aval: Any) -> Aval:
     return Opaque()
 
 
-def _memory(aval: Any) -> Memory:
-    return Memory(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
+def _memory(aval: Any) -> MemRefType:
+    return MemRefType(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
 
 
 class _Place:

@@ -23,7 +23,7 @@ from layoutproof.ir.program import (
     Indexed,
     Leaf,
     Literal,
-    Memory,
+    MemRefType,
     Number,
     Program,
     Span,
@@ -201,7 +201,9 @@ class Writer:
             raise UnsupportedOp("an address that is no reference")
         return found
 
-    def emit(self, name: str, operands: Sequence[Atom], aval: Array | Memory | None = None, **params: Any) -> Variable:
+    def emit(
+        self, name: str, operands: Sequence[Atom], aval: Array | MemRefType | None = None, **params: Any
+    ) -> Variable:
         """One equation with one result, or with none that anybody looks at."""
         made = Variable(aval if aval is not None else Array((), _INDEX))
         self.equations.append(
@@ -275,7 +277,7 @@ class Writer:
         made = tuple(Variable(aval_of(text)) for text in operation.types)
         params = {"why": why}
         self.equations.append(Equation(primitive("unmodelled"), tuple(touched), made, params, self.place))
-        return [MosaicView(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in made]
+        return [MosaicView(v, v.aval.shape) if isinstance(v.aval, MemRefType) else v for v in made]
 
     def _has(self, number: int) -> bool:
         return number in self.values or (self.around is not None and self.around._has(number))
@@ -351,7 +353,7 @@ def _used_within(operation: MosaicOperation) -> set[int]:
     return {n for region in operation.regions for block in region for inner in block.operations for n in _used(inner)}
 
 
-def aval_of(text: str) -> Array | Memory:
+def aval_of(text: str) -> Array | MemRefType:
     """What a value of an MLIR type is. LayoutError for types that are not known.
 
     >>> aval_of("vector<8x128xbf16>").shape, aval_of("i1").dtype.kind, aval_of("index").dtype.name
@@ -361,7 +363,7 @@ def aval_of(text: str) -> Array | Memory:
     dtype = _INDEX if element == "index" else element_type_named(element_type(element))
     if text.startswith("memref<"):
         # extents that are known at run time only are in the views
-        return Memory(tuple(n or 1 for n in dims), dtype, memory)
+        return MemRefType(tuple(n or 1 for n in dims), dtype, memory)
     if None in dims:
         raise LayoutError(f"an array of type {text[:80]}, whose extents are not known")
     return Array(tuple(n or 0 for n in dims), dtype)
@@ -370,7 +372,7 @@ def aval_of(text: str) -> Array | Memory:
 def result(operation: MosaicOperation, k: int = 0) -> Array:
     """What a result is. UnsupportedOp where it is a reference."""
     found = aval_of(operation.types[k])
-    if isinstance(found, Memory):
+    if isinstance(found, MemRefType):
         raise UnsupportedOp(f"the operation {operation.name}, which gives a reference")
     return found
 
@@ -423,5 +425,5 @@ def function_of(
     """A function of a module that gives numbers, such as an index map. As `program_of`."""
     writer = Writer(meaning, functions)
     invars = [Variable(aval_of(text)) for text in types]
-    end = writer.block(main, [MosaicView(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in invars])
+    end = writer.block(main, [MosaicView(v, v.aval.shape) if isinstance(v.aval, MemRefType) else v for v in invars])
     return Program(tuple(invars), tuple(writer.equations), tuple(writer.value(n) for n in end.operands))

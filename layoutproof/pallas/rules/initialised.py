@@ -52,7 +52,7 @@ from layoutproof.bodies.stored import Visit, stores_into, unstored
 from layoutproof.bodies.terms import inlined, names_in
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import Lost
-from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.bodies.walk import Answer, BodyWalk, Origin
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
 from layoutproof.core.numbers import Numbers
@@ -251,12 +251,12 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     if claim is None or (point is not None and "sizes" in point):
         return _open(load, why_unknown(states, claim, None))
     tables = tables_at(kernel, claim, point)
-    walks = [Walk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
+    walks = [BodyWalk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
     for walk in walks:
         for program, within, element in _tries(kernel, load, claim, point):
 
             def loads(
-                walk: Walk, program: Place = program, within: Mapping[str, int] = within, element: Place = element
+                walk: BodyWalk, program: Place = program, within: Mapping[str, int] = within, element: Place = element
             ) -> tuple[Answer, Origin | None]:
                 return walk.loads(load, program, within, element)
 
@@ -271,7 +271,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
                 return _open(load, "it is not at first, and no replay shows that anything is stored of it")
             if isinstance(load, StartedCopy) and not _handed_out(kernel, load):
                 return _open(load, "it is not all written, and a copy may take more than is used")
-            needed = entries_needed(loads, partial(Walk, kernel, body, unwritten=True, alone=walk.alone), tables)
+            needed = entries_needed(loads, partial(BodyWalk, kernel, body, unwritten=True, alone=walk.alone), tables)
             open_ = unbounded(kernel, claim)
             if open_ and needed:
                 return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
@@ -397,7 +397,7 @@ def _stores(body: Body) -> list[Access]:
     ]
 
 
-def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk, program: Place) -> bool:
+def _matters(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: Place) -> bool:
     """Whether some store stores what is made of an unwritten element, replayed at the smallest such point.
 
     program: one in which the load reads such an element; at corners of what it stores, where that point is none.
@@ -419,7 +419,7 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk, program: Plac
         point: Any = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
         if proved or claim is None or (point is not None and "sizes" in point):
             continue
-        inner = Walk(
+        inner = BodyWalk(
             kernel, body, tables_at(kernel, claim, point), unwritten=True, alone=walk.alone, only=load.spot.number
         )
         first = {loop.name: 0 for loop in store.spot.loops}

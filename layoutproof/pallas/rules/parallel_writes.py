@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from layoutproof.core.claim import And, At, Claim, Formula, LexLess, PlacePredicate, Same
+from layoutproof.core.claim import And, At, Claim, Equal, Formula, LexLess, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
@@ -63,7 +63,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     if m.replicas.extents:
         points |= dict.fromkeys(replicas, m.replicas)
     first, second = At(m, "first", replicas[0]), At(m, "second", replicas[1])
-    parts: tuple[Formula, ...] = (LexLess("first", "second"), Same(first, second))
+    parts: tuple[Formula, ...] = (LexLess("first", "second"), Equal(first, second))
     parts += consistent(kernel, operand, [("first", replicas[0]), ("second", replicas[1])], dims, elements=True)
     if written == "element":
         # what windows share outside the array is dropped

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.claim import And, At, Claim, Differ, Formula, LexLess, Same
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, Formula, LexLess
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
@@ -68,7 +68,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     replicas = tuple(f"{name}_reads" if m.replicas.extents else "" for name in names)
     at = [At(m, name, replica) for name, replica in zip(names, replicas, strict=True)]
     parts: tuple[Formula, ...] = (LexLess("first", "between"), LexLess("between", "last"))
-    parts += (Same(at[0], at[2]), Differ(at[0], at[1]))
+    parts += (Equal(at[0], at[2]), Differ(at[0], at[1]))
     parts += consistent(kernel, operand, list(zip(names, replicas, strict=True)))
     points = dict.fromkeys(names, m.domain)
     if m.replicas.extents:
@@ -129,5 +129,5 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
 
     m = IndexMap(box, whole.range, place)
     return Claim(
-        {"first": box, "second": box}, And((LexLess("first", "second"), Same(At(m, "first"), At(m, "second"))))
+        {"first": box, "second": box}, And((LexLess("first", "second"), Equal(At(m, "first"), At(m, "second"))))
     )

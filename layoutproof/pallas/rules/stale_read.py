@@ -28,7 +28,7 @@ from layoutproof.bodies.effects import Access, Body, StartedCopy, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import first_of_core, names, other_block
 from layoutproof.bodies.values import Value
-from layoutproof.bodies.walk import Walk
+from layoutproof.bodies.walk import BodyWalk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import fold, negation
 from layoutproof.core.result import Verdict
@@ -158,10 +158,10 @@ def _of(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequenc
     element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
     within = {loop.name: where.get(loop.name, 0) for loop in load.spot.loops}
     tables = tables_at(kernel, claim, point)
-    own = Walk(kernel, body, tables, unwritten=True, own=True)
+    own = BodyWalk(kernel, body, tables, unwritten=True, own=True)
     first = all(own.holds(condition, program) for condition in begins)
     here, _ = own.loads(load, program, within, element)
-    before, _ = Walk(kernel, body, tables, unwritten=True).loads(load, program, within, element)
+    before, _ = BodyWalk(kernel, body, tables, unwritten=True).loads(load, program, within, element)
     if not first or here is not True or before is not False:
         return None
     reason = f"the body adds to {name}{list(element)}, which only programs of other blocks have written"

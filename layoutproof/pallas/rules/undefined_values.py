@@ -45,7 +45,7 @@ from layoutproof.bodies.order import (
     valid,
 )
 from layoutproof.bodies.touched import sizes_of
-from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.bodies.walk import Answer, BodyWalk, Origin
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import any_of, negation
 from layoutproof.core.numbers import INTS
@@ -153,19 +153,19 @@ def _window(
         where = named(claim, point)
         tries.append((tuple(point["program"]), tuple(where.get(f"at{k}", 0) for k in range(len(at)))))
     tables = tables_at(kernel, claim, point)
-    walk = Walk(kernel, body, tables)
+    walk = BodyWalk(kernel, body, tables)
     open_ = unbounded(kernel, claim) if claim is not None else []
     for program, element in [*tries, *places_to_try(kernel, reference.dims)]:
         if not walk.valid_at_end(operand, reference, program, element):
             continue
 
-        def left(walk: Walk, program: Place = program, element: Place = element) -> tuple[Answer, Origin | None]:
+        def left(walk: BodyWalk, program: Place = program, element: Place = element) -> tuple[Answer, Origin | None]:
             return walk.left(reference, program, element)
 
         origin = replayed(left, [walk])
         if origin is None:
             continue
-        needed = entries_needed(left, partial(Walk, kernel, body), tables)
+        needed = entries_needed(left, partial(BodyWalk, kernel, body), tables)
         if open_ and needed:
             what = f"depends on what {' and '.join(open_)} holds; nothing is assumed of it"
             return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
@@ -176,7 +176,9 @@ def _window(
     return Obligation(reference.name, undecided(reason), source=operand.source)
 
 
-def _first(kernel: Kernel, found: Origin, ask: Callable[[Walk], tuple[Answer, Origin | None]], walk: Walk) -> Origin:
+def _first(
+    kernel: Kernel, found: Origin, ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walk: BodyWalk
+) -> Origin:
     """The first place of padding that comes in where one was found; the found one where the first does not."""
     operand = operand_of(kernel, found.reference)
     k = _padded(kernel, operand, found) if operand is not None else None
@@ -250,7 +252,7 @@ def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
     """The dimension of the array in which an element is padding; None where it is undefined for another reason."""
     if origin.masked:
         return None
-    walk = Walk(kernel, kernel.body)
+    walk = BodyWalk(kernel, kernel.body)
     for k, entry in zip(seen(operand), origin.element, strict=True):
         if walk.holds(outside(operand, k, Term("int", entry)), origin.program):
             return k
@@ -317,7 +319,7 @@ def _copied(
             tables = tables_at(kernel, claim, point)
 
             def stored(
-                walk: Walk,
+                walk: BodyWalk,
                 store: Access | StartedCopy = store,
                 program: Place = program,
                 within: Mapping[str, int] = within,
@@ -325,9 +327,9 @@ def _copied(
             ) -> tuple[Answer, Origin | None]:
                 return walk.stores(store, program, within, element)
 
-            walk = Walk(kernel, body, tables)
+            walk = BodyWalk(kernel, body, tables)
             origin = replayed(stored, [walk])
-            needed = {} if origin is None else entries_needed(stored, partial(Walk, kernel, body), tables)
+            needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"

@@ -18,9 +18,9 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     LexLess,
     Outside,
-    Same,
     SizeCondition,
     Uncovered,
     outline,
@@ -45,7 +45,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> swap = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
     >>> pair = {"first": swap.domain, "second": swap.domain}
-    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Equal(At(swap, "first"), At(swap, "second"))))))
     {'first': (0,), 'second': (9,)}
     """
     if claim.where is not None or claim.sizes():
@@ -53,7 +53,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     if not outline(claim).whole:
         raise Unsupported("bits decide claims about whole domains")
     match claim.violation:
-        case And((LexLess(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
+        case And((LexLess(first, second), Equal(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
             first,
             second,
         ):
@@ -63,7 +63,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
             return _named(point, _outside(m, extents or m.range.extents))
         case Differ(At(left, point, ""), At(right, same, "")) if point == same:
             return _named(point, _differ(left, right))
-        case Same(At(left, point, ""), At(right, same, "")) if point == same:
+        case Equal(At(left, point, ""), At(right, same, "")) if point == same:
             return _named(point, _same(left, right))
         case Uncovered(m, point):
             return _named(point, _unreached(m))

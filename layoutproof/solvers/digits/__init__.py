@@ -20,10 +20,10 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     LexLess,
     NotAmong,
     Outside,
-    Same,
     SizeCondition,
     Uncovered,
     outline,
@@ -96,7 +96,7 @@ def violation(claim: Claim, sizes: Mapping[str, int]) -> Point | None:
 
 def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
-        case And((LexLess(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
+        case And((LexLess(first, second), Equal(At(left, p, c), At(right, q, d)))) if left is right:
             if (p, q) == (first, second) and bool(c) == bool(d):
                 return _named(claim, _shared(before(left), on), (p, q, c, d))
             if p == q and (c, d) == (first, second):

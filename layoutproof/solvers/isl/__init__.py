@@ -12,6 +12,7 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     Formula,
     LexLess,
     NotAmong,
@@ -20,7 +21,6 @@ from layoutproof.core.claim import (
     Or,
     Outside,
     PlacePredicate,
-    Same,
     SizeCondition,
     Uncovered,
 )
@@ -49,7 +49,7 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
     >>> pair = {"first": line.domain, "second": line.domain}
-    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Equal(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
     return _within_budget(claim, {}, effort)
@@ -133,7 +133,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
                 result = on.logical_or(result, on.logical_and(equal, on.less(a, b)))
                 equal = on.logical_and(equal, on.equal(a, b))
             return result
-        case Same(left, right):
+        case Equal(left, right):
             return reduce(on.logical_and, [on.equal(a, b) for a, b in zip(at(left), at(right), strict=True)], within)
         case Differ(left, right):
             return any_of(on.logical_not(on.equal(a, b)) for a, b in zip(at(left), at(right), strict=True))

@@ -48,12 +48,12 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     when it ends before, and for what z3 is not asked here: xor of symbolic sizes, divisors that may be 0 or negative.
     All that z3 holds for the question is freed before this returns.
 
-    >>> from layoutproof.core.claim import And, At, LexLess, Same
+    >>> from layoutproof.core.claim import And, At, Equal, LexLess
     >>> from layoutproof.core.index_map import IndexMap
     >>> from layoutproof.core.space import Space
     >>> swap = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
     >>> pair = {"first": swap.domain, "second": swap.domain}
-    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Equal(At(swap, "first"), At(swap, "second"))))))
     {'first': (0,), 'second': (9,)}
     """
     return _alone(lambda session, budget: _answer(session, claim, budget), effort)

@@ -13,6 +13,7 @@ from layoutproof.core.claim import (
     At,
     Claim,
     Differ,
+    Equal,
     Formula,
     LexLess,
     NotAmong,
@@ -21,7 +22,6 @@ from layoutproof.core.claim import (
     Or,
     Outside,
     PlacePredicate,
-    Same,
     SizeCondition,
     Uncovered,
 )
@@ -130,7 +130,7 @@ class Statement:
                 for a, b in reversed(list(zip(self.points[first], self.points[second], strict=True))):
                     before = on.logical_or(on.less(a, b), on.logical_and(on.equal(a, b), before))
                 return before
-            case Same(left, right):
+            case Equal(left, right):
                 return self._equal(left, right)
             case Differ(left, right):
                 return on.logical_not(self._equal(left, right))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from layoutproof.core.claim import And, At, Claim, Differ, LexLess, Or, Outside, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Differ, Equal, LexLess, Or, Outside, Uncovered
 from layoutproof.core.errors import NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -86,7 +86,7 @@ def _one_each(claim: Claim, m: IndexMap, point: str) -> tuple[Claim, ...]:
         raise Unsupported("there are not as many elements as places")
     domain = Space(tuple([f"entry {k}" for k in range(len(extents))]), extents)
     whole = IndexMap(domain, m.range, lambda row, replica, on: m.place(row[:rank], row[rank:], on), symbols=m.sizes())
-    pair = And((LexLess("first", "second"), Same(At(whole, "first"), At(whole, "second"))))
+    pair = And((LexLess("first", "second"), Equal(At(whole, "first"), At(whole, "second"))))
     easier: tuple[Claim, ...] = (
         Claim({"element": domain}, Outside(At(whole, "element"), box.extents)),
         Claim({"first": domain, "second": domain}, pair),

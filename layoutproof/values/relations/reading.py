@@ -28,7 +28,7 @@ from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import LexicographicCall, Monomial, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.ir.program import Memory, planted
+from layoutproof.ir.program import MemRefType, planted
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of, narrowed
 from layoutproof.values.literals import literals
@@ -128,7 +128,7 @@ def bounds(extent: Term, least: int = 1) -> tuple[int, int]:
 
 def is_float(aval: Any) -> bool:
     """Whether an array holds floats; a reference is none."""
-    return not isinstance(aval, Memory) and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
+    return not isinstance(aval, MemRefType) and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
 
 
 def _kind(value: Any) -> str:
