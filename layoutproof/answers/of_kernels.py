@@ -69,13 +69,13 @@ def kernels(
     *args: Any,
     target: str | Sequence[str] | None = None,
     compiler: str | None = None,
-    assume: Sequence[str] = (),
-    properties: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
+    properties: str | Sequence[str] = (),
     effort: int = 1,
     only: str = "",
     baseline: str | Path | None = None,
     trace: bool = True,
-    where: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     replay: bool = False,
     compile: bool = False,
     strict_tables: bool = False,
@@ -115,12 +115,17 @@ def kernels(
     """
     if replay and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS)):
         raise LayoutError(f"a function is run, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one")
-    targets = [target] if isinstance(target, str) else list(target or ())
+    targets, assume, properties, where = map(_each, (target, assume, properties, where))
     chip = first_of(targets, compile, function)
     found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
     answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where, strict_tables)
     answer = asked_compiler(answer, function, args, kwargs, targets, compiler) if compile else answer
     return replayed(answer, function, args, kwargs, chip) if replay else answer
+
+
+def _each(given: str | Sequence[str] | None) -> list[str]:
+    """One text, or several."""
+    return [given] if isinstance(given, str) else list(given or ())
 
 
 def first_of(targets: Sequence[str], compile: bool, function: Callable[..., Any] | str | Path) -> str | None:

@@ -39,6 +39,15 @@ from layoutproof.bodies.effects import (
     stored_names,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.recurring import (
+    MOST_WIDENINGS,
+    PERIODS,
+    Ahead,
+    compared_ahead,
+    handed_widened,
+    speaks_of,
+    widened,
+)
 from layoutproof.bodies.runs import Filled, Filling, entries_of, fillings
 from layoutproof.bodies.symbolic import (
     Interval,
@@ -58,6 +67,7 @@ from layoutproof.bodies.values import Lost
 from layoutproof.core.budget import spend
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
+from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
@@ -208,7 +218,11 @@ class FlightWalk:
     # programs
 
     def all_alike(self) -> bool:
-        """Whether any program, with nothing in flight before it, does nothing wrong and leaves nothing in flight."""
+        """Whether any program, with nothing in flight before it, does nothing wrong and leaves nothing in flight.
+
+        `unwritten` is then of every program by itself: of what those before it have written nothing is used.
+        """
+        self._scratch = _filled_scratch(self.body)
         names: dict[str, Number] = {}
         for name, extent in zip(self.kernel.grid_names, self.kernel.grid, strict=True):
             names[name] = named("name", name)
@@ -235,7 +249,7 @@ class FlightWalk:
         self._copied |= {region.name for flight in flights for region in (flight.source, flight.target)}
         before: tuple[int, ...] | None = None
         self._kept = kept_by(self.body)
-        self._scratch = frozenset(r.name for r in filled(self.body) if r.role == "scratch" and not r.pipeline)
+        self._scratch = _filled_scratch(self.body)
         try:
             for program in _in_order(self.kernel.grid):
                 if before is not None and any(before[k] != program[k] for k in parallel):
@@ -335,7 +349,27 @@ class FlightWalk:
             if walked is not None:
                 return walked
             del self.problems[problems:]
-        # any iteration stands for all, where it leaves everything as it was
+        problems = len(self.problems)
+        stopped: _Stop | None = None
+        found: list[Way] = []
+        try:
+            found = self._any_turn(nest, count, here, ways)
+        except _Stop as error:
+            stopped = error
+        if len(self.problems) > problems and not self.problems[-1].sure:
+            begun = self.problems[problems:]
+            del self.problems[problems:]
+            recurring = self._recurring(nest, here, ways)
+            if recurring is not None:
+                return recurring
+            self.problems[problems:] = begun
+        if stopped is not None:
+            raise stopped
+        return found
+
+    def _any_turn(self, nest: Nest, count: int | None, here: Here, ways: list[Way]) -> list[Way]:
+        """The ways after a loop of which any turn leaves everything as it was, and so stands for all."""
+        loop = nest.loop
         counter = named("name", loop.name)
         self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
         stored_to = self._kept & stored_names(nest.effects)
@@ -351,6 +385,108 @@ class FlightWalk:
                 raise _Stop
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
+
+    def _recurring(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The ways after a loop of which those through some turns recur; None where no few turns do."""
+        for period in PERIODS:
+            problems = len(self.problems)
+            try:
+                found = self._of_period(nest, period, here, ways)
+            except _Stop:
+                found = None
+            if found is not None and len(self.problems) == problems:
+                return found
+            del self.problems[problems:]
+        return None
+
+    def _of_period(self, nest: Nest, period: int, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The same of one number of turns. What holds before them is made weaker until it holds after them, too."""
+        loop, place = nest.loop, (here.program, here.turns, nest.loop.name)
+        handed = [one for one in self.body.handed if one.loop is loop]
+        starts = self.values([one.start for one in handed], here)
+        values = {one.name: self.handed(one, v, here) for one, v in zip(handed, starts, strict=True)}
+        begun, out = self._parted(nest, here.turn(loop, 0, values), here, ways)
+        pairs = compared_ahead((*begun, *out), place)
+        heads = widened({}, [(way, self._ahead(way, here, 0, pairs)) for way in begun], place)
+        turn = named("name", loop.name, place)
+        self._within[("name", loop.name, place)] = (0, (self._most_turns(loop, here) - 1) // period)
+        first, last = plus(0, turn, period), plus(period, turn, period)
+        for _ in range(MOST_WIDENINGS if heads else 0):
+            assert heads is not None
+            now, ended = [self._at_head(way, here, first, ahead) for way, ahead in heads.values()], list[Way]()
+            following = values
+            for k in range(period):
+                inner = here.turn(loop, plus(first, k), following)
+                now, over = self._parted(nest, inner, here, now)
+                # what holds at the head is of ways on which the loop goes on
+                ended += over if k else ()
+                now = forward(nest.parts, self, inner, now)
+                after = self.values([one.following for one in handed], inner)
+                following = {one.name: self.handed(one, v, inner) for one, v in zip(handed, after, strict=True)}
+                self.turned(loop)
+            now, over = self._parted(nest, here.turn(loop, last, following), here, now)
+            weaker = widened(heads, [(way, self._ahead(way, here, last, pairs)) for way in now], place)
+            more = handed_widened(values, [*following.values()], place)
+            if weaker is None or len(weaker) > FEW_WAYS:
+                return None
+            if weaker == heads and more == values:
+                return list(dict.fromkeys([*out, *(_forgetting(way, place) for way in (*ended, *over))]))
+            heads, values = weaker, more
+        return None if heads else out
+
+    def _most_turns(self, loop: Loop, here: Here) -> int:
+        """How often a loop runs at the most: its counter is a number of 32 bits."""
+        counter = named("name", loop.name)
+        on = self._evaluates(here if loop.count is not None else here.turn(loop, counter, {}), Way(), None)
+        if loop.count is not None:
+            ends = on.interval(on(loop.count))
+        else:
+            # counter < n is written 0 < n - counter, or not -1 < counter - n
+            more = on(self.body.goes_on[loop.name])
+            ends = None
+            match more:
+                case OpenCondition("is", (("<", int(least), LinearSum() as left),)):
+                    ends = on.interval(plus(plus(left, counter), least, -1))
+                case OpenCondition("not", (OpenCondition("is", (("<", int(most), LinearSum() as past),)),)):
+                    ends = on.interval(plus(plus(counter, past, -1), most + 1))
+        return INT32 if ends is None else max(1, min(INT32, ends[1]))
+
+    def _ahead(self, way: Way, here: Here, counter: Number, pairs: Iterable[tuple[int, LinearSum]]) -> Ahead:
+        """Which comparisons of what is ahead of a counter are known on a way."""
+        on = self._symbolic(here, way)
+        known = {(k, number): on.less(plus(counter, k), number) for k, number in pairs}
+        return frozenset((*pair, holds) for pair, holds in known.items() if isinstance(holds, bool))
+
+    def _at_head(self, way: Way, here: Here, counter: Number, ahead: Ahead) -> Way:
+        """A way at any turn. Nothing that goes wrong there is sure: some of its numbers may be any."""
+        on, assumed = self._symbolic(here, way), list(way.assumed)
+        for k, number, held in ahead:
+            holds = on.less(plus(counter, k), number)
+            if isinstance(holds, OpenCondition):
+                assumed.append((holds.first(), held == (holds.op == "is")))
+        return _forgetting(replace(way, assumed=tuple(assumed)))
+
+    def _parted(self, nest: Nest, inner: Here, here: Here, ways: list[Way]) -> tuple[list[Way], list[Way]]:
+        """The ways through one more turn of a loop, and those that end here."""
+        loop, on, out = nest.loop, list[Way](), list[Way]()
+        todo = list(ways)
+        while todo:
+            way = todo.pop()
+            self.steps += 1
+            if loop.count is not None:
+                # how often it runs is said outside of it
+                around = self._symbolic(here, way)
+                more = around.less(inner.turns[-1], around(loop.count))
+            elif loop.name in self.body.goes_on:
+                more = self._symbolic(inner, way)(self.body.goes_on[loop.name])
+            else:
+                self._open("", Spot(0, (), (), loop.source), "whether a loop goes on: not known")
+                raise _Stop
+            if isinstance(more, OpenCondition):
+                todo += [replace(way, assumed=(*way.assumed, (more.first(), taken))) for taken in (True, False)]
+            else:
+                (on if more else out).append(way)
+        return on, out
 
     def _turn_by_turn(self, nest: Nest, count: int | None, here: Here, ways: list[Way]) -> list[Way] | None:
         """The ways through so many turns, or until the loop's condition is false; None where that is not known."""
@@ -702,6 +838,12 @@ class FlightWalk:
             raise _Stop
 
 
+def _forgetting(way: Way, place: Name | None = None) -> Way:
+    """A way of which not all is remembered that was taken to hold. place: of a loop of whose turns nothing is."""
+    kept = [one for one in way.assumed if one[0] != FORGOTTEN and not (place and speaks_of(one, place))]
+    return replace(way, assumed=(*kept, (FORGOTTEN, True)))
+
+
 def walked_with_tables(kernel: Kernel) -> tuple[FlightProblem, dict[str, int]] | None:
     """A problem that is sure for some contents of tables, with what it reads of them; None where none is found.
 
@@ -720,6 +862,13 @@ def walked_with_tables(kernel: Kernel) -> tuple[FlightProblem, dict[str, int]] |
 
 
 @lru_cache(maxsize=1)
+def walked_alike(kernel: Kernel) -> tuple[FlightWalk, bool]:
+    """One program of a kernel that stands for all, and whether it does: see `FlightWalk.all_alike`."""
+    walk = FlightWalk(kernel, kernel.body)
+    return walk, walk.all_alike()
+
+
+@lru_cache(maxsize=1)
 def walked(kernel: Kernel) -> tuple[FlightWalk, bool]:
     """The programs of a kernel, walked in order: the walk, and whether there were not too many.
 
@@ -734,6 +883,10 @@ def filled(body: Body) -> list[BodyReference]:
     copies = [e.target.reference for e in body.effects if isinstance(e, StartedCopy)]
     stores = [e for e in body.effects if isinstance(e, Access) and e.kind == "write"]
     return copies + [e.view.reference for e in stores if any(_loads(body, r) for r in reads(e.spot.path))]
+
+
+def _filled_scratch(body: Body) -> frozenset[str]:
+    return frozenset(r.name for r in filled(body) if r.role == "scratch" and not r.pipeline)
 
 
 def _loads(body: Body, read: Term) -> bool:

@@ -224,6 +224,9 @@ class Symbolic:
             ends = self.within.get(name)
             if ends is None and name[0] == "%" and type(name[2]) is int and name[2] > 0:
                 ends = (0, name[2] - 1)
+            if ends is None and name[0] == "//" and type(name[2]) is int and name[2] > 0:
+                whole = self.interval(name[1])
+                ends = None if whole is None else (whole[0] // name[2], whole[1] // name[2])
             if ends is None and name[0] == "read" and name[1] in self.tables:
                 ends = _held(self.tables[name[1]])
             if ends is None and name[0] == "select" and all(isinstance(way, int | LinearSum) for way in name[2:]):

@@ -36,7 +36,7 @@ from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_mode
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Signal, StartedCopy, Wait
 from layoutproof.bodies.handed_on import handed_on
-from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, walked, walked_with_tables
+from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, walked, walked_alike, walked_with_tables
 from layoutproof.bodies.order import names, start_of
 from layoutproof.bodies.touched import any_element
 from layoutproof.core.errors import Undecided
@@ -179,8 +179,8 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: StartedCopy, output: Ope
 
 def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligation:
     proved = Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
-    alike = FlightWalk(kernel, body)
-    if alike.all_alike():
+    alike, stands_for_all = walked_alike(kernel)
+    if stands_for_all:
         return proved
     if any(type(extent) is not int for extent in kernel.grid):
         return _open(kernel, alike, "the number of programs is not known")

@@ -44,7 +44,7 @@ from layoutproof.bodies.effects import (
     places,
     writes_to,
 )
-from layoutproof.bodies.in_flight import filled, walked
+from layoutproof.bodies.in_flight import filled, walked, walked_alike
 from layoutproof.bodies.memory_state import States, conditions_of, inside
 from layoutproof.bodies.order import operand_of
 from layoutproof.bodies.recurrence import difference
@@ -185,12 +185,12 @@ def _writes_before(kernel: Kernel, body: Body, load: Access | StartedCopy) -> bo
     """Whether every program has, or those before it have, written all of the scratch that it loads, as a walk shows."""
     reference = _read(load).reference
     known = any(one is reference for one in filled(body))
-    if (
-        reference.role != "scratch"
-        or not known
-        or has_devices(kernel)
-        or any(type(extent) is not int for extent in kernel.grid)
-    ):
+    if reference.role != "scratch" or not known or has_devices(kernel):
+        return False
+    alike, stands_for_all = walked_alike(kernel)
+    if stands_for_all and load.spot.number not in alike.unwritten:
+        return True
+    if any(type(extent) is not int for extent in kernel.grid):
         return False
     with suppress(Undecided, ArithmeticError):
         walk, _ = walked(kernel)

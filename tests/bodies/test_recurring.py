@@ -1,0 +1,96 @@
+"""Pipelines by hand whose number of turns a table says: each is right exactly where it is for every number of turns."""
+
+import itertools
+import random
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+
+pytestmark = pytest.mark.slow
+
+ASKED = ("dma_order", "initialised")
+MOST = 6
+"""Turns at most."""
+SHAPES = [*itertools.product((1, 2, 3), (1, 2), (0, 1), (0, 1), (False, True), (False, True))]
+"""Buffers; turns by which a copy is ahead; what the bounds of the first and of the next copies are off by; whether the
+wait takes the next slot; whether a copy is started after the wait for the one of this turn."""
+
+
+def pipeline(buffers, ahead, first, bound, astray, after, turns=None):
+    """A kernel of one program that brings `lens[0]` pages in, or so many turns, through a ring of buffers.
+
+    buffers: of the ring.  ahead: turns by which a copy is started before its page is read.  first, bound: what the
+    conditions on the first copies and on the next ones are off by.  astray: waits on the slot of the next page.
+    after: starts the next copy after the wait for this page.
+    """
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(lens, pages, out, buffer, semaphore):
+        number = lens[0] if turns is None else turns
+        out[...] = jnp.zeros_like(out)
+
+        def copy(j):
+            return pltpu.make_async_copy(pages.at[j], buffer.at[j % buffers], semaphore.at[j % buffers])
+
+        for k in range(ahead):
+            pl.when(number > k - first)(lambda k=k: copy(k).start())
+
+        def turn(j, _):
+            def following():
+                pl.when(j + ahead < number + bound)(lambda: copy(j + ahead).start())
+
+            if not after:
+                following()
+            slot = (j + astray) % buffers
+            pltpu.make_async_copy(pages.at[j], buffer.at[slot], semaphore.at[slot]).wait()
+            out[...] += buffer[j % buffers]
+            if after:
+                following()
+
+        jax.lax.fori_loop(0, number, turn, None)
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(1,),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
+            scratch_shapes=[pltpu.VMEM((buffers, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((buffers,))],
+        ),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+    )
+
+
+def verdict(shape, turns=None):
+    """The worst verdict of a pipeline, of so many turns or of any number of them."""
+    import jax
+
+    lens, pages = jax.ShapeDtypeStruct((1,), "int32"), jax.ShapeDtypeStruct((MOST + 4, 8, 128), "float32")
+    assume = {} if turns is not None else {"assume": [f"0 <= prefetch0 < {MOST + 1}"]}
+    answer = lp.kernels(pipeline(*shape, turns=turns), lens, pages, properties=ASKED, **assume)
+    found = {f.verdict for f in answer.findings if f.severity == "error"}
+    assert found
+    return next(v for v in (Verdict.REFUTED, Verdict.UNKNOWN, Verdict.PROVED) if v in found)
+
+
+@pytest.mark.parametrize("shape", random.Random(33).sample(SHAPES, 24))
+def test_any_number_of_turns_is_each_number(shape):
+    """Proved of any number of turns exactly where it is proved of each; nothing wrong is proved, or refuted as sure."""
+    each = {verdict(shape, turns) for turns in range(MOST + 1)}
+    found = verdict(shape)
+    assert (found is Verdict.PROVED) == (each == {Verdict.PROVED}), (shape, found, each)
+    assert found is not Verdict.REFUTED or Verdict.REFUTED in each
+
+
+def test_the_sample_has_right_and_wrong_ones():
+    """A ring of two, one page ahead, is right; a copy into the buffer that is read is wrong."""
+    assert verdict((2, 1, 0, 0, False, False)) is Verdict.PROVED
+    assert verdict((3, 2, 0, 0, False, True)) is Verdict.PROVED
+    assert verdict((1, 1, 0, 0, False, False)) is not Verdict.PROVED
+    assert verdict((2, 2, 0, 0, False, False)) is not Verdict.PROVED
