@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
+from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, hull, span_of_type
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
 from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
+from layoutproof.ir.program import Dtype, Equation
 
 Source = Callable[[Index], Index]
 
 
-def shape_of(equation: Any, k: int = 0) -> tuple[int, ...]:
+def shape_of(equation: Equation, k: int = 0) -> tuple[int, ...]:
     """The shape of a result."""
     return dims_of(equation.outvars[k].aval)
 
@@ -98,7 +99,7 @@ def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]
     return found
 
 
-def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _iota(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     dimension = int(equation.params["dimension"])
     dtype = equation.outvars[0].aval.dtype
     if dtype.kind not in "iu":
@@ -111,7 +112,7 @@ def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, dtype, lambda index: index[dimension], span=(0, max(dims[dimension] - 1, 0)))]
 
 
-def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _broadcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand = operands[0]
     dims, to = shape_of(equation), [int(d) for d in equation.params["broadcast_dimensions"]]
 
@@ -123,19 +124,19 @@ def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, dims, source)]
 
 
-def _broadcast_to(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _broadcast_to(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, dims = operands[0], shape_of(equation)
     return [moved(operand, dims, lambda index: aligned(operand, dims, index))]
 
 
-def _reshape(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reshape(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     if equation.primitive.name == "reshape" and equation.params.get("dimensions") is not None:
         raise UnsupportedOp("a reshape that transposes")
     operand, dims = operands[0], shape_of(equation)
     return [moved(operand, dims, lambda index: reshaped(index, dims, operand.dims))]
 
 
-def _transpose(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _transpose(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     order = [int(d) for d in equation.params["permutation"]]
 
     def source(index: Index) -> Index:
@@ -147,7 +148,7 @@ def _transpose(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operands[0], shape_of(equation), source)]
 
 
-def _slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     starts = [int(n) for n in equation.params["start_indices"]]
     steps = [int(n) for n in equation.params["strides"] or [1] * len(starts)]
     return [
@@ -159,7 +160,7 @@ def _slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reversed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, turned = operands[0], {int(d) for d in equation.params["dimensions"]}
     return [
         moved(
@@ -172,13 +173,13 @@ def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _concatenate(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _concatenate(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["dimension"])
     ends = [*accumulate(o.dims[axis] for o in operands)]
     return [_pieces(operands, [0, *ends[:-1]], ends, axis, shape_of(equation), equation.outvars[0].aval.dtype)]
 
 
-def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _stacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     rows = [
         moved(one, (*one.dims[:axis], 1, *one.dims[axis:]), lambda index: (*index[:axis], *index[axis + 1 :]))
@@ -190,7 +191,7 @@ def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _pieces(
-    parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Any
+    parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Dtype
 ) -> Value:
     """Arrays one behind the other along an axis."""
 
@@ -220,7 +221,7 @@ def _pieces(
     return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined, span=hull(parts))
 
 
-def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, filler = operands
     config = [tuple(int(n) for n in entry) for entry in equation.params["padding_config"]]
     if any(inner for _, _, inner in config):
@@ -250,7 +251,7 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(shape_of(equation), operand.dtype, number, None if defined else undefined, span=span)]
 
 
-def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _split(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
     sizes = [int(n) for n in equation.params["sizes"]]
     starts = [0, *accumulate(sizes)]
@@ -265,7 +266,7 @@ def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [part(k) for k in range(len(sizes))]
 
 
-def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _unstacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
 
     def part(k: int) -> Value:
@@ -274,7 +275,7 @@ def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [part(k) for k in range(len(equation.outvars))]
 
 
-def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _tile(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand = operands[0]
     dims = shape_of(equation)
     return [
@@ -288,7 +289,7 @@ def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _repeat(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     params = equation.params
     operand, dims = operands[0], shape_of(equation)
     axis, times_ = int(params["axis"]), int(params["repeats"])
@@ -299,7 +300,7 @@ def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, dims, lambda i: (*i[:axis], quotient("%", i[axis], extent), *i[axis + 1 :]))]
 
 
-def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _rolled(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, params = operands[0], equation.params
     axis = int(params["axis"])
     shift = on.scalar(operands[1]) if len(operands) > 1 else Term("int", int(params["shift"]))
@@ -316,14 +317,14 @@ def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, operand.dims, source)]
 
 
-def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, *starts = operands
     dims = shape_of(equation)
     at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
     return [moved(operand, dims, lambda index: tuple(linear([(1, t), (1, s)]) for t, s in zip(index, at, strict=True)))]
 
 
-def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_update_slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, update, *starts = operands
     at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, update.dims, strict=True)]
 
@@ -361,7 +362,7 @@ def clamped(start: Term, most: int) -> Term:
     return Term("min", Term("max", start, ZERO), extent_term(most))
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "iota": _iota,
     "broadcast_in_dim": _broadcast,
     "broadcast_to": _broadcast_to,

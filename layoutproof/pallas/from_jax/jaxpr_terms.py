@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import DIVISIONS, applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
 from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.from_jax.adapter import TracedEquation, is_jaxs_own, opened
 
@@ -141,7 +142,9 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
         return [power]
     if any(isinstance(o, TableReference) for o in operands):
         raise UnsupportedOp(f"the operation {name} on a whole table")
-    return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
+    # an operation that has no operands is none of these
+    dtype = cast(Dtype, equation.invars[0].aval.dtype if equation.invars else None)
+    return [applied(name, operands, dtype)]
 
 
 def results_of(equation: TracedEquation, values: Mapping[Var, Term]) -> list[Term]:
