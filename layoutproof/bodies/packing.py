@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.passes import Pass, Rule
-from layoutproof.bodies.shapes import plus, quotient, shape_of, times
+from layoutproof.bodies.row_major import plus, quotient, times
+from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Lost, Value, aligned, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, any_of

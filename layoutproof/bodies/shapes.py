@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.passes import Pass, Rule
+from layoutproof.bodies.row_major import plus, quotient, reshaped, times
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, hull, span_of_type
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
-from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import Dtype, Equation
 
@@ -31,72 +30,6 @@ def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
         None if operand.defined else lambda index: operand.undefined(source(index)),
         span=operand.span,
     )
-
-
-def plus(term: Term, by: int) -> Term:
-    """term + by."""
-    return fold("+", term, extent_term(by))
-
-
-def times(term: Term, by: int) -> Term:
-    """term * by."""
-    return fold("*", term, extent_term(by))
-
-
-def quotient(op: Op, term: Term, by: int) -> Term:
-    """term // by, or term % by, as `op` says; by > 0."""
-    return fold(op, term, extent_term(by))
-
-
-def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
-    """Where an element of the reshaped array `dims` lies in the array `before`, both row-major.
-
-    >>> [str(t) for t in reshaped((Term("name", "i"), Term("name", "j")), (4, 8), (32,))]
-    ['i * 8 + j']
-    >>> [str(t) for t in reshaped((Term("name", "i"),), (32,), (4, 1, 8))]
-    ['i // 8', '0', 'i % 8']
-    """
-    if 0 in dims:
-        return (ZERO,) * len(before)
-    found: list[Term] = []
-    new, old = 0, 0
-    while new < len(dims) or old < len(before):
-        # the shortest runs of dimensions that hold the same number of elements: each is reshaped by itself
-        first_new, first_old = new, old
-        here = there = 1
-        if new < len(dims):
-            here, new = dims[new], new + 1
-        if old < len(before):
-            there, old = before[old], old + 1
-        while here != there:
-            if here < there:
-                here, new = here * dims[new], new + 1
-            else:
-                there, old = there * before[old], old + 1
-        found += _run(index[first_new:new], dims[first_new:new], before[first_old:old])
-    return tuple(found)
-
-
-def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]:
-    wide = [(term, n) for term, n in zip(index, dims, strict=True) if n != 1]
-    kept = [n for n in before if n != 1]
-    if [n for _, n in wide] == kept:
-        terms = iter(term for term, _ in wide)
-        return [next(terms) if n != 1 else ZERO for n in before]
-    flat: Term = ZERO
-    for term, n in wide:
-        flat = linear([(n, flat), (1, term)])
-    found: list[Term] = []
-    inner = prod(before)
-    for k, n in enumerate(before):
-        inner //= max(n, 1)
-        if n == 1:
-            found.append(ZERO)
-            continue
-        part = quotient("//", flat, inner)
-        # the first dimension's quotient is below its extent already
-        found.append(part if all(m == 1 for m in before[:k]) else quotient("%", part, n))
-    return found
 
 
 def _iota(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:

@@ -22,7 +22,8 @@ from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Interpreter
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.passes import BodyValue, as_array
-from layoutproof.bodies.shapes import reshaped, shape_of
+from layoutproof.bodies.row_major import reshaped
+from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, span_of_type, takes
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
