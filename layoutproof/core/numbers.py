@@ -7,33 +7,10 @@ answers in its own terms (a Python `if`, `numpy.where`, an isl piecewise functio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import symbol
-
-
-class Numeral(Protocol):
-    """A number of some kind: an int, a `Size`, an array, a sum of digits, or a term of a solver.
-
-    What is more than arithmetic, a comparison or a choice, its `Numbers` knows.
-    """
-
-    def __add__(self, other: Any, /) -> Any: ...
-
-    def __radd__(self, other: Any, /) -> Any: ...
-
-    def __sub__(self, other: Any, /) -> Any: ...
-
-    def __rsub__(self, other: Any, /) -> Any: ...
-
-    def __mul__(self, other: Any, /) -> Any: ...
-
-    def __rmul__(self, other: Any, /) -> Any: ...
-
-    def __floordiv__(self, other: Any, /) -> Any: ...
-
-    def __mod__(self, other: Any, /) -> Any: ...
 
 
 class Numbers:
