@@ -7,18 +7,19 @@ condition is one that terms say; `False and undefined` is False.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Mask
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
+from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.terms import tabulated
 from layoutproof.bodies.values import Index, Lost, Span, Value, aligned, dims_of, maybe, span_of_type, takes
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, all_of, any_of, folded, negation
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Dtype, Equation
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 FLOATS = (
@@ -30,7 +31,7 @@ FLOATS = (
 """Elementwise operations whose results are no terms."""
 
 
-def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _elementwise(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     name, variable = equation.primitive.name, equation.outvars[0]
     dims = dims_of(variable.aval)
     dtype = equation.invars[0].aval.dtype
@@ -46,7 +47,7 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims), span=span)]
 
 
-def _span(name: str, operands: Sequence[Value], dtype: Any, result: Any) -> tuple[Span, bool]:
+def _span(name: str, operands: Sequence[Value], dtype: Dtype, result: Dtype) -> tuple[Span, bool]:
     """The bounds of a result, and whether they show that its type holds all of it."""
     whole = span_of_type(result)
     if getattr(result, "kind", "") not in "iu" or (name not in OPERATIONS and name not in SHIFTS):
@@ -65,7 +66,7 @@ def _span(name: str, operands: Sequence[Value], dtype: Any, result: Any) -> tupl
     return (low, high) if fits else whole, fits or (name in ("and", "or", "xor", "not") and result.kind == "i")
 
 
-def undefined_in(operands: Sequence[Value], dims: Sequence[int]) -> Any:
+def undefined_in(operands: Sequence[Value], dims: Sequence[int]) -> Callable[[Index], Term] | None:
     """An element is undefined where any operand's is; None where all are defined."""
     some = [o for o in operands if not o.defined]
     if not some:
@@ -73,7 +74,7 @@ def undefined_in(operands: Sequence[Value], dims: Sequence[int]) -> Any:
     return lambda index: any_of([o.undefined(aligned(o, dims, index)) for o in some])
 
 
-def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _logical(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (result,) = _elementwise(on, equation, operands)
     left, right = operands
     if left.dtype.kind != "b" or result.defined:
@@ -92,7 +93,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         one = left.undefined(aligned(left, result.dims, index))
         other = right.undefined(aligned(right, result.dims, index))
         if one is FALSE and other is FALSE:
-            return FALSE  # type: ignore[no-any-return]
+            return FALSE
         return any_of(
             [
                 all_of([one, other]),
@@ -104,7 +105,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(result.dims, result.dtype, result.number, undefined, span=result.span)]
 
 
-def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _select(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     if operands[0].dtype.kind == "b" and dims_of(equation.outvars[0].aval):
         on.masks.append(Mask(operands[0], on.spot(), tuple(operands[1:])))
     operands = [_either(on, equation, *operands), *operands[1:]]
@@ -138,7 +139,7 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(result.dims, result.dtype, result.number, undefined, passed, result.span)]
 
 
-def _either(on: Any, equation: Any, which: Value, *cases: Value) -> Value:
+def _either(on: Pass, equation: Equation, which: Value, *cases: Value) -> Value:
     """What chooses between single integers: a number that is not known where data say it, so that it is one of them."""
     if dims_of(equation.outvars[0].aval) or equation.outvars[0].aval.dtype.kind not in "iu" or which.dims:
         return which
@@ -156,7 +157,7 @@ def _either(on: Any, equation: Any, which: Value, *cases: Value) -> Value:
     return which
 
 
-def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _converted(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (operand,) = operands
     old, new = equation.invars[0].aval.dtype, equation.params["new_dtype"]
 
@@ -184,7 +185,7 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _power(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand: Value = operands[0]
     exponent = int(equation.params["y"])
 
@@ -200,11 +201,11 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(operand.dims, operand.dtype, number, None if operand.defined else operand.undefined)]
 
 
-def _same(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _same(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     return list(operands)
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys((*OPERATIONS, *SHIFTS, *FLOATS), _elementwise),
     "and": _logical,
     "or": _logical,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.shapes import clamped, shape_of
 from layoutproof.bodies.values import Index, Lost, Value, extent_term, maybe
 from layoutproof.core.folding import FALSE, all_of, any_of, folded, linear
 from layoutproof.core.term import ZERO, Term
+from layoutproof.ir.program import Dtype, Equation
 
 
-def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _gather(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """Slices of the operand, where the last dimension of `indices` says; a place outside is moved inside, or filled."""
     operand, indices = operands
     params = equation.params
@@ -69,7 +69,7 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, dtype, number, None if defined else undefined)]
 
 
-def _sorted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _sorted(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """Where one is undefined that orders, any may stand anywhere along the dimension."""
     params = equation.params
     keys = int(params.get("num_keys", 1))
@@ -77,7 +77,7 @@ def _sorted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, "what a sort moves") for one in operands]
 
 
-def _top(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _top(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (operand,) = operands
     axis = int(equation.params.get("axis", len(operand.dims) - 1)) % len(operand.dims)
     why = "the largest of many"
@@ -87,7 +87,7 @@ def _top(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _along(on: Any, parts: list[Value], axis: int, dims: tuple[int, ...], dtype: Any, why: str) -> Value:
+def _along(on: Pass, parts: list[Value], axis: int, dims: tuple[int, ...], dtype: Dtype, why: str) -> Value:
     open_ = [part for part in parts if not part.defined]
 
     def undefined(index: Index) -> Term:
@@ -96,4 +96,4 @@ def _along(on: Any, parts: list[Value], axis: int, dims: tuple[int, ...], dtype:
     return Value(dims, dtype, why, undefined if open_ else None)
 
 
-PRIMITIVES = {"gather": _gather, "sort": _sorted, "top_k": _top}
+PRIMITIVES: dict[str, Rule] = {"gather": _gather, "sort": _sorted, "top_k": _top}

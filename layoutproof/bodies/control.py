@@ -18,6 +18,7 @@ from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
 from layoutproof.bodies.integers import DIVISIONS, condition_of, number_of
 from layoutproof.bodies.memory import allocated
+from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.recurrence import closed_form, difference, once_round, rounds
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
@@ -26,13 +27,13 @@ from layoutproof.bodies.wraps import bounds, never_wraps, unwrapped
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, linear, negation
 from layoutproof.core.operations import CONDITIONS, INT32, Op
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import scan_parts
+from layoutproof.ir.program import Equation, Literal, Program, Variable, scan_parts
 
 _HANDED_ON = "a number that a loop hands on"
 """What is said of a carried number that no term says."""
 
 
-def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _call(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
@@ -40,15 +41,15 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     known = DIVISIONS.get(str(params.get("name", "")))
     if known and len(operands) == 2 and jaxpr.own:
         by = _whole(operands[1])
-        if by is not None and by > 0 and operands[0].dtype.kind in "iu":
+        if by is not None and by > 0 and as_array(operands[0]).dtype.kind in "iu":
             # JAX writes them out with div, sign and select; the name says it better
-            left, dims = operands[0], dims_of(equation.outvars[0].aval)
+            left, dims = as_array(operands[0]), dims_of(equation.outvars[0].aval)
             if left.dims == dims:
                 return [_divided(left, known, by)]
-    return on.run(jaxpr, operands)  # type: ignore[no-any-return]
+    return on.run(jaxpr, operands)
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: BodyValue) -> int | None:
     """The one number that all elements of a value are, where that is known."""
     if not isinstance(value, Value):
         return None
@@ -67,13 +68,13 @@ def _divided(left: Value, op: Op, by: int) -> Value:
     return Value(left.dims, left.dtype, said, None if left.defined else left.undefined, span=(low, high))
 
 
-def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    which, *rest = operands
+def _cond(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    which, rest = as_array(operands[0]), operands[1:]
     branches = equation.params["branches"]
     count = len(branches)
     known = _whole(which)
     if known is not None:
-        return on.run(branches[min(max(known, 0), count - 1)], rest)  # type: ignore[no-any-return]
+        return on.run(branches[min(max(known, 0), count - 1)], rest)
     chosen = on.scalar(which)
     said = condition_of(chosen) if which.dtype.kind == "b" else chosen
     taken = [takes(said, k, count) for k in range(count)]
@@ -88,7 +89,7 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [_merged(which, cases) for cases in zip(*[[(c, v) for v in side] for c, side in kept], strict=True)]
 
 
-def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
+def _merged(which: Value, cases: Sequence[tuple[Term, BodyValue]]) -> BodyValue:
     first = cases[0][1]
     if isinstance(first, View):
         if all(value is first for _, value in cases):
@@ -96,18 +97,19 @@ def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
         raise UnsupportedOp("a branch that chooses a reference")
     if len(cases) == 1:
         return first
+    arrays = [(condition, as_array(value)) for condition, value in cases]
 
     def said(index: Index) -> Term:
-        found: Term = cases[-1][1].number(index)
-        for condition, value in reversed(cases[:-1]):
+        found = arrays[-1][1].number(index)
+        for condition, value in reversed(arrays[:-1]):
             found = _selected(condition, value.number(index), found)
         return found
 
     def undefined(index: Index) -> Term:
-        return any_of([which.undefined(), *(all_of([c, v.undefined(index)]) for c, v in cases)])
+        return any_of([which.undefined(), *(all_of([c, v.undefined(index)]) for c, v in arrays)])
 
-    defined = which.defined and all(v.defined for _, v in cases)
-    return Value(first.dims, first.dtype, said, None if defined else undefined, span=hull([v for _, v in cases]))
+    defined = which.defined and all(v.defined for _, v in arrays)
+    return Value(first.dims, first.dtype, said, None if defined else undefined, span=hull([v for _, v in arrays]))
 
 
 def _selected(condition: Term, yes: Term, no: Term) -> Term:
@@ -118,7 +120,7 @@ def _selected(condition: Term, yes: Term, no: Term) -> Term:
     return yes if condition is TRUE else no if condition is FALSE else Term("select", condition, yes, no)
 
 
-def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scan(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
     consts, carry = scan_parts(equation)
     length = int(params["length"])
@@ -132,7 +134,7 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     spans = _spans_of_scan(on, params["jaxpr"], consts, inits, length)
     slots = [_slot(on, init, span) for init, span in zip(inits, spans, strict=True)]
     known = frozenset(on.unknowns)
-    rows = [moved(x, x.dims[1:], lambda index: (position, *index)) for x in xs]
+    rows = [moved(x, x.dims[1:], lambda index: (position, *index)) for x in map(as_array, xs)]
     with on.inside(loop):
         results = on.run(params["jaxpr"], [*operands[:consts], *(s for _, s in slots), *rows])
     finals = _close(on, loop, inits, slots, results[:carry], known, Term("int", length))
@@ -147,8 +149,12 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def looped(
-    on: Any, program: Any, bounds: tuple[Any, Any, Any], consts: Sequence[Any], inits: Sequence[Any]
-) -> list[Any]:
+    on: Pass,
+    program: Program,
+    bounds: tuple[Value | int, Value | int, Value | int],
+    consts: Sequence[BodyValue],
+    inits: Sequence[BodyValue],
+) -> list[BodyValue]:
     """What is left after a loop from one bound to below another one, by steps, whose iterations have no order.
 
     program: of an iteration: it sees `consts`, the index, and what is carried.  bounds: lower, upper, step.
@@ -174,7 +180,7 @@ def looped(
     return _close(on, loop, inits, slots, results, known, count)
 
 
-def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _while(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
     first, second = int(params["cond_nconsts"]), int(params["body_nconsts"])
     of_cond, of_body = operands[:first], operands[first : first + second]
@@ -202,13 +208,13 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _surely_defined(
-    goes_on: Value, inits: Sequence[Any], slots: Sequence[tuple[str, Any]], results: Sequence[Any]
+    goes_on: Value, inits: Sequence[BodyValue], slots: Sequence[tuple[str, BodyValue]], results: Sequence[BodyValue]
 ) -> bool:
     """Whether a loop's condition rests on nothing but carried numbers that start defined and stay so."""
     nexts = {
         name: result.undefined()
         for (name, _), init, result in zip(slots, inits, results, strict=True)
-        if name and isinstance(result, Value) and not init.dims and init.defined
+        if name and isinstance(result, Value) and not init.dims and as_array(init).defined
     }
     whole = False
     while not whole:
@@ -227,14 +233,14 @@ def _never(undefined: Term, defined: Collection[str]) -> bool:
 
 
 def _as_often(
-    on: Any,
+    on: Pass,
     loop: Loop,
     conditions: tuple[Value, Value, Value],
-    slots: Sequence[tuple[str, Any]],
-    results: Sequence[Any],
-    finals: Sequence[Any],
+    slots: Sequence[tuple[str, BodyValue]],
+    results: Sequence[BodyValue],
+    finals: Sequence[BodyValue],
     known: frozenset[str],
-) -> list[Any]:
+) -> list[BodyValue]:
     """What is left after a loop whose condition may be undefined: so is then how often the loop ran.
 
     conditions: before the first iteration, in an iteration, and after the last one.  known: the unknowns that were
@@ -259,14 +265,14 @@ def _as_often(
     for (_, slot), result, final in zip(slots, results, finals, strict=True):
         # what no iteration changes is the same however often the loop runs
         found.append(final if isinstance(final, View) or result is slot else doubtful(final))
-        if found[-1] is not final and not final.dims:
+        if found[-1] is not final and isinstance(final, Value) and not final.dims:
             with suppress(Lost):
                 new = {name for name in names_in(final.number()) if name in on.unknowns} - known
                 on.doubts.update(dict.fromkeys(new, found[-1]))
     return found
 
 
-def steps_of(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
+def steps_of(on: Pass, jaxpr: Program, before: int, count: int) -> list[int | None]:
     """What a loop's body adds to each carried number, as its equations say it; None where they say no such number.
 
     before: how many inputs of the body come before the carried ones.  count: of the carried ones.
@@ -287,24 +293,25 @@ def steps_of(on: Any, jaxpr: Any, before: int, count: int) -> list[int | None]:
     return found
 
 
-def _made_by(jaxpr: Any) -> dict[Any, Any]:
+def _made_by(jaxpr: Program) -> dict[Variable, Equation]:
     """The equation that makes a value, of those that make one alone."""
     return {equation.outvars[0]: equation for equation in jaxpr.eqns if len(equation.outvars) == 1}
 
 
-def _spans_of_scan(on: Any, jaxpr: Any, consts: int, inits: Sequence[Any], length: int) -> list[Span | None]:
+def _spans_of_scan(on: Pass, jaxpr: Program, consts: int, inits: Sequence[BodyValue], length: int) -> list[Span | None]:
     """Between which numbers each carried number is in every iteration, where it moves by a constant."""
     found: list[Span | None] = []
     for init, step in zip(inits, steps_of(on, jaxpr, consts, len(inits)), strict=True):
-        reach = None if step is None or isinstance(init, View) else step * max(length - 1, 0)
-        found.append(
-            None if reach is None else _within(init, (init.span[0] + min(reach, 0), init.span[1] + max(reach, 0)))
-        )
+        if step is None or isinstance(init, View):
+            found.append(None)
+            continue
+        reach = step * max(length - 1, 0)
+        found.append(_within(init, (init.span[0] + min(reach, 0), init.span[1] + max(reach, 0))))
     return found
 
 
 def _spans_of_while(
-    on: Any, condition: tuple[Any, Sequence[Any]], body: tuple[Any, int], inits: Sequence[Any]
+    on: Pass, condition: tuple[Program, Sequence[BodyValue]], body: tuple[Program, int], inits: Sequence[BodyValue]
 ) -> list[Span | None]:
     """The same of a loop that a condition ends: of what moves towards what no iteration changes.
 
@@ -313,7 +320,10 @@ def _spans_of_while(
     """
     (inner, seen), (jaxpr, before) = condition, body
     steps = steps_of(on, jaxpr, before, len(inits))
-    found = [_within(init, init.span) if step == 0 else None for init, step in zip(inits, steps, strict=True)]
+    found = [
+        _within(as_array(init), as_array(init).span) if step == 0 else None
+        for init, step in zip(inits, steps, strict=True)
+    ]
     carried = list(inner.invars[len(seen) :])
     moving = {own for own, step in zip(carried, steps, strict=True) if step != 0}
     values = {own: v for own, v in zip(inner.invars, [*seen, *inits], strict=True) if own not in moving}
@@ -324,18 +334,21 @@ def _spans_of_while(
             k = next((k for k, one in enumerate(carried) if one is own), None)
             top = on.constant_value(end.val) if hasattr(end, "val") else values.get(end)
             step = None if k is None else steps[k]
-            if k is None or step is None or step * way <= 0 or not isinstance(top, Value) or isinstance(inits[k], View):
+            if k is None or step is None or step * way <= 0 or not isinstance(top, Value):
                 continue
-            low, high = inits[k].span
+            init = inits[k]
+            if isinstance(init, View):
+                continue
+            low, high = init.span
             if way > 0:
                 high = max(high, top.span[1] - strict + (0 if alone else step))
             else:
                 low = min(low, top.span[0] + strict + (0 if alone else step))
-            found[k] = _within(inits[k], (low, high))
+            found[k] = _within(init, (low, high))
     return found
 
 
-def _comparisons(jaxpr: Any) -> Iterator[tuple[Any, Any, int]]:
+def _comparisons(jaxpr: Program) -> Iterator[tuple[Variable | Literal, Variable | Literal, int]]:
     """What a loop compares, all of which holds in an iteration: (smaller, larger, 1 where they are never equal)."""
     made, todo = _made_by(jaxpr), list(jaxpr.outvars)
     while todo:
@@ -350,7 +363,7 @@ def _comparisons(jaxpr: Any) -> Iterator[tuple[Any, Any, int]]:
             yield (*reversed(equation.invars), int(name == "gt"))
 
 
-def _within(init: Any, span: Span) -> Span | None:
+def _within(init: BodyValue, span: Span) -> Span | None:
     """The span, where it is of whole numbers that their type holds."""
     if isinstance(init, View) or init.dims or getattr(init.dtype, "kind", "") not in "iu":
         return None
@@ -358,7 +371,7 @@ def _within(init: Any, span: Span) -> Span | None:
     return span if low <= span[0] and span[1] <= high else None
 
 
-def _slot(on: Any, init: Any, span: Span | None) -> tuple[str, Any]:
+def _slot(on: Pass, init: BodyValue, span: Span | None) -> tuple[str, BodyValue]:
     """A name for a carried value, and the value that a loop's body sees. span: between which numbers it is."""
     if isinstance(init, View):
         return "", init
@@ -372,15 +385,15 @@ def _slot(on: Any, init: Any, span: Span | None) -> tuple[str, Any]:
 
 
 def _close(
-    on: Any,
+    on: Pass,
     loop: Loop,
-    inits: Sequence[Any],
-    slots: Sequence[tuple[str, Any]],
-    results: Sequence[Any],
+    inits: Sequence[BodyValue],
+    slots: Sequence[tuple[str, BodyValue]],
+    results: Sequence[BodyValue],
     known: frozenset[str],
     count: Term | None,
     condition: Term | None = None,
-) -> list[Any]:
+) -> list[BodyValue]:
     """What the carried names mean, and the values after the loop.
 
     known: the unknowns that were there before an iteration.  count: of iterations, None where `condition` ends it.
@@ -486,12 +499,12 @@ def _leaf_of(name: str) -> Callable[[Index], Term]:
     return lambda index: leaf(name, index)
 
 
-def _number(value: Any) -> Term | None:
+def _number(value: BodyValue) -> Term | None:
     """A carried number as a term, truth values as 0 or 1; None where there is none."""
     if isinstance(value, View) or value.dims or getattr(value.dtype, "kind", "") not in "iub":
         return None
     try:
-        return number_of(value.number())  # type: ignore[no-any-return]
+        return number_of(value.number())
     except Lost:
         return None
 
@@ -519,7 +532,7 @@ def _counted(
 
 
 def _trips(
-    on: Any, loop: Loop, condition: Term, forms: Mapping[str, Term], starts: Mapping[str, Term | None]
+    on: Pass, loop: Loop, condition: Term, forms: Mapping[str, Term], starts: Mapping[str, Term | None]
 ) -> Term:  # fmt: skip
     """How often a loop runs that a condition ends and that counts otherwise: before the last time it held."""
     name = on.named("trips")
@@ -538,17 +551,17 @@ def _reached(forms: Mapping[str, Term], term: Term) -> tuple[str, ...]:
     return names_in(replaced(term, renaming(forms)))
 
 
-def _scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scoped(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     if any(t for t in equation.params.get("ref_transforms") or ()):
         raise UnsupportedOp("run_scoped of memory in another form")
     inner = equation.params["jaxpr"]
     fresh = [allocated(on, variable.aval) for variable in inner.invars]
     results = on.run(inner, [*operands, *fresh])
     on.effects.append(Freed(tuple(view.reference for view in fresh), replace(on.spot(), path=())))
-    return results  # type: ignore[no-any-return]
+    return results
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",

@@ -7,24 +7,25 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import BodyReference, Device, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.memory import through, view_of
+from layoutproof.bodies.passes import BodyValue, Pass, Rule
 from layoutproof.bodies.values import Value, number
 from layoutproof.core.element_types import element_type
 from layoutproof.core.folding import TRUE
 from layoutproof.core.term import ONE, Term
-from layoutproof.ir.program import planted
+from layoutproof.ir.program import Equation, planted
 
 BARRIER = "barrier"
 """The name of the semaphore that all kernels of one `collective_id` have in common (`get_barrier_semaphore`)."""
 
 
-def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _start(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
     to, adds = _device(on, equation, device), bool(equation.params.get("add"))
     on.effects.append(StartedCopy(source, target, semaphore, on.spot(), sent, to, adds))
     return []
 
 
-def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     before = len(on.effects)
     source, _, semaphore, _, _ = _parts(on, equation, operands)
     # where what is waited for lies does not count, and nothing is read to know it
@@ -33,7 +34,7 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, View, View | None, Any]:
+def _parts(on: Pass, equation: Equation, operands: list[BodyValue]) -> tuple[View, View, View, View | None, Any]:
     """Source, target, semaphore, the sender's semaphore, device: in the order in which JAX stores them."""
     parts = planted(equation.params["tree"], operands)
     if len(parts) == 5:
@@ -49,7 +50,7 @@ def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, Vie
     )
 
 
-def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | None:
+def _device(on: Pass, equation: Equation, said: Any, core: Any = None) -> Device | None:
     """The device that a `device_id` means; None where it is the one that runs the body.
 
     Source: `device_id_to_logical` of jax/_src/pallas/primitives.py (jax 0.10.2): as many places as the mesh has axes,
@@ -72,7 +73,7 @@ def _device(on: Any, equation: Any, said: Any, core: Any = None) -> Device | Non
     return Device(tuple((name, _amount(on, one)) for name, one in zip(axes, ids, strict=True)))
 
 
-def _core(on: Any, core: Any, said: Any) -> Device:
+def _core(on: Pass, core: Any, said: Any) -> Device:
     """The core that a `core_index`, or a place by names of axes of cores, means."""
     if core is not None:
         # of a mesh of one axis, that of cores
@@ -83,7 +84,7 @@ def _core(on: Any, core: Any, said: Any) -> Device:
     return Device(tuple((str(name), _amount(on, place)) for name, place in said) if here else (), core=True)
 
 
-def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     found = next((r for r in on.references if r.name == BARRIER), None)
     if found is None:
         found = BodyReference(BARRIER, "semaphore", (), element_type(equation.outvars[0].aval.dtype), "semaphore")
@@ -91,7 +92,7 @@ def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [View(found)]
 
 
-def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _signal(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     to = _device(on, equation, device, core)
@@ -99,7 +100,7 @@ def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _semaphore_wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _semaphore_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
     if any(_amount(on, said) not in (TRUE, ONE) for said in parts[3:]):
@@ -110,15 +111,15 @@ def _semaphore_wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _amount(on: Any, value: Any) -> Term:
+def _amount(on: Pass, value: Value | int) -> Term:
     return on.scalar(value) if isinstance(value, Value) else Term("int", int(value))
 
 
-def _read(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _read(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     return [number(on.unknown("what a semaphore counts", v.aval.dtype), v.aval.dtype) for v in equation.outvars]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "dma_start": _start,
     "dma_wait": _wait,
     "get_barrier_semaphore": _barrier,

@@ -405,7 +405,7 @@ def places(view: View, index: Index, some: Callable[[int], Term] | None = None) 
     index: one term per dimension of the view.  some: gives a name for "some k below a number": then of several
     elements it is some one.
     """
-    from layoutproof.bodies.shapes import quotient, reshaped  # the one rule of row-major order
+    from layoutproof.bodies.row_major import quotient, reshaped  # the one rule of row-major order
 
     for step in reversed(view.steps):
         if step.kind == "slices":

@@ -10,15 +10,16 @@ and count as 0 or 1 where a number must stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, shifted, wrapped
 from layoutproof.core.folding import constant, fold, negation
 from layoutproof.core.operations import CONDITIONS, Op
 from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.ir.program import Array, Aval, Dtype
 
 
-def held(value: Any, aval: Any, fits: bool = True) -> Any:
+def held(value: Term, aval: Aval, fits: bool = True) -> Term:
     """A result as its type holds it: truth values as conditions, numbers that may wrap as what is left of them.
 
     fits: whether it is known that nothing is lost in 32 bits with a sign, or asked elsewhere.
@@ -30,17 +31,17 @@ def held(value: Any, aval: Any, fits: bool = True) -> Any:
         return condition_of(value)
     if kind not in "iu" or value.op in ("name", "read", "select", "min", "max"):
         return value
-    return _held(value, aval.dtype, fits)
+    return _held(value, cast(Array, aval).dtype, fits)
 
 
-def _held(value: Term, dtype: Any, fits: bool = True) -> Term:
+def _held(value: Term, dtype: Dtype, fits: bool = True) -> Term:
     bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
     if constant(value) is None and signed and bits >= 32:
         return value if fits or bits > 32 else Term("int32", value)
     return wrapped(value, bits, signed)
 
 
-def literal(value: Any) -> Any:
+def literal(value: Any) -> Term:
     """A number or truth value that is known when tracing, as a term. UnsupportedOp for arrays and floats."""
     if getattr(value, "shape", ()) != ():
         raise UnsupportedOp(f"an array of shape {value.shape} captured by the index map")
@@ -52,7 +53,7 @@ def literal(value: Any) -> Any:
     return Term("int", int(value))
 
 
-def chosen(which: Any, cases: Sequence[Any]) -> Any:
+def chosen(which: Term, cases: Sequence[Term]) -> Term:
     """The case that `which` numbers: the first for numbers below, the last for those above."""
     if len(cases) == 2 and which.op in CONDITIONS:
         return _select(which, *cases)
@@ -62,7 +63,7 @@ def chosen(which: Any, cases: Sequence[Any]) -> Any:
     return result
 
 
-def applied(name: str, operands: Sequence[Any], dtype: Any) -> Any:
+def applied(name: str, operands: Sequence[Term], dtype: Dtype) -> Term:
     """One operation on integers or truth values. dtype: of the first operand. UnsupportedOp names what is no such."""
     if name in ("and", "or", "not", "xor") and dtype.kind != "b":
         return bitwise(name, list(operands))
@@ -78,7 +79,7 @@ def applied(name: str, operands: Sequence[Any], dtype: Any) -> Any:
     return OPERATIONS[name](*operands)
 
 
-def converted(value: Any, old: Any, new: Any) -> Any:
+def converted(value: Term, old: Dtype, new: Dtype) -> Term:
     if new.kind == "b":
         return condition_of(value)
     if new.kind not in "iu":
@@ -93,20 +94,20 @@ def converted(value: Any, old: Any, new: Any) -> Any:
     return wrapped(value, 8 * new.itemsize, new.kind == "i")
 
 
-def condition_of(value: Any) -> Any:
+def condition_of(value: Term) -> Term:
     """A truth value as a condition, also one that is read from a table or was counted with."""
     return value if value.op in CONDITIONS else fold("!=", value, ZERO)
 
 
-def number_of(value: Any) -> Any:
+def number_of(value: Term) -> Term:
     """A condition as 0 or 1, a number as it is."""
     if isinstance(value, Term) and value.op in CONDITIONS:
         return fold("select", value, ONE, ZERO)
     return value
 
 
-def _binary(op: Op) -> Callable[[Any, Any], Term]:
-    def build(left: Any, right: Any) -> Term:
+def _binary(op: Op) -> Callable[[Term, Term], Term]:
+    def build(left: Term, right: Term) -> Term:
         left, right = number_of(left), number_of(right)
         if op in ("truncdiv", "truncrem"):
             by = constant(right)
@@ -117,15 +118,15 @@ def _binary(op: Op) -> Callable[[Any, Any], Term]:
     return build
 
 
-def _compare(op: Op, turned: bool = False) -> Callable[[Any, Any], Term]:
-    def build(left: Any, right: Any) -> Term:
+def _compare(op: Op, turned: bool = False) -> Callable[[Term, Term], Term]:
+    def build(left: Term, right: Term) -> Term:
         left, right = number_of(left), number_of(right)
         return fold(op, right, left) if turned else fold(op, left, right)
 
     return build
 
 
-def _select(condition: Any, if_false: Any, if_true: Any) -> Term:
+def _select(condition: Term, if_false: Term, if_true: Term) -> Term:
     condition = condition_of(condition)
     if if_true.op in CONDITIONS or if_false.op in CONDITIONS:
         yes = fold("and", condition, condition_of(if_true))
@@ -133,7 +134,7 @@ def _select(condition: Any, if_false: Any, if_true: Any) -> Term:
     return fold("select", condition, if_true, if_false)
 
 
-def _sign(value: Any) -> Term:
+def _sign(value: Term) -> Term:
     negative = fold("select", fold("<", value, ZERO), Term("int", -1), ZERO)
     return fold("select", fold("<", ZERO, value), ONE, negative)
 
@@ -141,7 +142,7 @@ def _sign(value: Any) -> Term:
 DIVISIONS: Mapping[str, Op] = {"floor_divide": "//", "remainder": "%"}
 """Functions of JAX that it writes out with div, sign and select, by what they compute."""
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Term]] = {
     "add": _binary("+"),
     "sub": _binary("-"),
     "mul": _binary("*"),

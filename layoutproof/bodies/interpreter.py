@@ -47,13 +47,14 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.integers import applied, condition_of, literal, number_of
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
+from layoutproof.bodies.passes import BodyValue, Rule, as_array
 from layoutproof.bodies.values import DEEPEST, Index, Lost, Value, again, dims_of, maybe
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded, negation
 from layoutproof.core.term import ZERO, Term, fixed
-from layoutproof.ir.program import Equation, MemRefType, Program
+from layoutproof.ir.program import Dtype, Equation, Literal, MemRefType, Program, Variable
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
 
@@ -66,7 +67,7 @@ INVARIANTS = 1_000_000
 MOST_EQUATIONS = 400_000
 """Equations that are looked at, loops once each; then the body is over budget."""
 
-PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
+PRIMITIVES: Mapping[str, Rule] = {
     **arithmetic.PRIMITIVES,
     **shapes.PRIMITIVES,
     **reductions.PRIMITIVES,
@@ -188,8 +189,8 @@ class Interpreter:
         self._around: tuple[Equation | None, ...] = ()
         self.scope = ""
         self._used: frozenset[Any] = frozenset()
-        self.first_loads: dict[tuple[Any, ...], str] = {}
-        self._same: dict[tuple[Any, ...], object] = {}
+        self.first_loads: dict[tuple[object, ...], str] = {}
+        self._same: dict[tuple[object, ...], object] = {}
         self._fixed: set[object] = set()
         self._data: dict[object, Term] = {}
         self._made = 0
@@ -233,12 +234,12 @@ class Interpreter:
 
         return again(made)
 
-    def unknown(self, why: str, dtype: Any) -> Term:
+    def unknown(self, why: str, dtype: Dtype) -> Term:
         """A number that no term says, of any value that its type holds."""
         return self.any_number(self.named("any"), why, dtype, self.source(), fixed=not self.loops)
 
     def any_number(
-        self, name: str, why: str, dtype: Any, source: str, facts: Sequence[Term] = (), fixed: bool = False
+        self, name: str, why: str, dtype: Dtype, source: str, facts: Sequence[Term] = (), fixed: bool = False
     ) -> Term:
         """The name as a number of any value that its type holds, and of which the facts are true."""
         bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
@@ -246,14 +247,14 @@ class Interpreter:
         self.unknowns[name] = Unknown(name, low, high, why, source, tuple(facts), fixed)
         return Term("name", name)
 
-    def scalar(self, value: Any, dtype: Any = None) -> Term:
+    def scalar(self, value: Value, dtype: Dtype | None = None) -> Term:
         """A single number as a term, an unknown where no term says it."""
         try:
-            return value.number()  # type: ignore[no-any-return]
+            return value.number()
         except Lost as lost:
             return self._of_data(value, str(lost), value.dtype if dtype is None else dtype)
 
-    def same(self, what: tuple[Any, ...]) -> object:
+    def same(self, what: tuple[object, ...]) -> object:
         """What stands for something: the same object where it is asked again."""
         if what not in self._same:
             self._same[what] = object()
@@ -266,14 +267,14 @@ class Interpreter:
             value.same = self.same(("value", len(self._same)))
         return value.same
 
-    def _of_data(self, value: Value, why: str, dtype: Any, depth: int = 0) -> Term:
+    def _of_data(self, value: Value, why: str, dtype: Dtype, depth: int = 0) -> Term:
         """A single number that data decide, by one name wherever it is the same one, and what is computed of it."""
         which = self._which(value)
         if which not in self._data:
             self._data[which] = self._computed(value, why, depth) or self._any_of_data(value, why, dtype)
         return self._data[which]
 
-    def _any_of_data(self, value: Value, why: str, dtype: Any) -> Term:
+    def _any_of_data(self, value: Value, why: str, dtype: Dtype) -> Term:
         term = self.any_number(self.named("any"), why, dtype, self.source(), fixed=self._which(value) in self._fixed)
         if not value.defined:
             self.doubts[term.args[0]] = value
@@ -314,7 +315,7 @@ class Interpreter:
         except Lost as lost:
             return self._of_data(value, str(lost), value.dtype, depth)
 
-    def is_used(self, variable: Any) -> bool:
+    def is_used(self, variable: Variable) -> bool:
         """Whether somebody looks at a result of the equation that is looked at."""
         return variable in self._used
 
@@ -348,8 +349,9 @@ class Interpreter:
 
     # the pass
 
-    def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
+    def run(self, inner: Program, arguments: Sequence[BodyValue]) -> list[Any]:
         """The results of a program for some values and views; its effects are noted."""
+        known: list[BodyValue]
         if len(arguments) == len(inner.invars):
             known = [self.constant_value(value) for value in inner.consts]
             given = list(arguments)
@@ -391,10 +393,10 @@ class Interpreter:
         found.same = self.same(("constant", str(getattr(value, "dtype", type(value))), repr(value)))
         return found
 
-    def _value(self, atom: Any, values: Mapping[Any, Any]) -> Any:
+    def _value(self, atom: Variable | Literal, values: Mapping[Variable, BodyValue]) -> BodyValue:
         return self.constant_value(atom.val) if hasattr(atom, "val") else values[atom]
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         name = equation.primitive.name
         make = PRIMITIVES.get(name)
         try:
@@ -411,18 +413,21 @@ class Interpreter:
                 self.beyond |= {o.reference.name for o in operands if isinstance(o, View)}
             return lost(self, equation, operands, str(problem))
 
-    def _noted(self, equation: Any, operands: list[Any], results: list[Any]) -> list[Any]:
+    def _noted(
+        self, equation: Equation, operands: list[BodyValue], results: Sequence[BodyValue]
+    ) -> Sequence[BodyValue]:
         """Results of which it is said what they are: the same operation of the same gives the same."""
         name = equation.primitive.name
         if name in REPEATED and all(isinstance(one, Value) for one in (*operands, *results)):
-            what = (name, str(equation.params), *map(self._which, operands))
-            for k, (result, variable) in enumerate(zip(results, equation.outvars, strict=True)):
+            given = [as_array(operand) for operand in operands]
+            what = (name, str(equation.params), *map(self._which, given))
+            for k, (result, variable) in enumerate(zip(map(as_array, results), equation.outvars, strict=True)):
                 if result.same is None:
                     result.same = self.same((*what, k, dims_of(variable.aval), str(variable.aval.dtype)))
-                    result.made = name, tuple(operands)
+                    result.made = name, tuple(given)
         return results
 
-    def _made_by(self, make: Callable[..., list[Any]], equation: Any, operands: list[Any]) -> list[Any]:
+    def _made_by(self, make: Rule, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         try:
             return make(self, equation, operands)
         except (KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
@@ -440,7 +445,7 @@ class _Kind:
         self.itemsize = 4
 
 
-def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> list[Value]:
+def lost(on: Interpreter, equation: Equation, operands: Sequence[BodyValue], why: str) -> list[Value]:
     """Results of which nothing is known: numbers are lost, and undefined where any element of any operand may be."""
 
     def undefined(index: Index) -> Term:
@@ -457,7 +462,7 @@ def body_of(
     program: Program,
     references: Sequence[BodyReference],
     kernel: Kernel,
-    arguments: Sequence[Any] | None = None,
+    arguments: Sequence[BodyValue] | None = None,
     version: str = "",
     begin: Begin = (),
 ) -> Body:
@@ -475,7 +480,7 @@ def _read(
     program: Program,
     references: Sequence[BodyReference],
     kernel: Kernel,
-    arguments: Sequence[Any] | None,
+    arguments: Sequence[BodyValue] | None,
     version: str,
     begin: Begin,
 ) -> Body:

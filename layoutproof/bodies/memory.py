@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import (
@@ -22,18 +21,24 @@ from layoutproof.bodies.effects import (
     writes_to,
 )
 from layoutproof.bodies.memory_state import inside
+from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import (
     Bitcast,
+    Dtype,
+    Equation,
     Indexed,
+    MemRefType,
     Other,
     Reshaped,
     Span,
+    Transform,
     Transformed,
     Transposed,
+    Variable,
     element_type_named,
     planted,
 )
@@ -44,7 +49,7 @@ from layoutproof.kernel.scalar_memory import every_table
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
-def view_of(on: Any, value: Any) -> View:
+def view_of(on: Pass, value: BodyValue | Transformed) -> View:
     """A reference, or one that carries its own transforms. UnsupportedOp for anything else."""
     if isinstance(value, View):
         return value
@@ -53,7 +58,7 @@ def view_of(on: Any, value: Any) -> View:
     raise UnsupportedOp(f"an address that is no reference but {type(value).__name__}")
 
 
-def through(on: Any, view: View, transforms: Any) -> View:
+def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None, ...] | None) -> View:
     """A view through more transforms."""
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is not None:
@@ -61,7 +66,7 @@ def through(on: Any, view: View, transforms: Any) -> View:
     return view
 
 
-def _step(on: Any, view: View, transform: Any) -> ViewStep:
+def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
     dims = view.dims
     if dims is None:
         raise UnsupportedOp("a view of a view whose shape depends on data")
@@ -82,14 +87,14 @@ def _step(on: Any, view: View, transform: Any) -> ViewStep:
     raise UnsupportedOp(f"a view through {named(transform)}")
 
 
-def _is_list(entry: Any) -> bool:
+def _is_list(entry: Span | slice | Value | int) -> bool:
     """Whether an index is one for each of several parts: an array, memory that holds one, or `plsc.Indices`."""
     if isinstance(entry, Other) and "values" in entry.parts:
         return True
     return isinstance(entry, View | Transformed) or (isinstance(entry, Value) and bool(entry.dims))
 
 
-def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
+def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
     """A view of parts that a list of places chooses; other dimensions are whole."""
     picks: list[Value | None] = []
     lists: list[View] = []
@@ -115,7 +120,7 @@ def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
     return gather(on, dims, picks, lists)
 
 
-def _listed(on: Any, view: View) -> Value:
+def _listed(on: Pass, view: View) -> Value:
     """The places that a copy reads out of memory."""
     if view.dims is None or view.dtype not in _INTEGERS:
         raise UnsupportedOp(f"a list of places in {view.dtype}")
@@ -124,7 +129,7 @@ def _listed(on: Any, view: View) -> Value:
     return loaded(on, view, access, view.dims, element_type_named(view.dtype))
 
 
-def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View] = ()) -> ViewStep:
+def gather(on: Pass, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View] = ()) -> ViewStep:
     """The step to parts whose places some arrays of one dimension say, all of the same length.
 
     picks: for each dimension of what is seen, None = all of it.
@@ -144,7 +149,7 @@ def gather(on: Any, dims: tuple[int, ...], picks: Sequence[Value | None], lists:
     return ViewStep("gather", dims, (length, *kept), picks=tuple(picks), picked=picked, part=some, lists=tuple(lists))
 
 
-def named(transform: Any) -> str:
+def named(transform: Transform) -> str:
     """What a view that nobody reads is called."""
     return transform.kind if isinstance(transform, Other) else type(transform).__name__
 
@@ -161,7 +166,7 @@ def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> ViewStep:
     return ViewStep("bitcast", dims, (*dims[:-2], dims[-2] * old // new, dims[-1]), dtype=dtype)
 
 
-def _slice(on: Any, entry: Any, extent: int) -> Slice:
+def _slice(on: Pass, entry: Span | slice | Value | int, extent: int) -> Slice:
     if isinstance(entry, Span):
         return Slice(_term(on, entry.start), _term(on, entry.size), int(entry.stride))
     if isinstance(entry, slice):
@@ -174,13 +179,13 @@ def _slice(on: Any, entry: Any, extent: int) -> Slice:
     return Slice(_term(on, entry), Term("int", 1), single=True)
 
 
-def _term(on: Any, value: Any) -> Term:
+def _term(on: Pass, value: Value | int) -> Term:
     if isinstance(value, Value):
-        return on.scalar(value)  # type: ignore[no-any-return]
+        return on.scalar(value)
     return Term("int", int(value))
 
 
-def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
+def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: Dtype) -> Value:
     """What a load gives: entries of a table where nothing stores to it, else numbers of its own.
 
     What is loaded again of memory to which nothing stores is what was loaded before.
@@ -232,7 +237,7 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     return found
 
 
-def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
+def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     """What a view of memory shows, where that is known: a part of a table, or the numbers; None where it is not.
 
     Of some elements the numbers may be known, and not of others. A copy, which was waited for, or a store was the last
@@ -310,7 +315,7 @@ def _stored_there(
     return Value(view.dims, element_type_named(view.dtype), number)
 
 
-def _entry_at(on: Any, source: View, index: Index) -> Term:
+def _entry_at(on: Pass, source: View, index: Index) -> Term:
     """The entry of a table that a part of it shows."""
     at = places(source, index)
     place = None if at is None else places(on.constant[source.reference.name], at)
@@ -338,12 +343,12 @@ def _all_of(step: ViewStep) -> bool:
     )
 
 
-def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _get(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     return [load(on, view, equation.outvars[0])]
 
 
-def load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
+def load(on: Pass, view: View, variable: Variable, mask: Value | None = None, other: Value | None = None) -> Value:
     """What a load of a view gives: `other` where the mask does not hold, else it is undefined there."""
     access = Access("read", view, on.spot(), mask=mask)
     on.effects.append(access)
@@ -355,7 +360,7 @@ def load(on: Any, view: View, variable: Any, mask: Value | None = None, other: V
     return _masked(access.name, value, mask, other)
 
 
-def _described(step: ViewStep) -> tuple[Any, ...]:
+def _described(step: ViewStep) -> tuple[object, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
     return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks
@@ -390,13 +395,13 @@ def _masked(name: str, value: Value, mask: Value, other: Value | None) -> Value:
     return Value(value.dims, value.dtype, number, undefined, span=None if other is None else hull([value, other]))
 
 
-def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
-    return _stored(on, view, value, None, equation.outvars[0])
+    return _stored(on, view, as_array(value), None, equation.outvars[0])
 
 
-def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any) -> list[Any]:
+def _stored(on: Pass, view: View, value: Value, mask: Value | None, variable: Variable) -> list[Value]:
     # a swap also gives what was there; nearly always nobody looks
     before = [Value(value.dims, value.dtype, "what a swap gives")]
     if on.is_used(variable):
@@ -407,26 +412,26 @@ def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any
     return before
 
 
-def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _added(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     on.effects.append(Access("add", view, on.spot(), value))
     return []
 
 
-def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     return [load(on, view, equation.outvars[0], mask, other)]
 
 
-def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
     return _stored(on, view, value, mask, equation.outvars[0])
 
 
-def allocated(on: Any, aval: Any) -> View:
+def allocated(on: Pass, aval: MemRefType) -> View:
     """Memory that the body allocates."""
     memory = aval.memory
     dims = dims_of(aval)
@@ -438,11 +443,11 @@ def allocated(on: Any, aval: Any) -> View:
     return View(found)
 
 
-def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _fresh(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     return [allocated(on, equation.outvars[0].aval)]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "empty_ref": _fresh,
     "get": _get,
     "swap": _swap,

@@ -50,7 +50,7 @@ from layoutproof.bodies.order import (
     unfilled,
 )
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.shapes import quotient, reshaped
+from layoutproof.bodies.row_major import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, inlined, names_in, parts_of, renaming, replaced
 from layoutproof.bodies.values import LEFT_OUT, Lost, Value, aligned, leaf, maybe
 from layoutproof.bodies.wraps import unwrapped

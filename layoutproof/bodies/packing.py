@@ -8,14 +8,16 @@ Source: `_bitcast_lowering_rule` and `pack_elementwise` in jax/_src/pallas/mosai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
-from layoutproof.bodies.shapes import plus, quotient, shape_of, times
+from layoutproof.bodies.passes import Pass, Rule
+from layoutproof.bodies.row_major import plus, quotient, times
+from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Lost, Value, aligned, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, any_of
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Dtype, Equation
 
 PARTLY = "which part of a packed word is used"
 
@@ -28,14 +30,14 @@ def part_of_word(conditions: Sequence[Term]) -> Term:
     return whole if some is FALSE else any_of([whole, all_of([some, maybe(PARTLY)])])
 
 
-def _bits(on: Any, dtype: Any) -> int:
+def _bits(on: Pass, dtype: Dtype) -> int:
     bits = ELEMENT_BITS.get(element_type(dtype))
     if bits is None:
         raise UnsupportedOp(f"the width of {dtype}")
     return bits
 
 
-def _bitcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _bitcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """Of rows (`pltpu.bitcast`): the dimension before the last grows or shrinks."""
     operand: Value = operands[0]
     variable = equation.outvars[0]
@@ -56,7 +58,7 @@ def _bitcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
 
 
-def _same_width(operand: Value, new: Any) -> Value:
+def _same_width(operand: Value, new: Dtype) -> Value:
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iu" or operand.dtype.kind not in "iu":
             raise Lost("numbers that were read as another type")
@@ -65,7 +67,7 @@ def _same_width(operand: Value, new: Any) -> Value:
     return Value(operand.dims, new, number, None if operand.defined else operand.undefined)
 
 
-def _bitcast_convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _bitcast_convert(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """Of elements (`lax.bitcast_convert_type`): another last dimension comes or goes."""
     operand: Value = operands[0]
     dims, new = shape_of(equation), equation.outvars[0].aval.dtype
@@ -80,7 +82,7 @@ def _bitcast_convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
 
 
-def _packed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _packed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     dims = shape_of(equation)
 
     def undefined(index: Index) -> Term:
@@ -91,7 +93,7 @@ def _packed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, dtype, "packed numbers", None if defined else undefined, parts=operands)]
 
 
-def _unpacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _unpacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """One part of each word: what was packed there, where the words were packed here into as many parts."""
     operand: Value = operands[0]
     dtype = equation.outvars[0].aval.dtype
@@ -107,7 +109,7 @@ def _unpacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(operand.dims, dtype, "numbers out of words", None if operand.defined else operand.undefined)]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "bitcast": _bitcast,
     "bitcast_convert_type": _bitcast_convert,
     "pack_elementwise": _packed,

@@ -7,19 +7,19 @@ the same kernel.
 
 from __future__ import annotations
 
-from typing import Any
-
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import condition_of
+from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.values import Span, Value, dims_of, number
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import folded
 from layoutproof.core.operations import INT32
-from layoutproof.core.term import ZERO, Term, size_term
+from layoutproof.core.term import ZERO, Amount, Term, size_term
+from layoutproof.ir.program import Equation
 from layoutproof.kernel.scalar_memory import axis_table
 
 
-def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _program_id(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
         raise UnsupportedOp("program_id of a grid that is not the kernel's own")
@@ -28,7 +28,7 @@ def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [number(Term("name", name), equation.outvars[0].aval.dtype, _below(extent))]
 
 
-def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _num_programs(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
         raise UnsupportedOp("num_programs of a grid that is not the kernel's own")
@@ -37,7 +37,7 @@ def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [number(size_term(extent), equation.outvars[0].aval.dtype, span)]
 
 
-def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = equation.params["axis_name"]
     span = None
     on.asks.add(axis)
@@ -50,19 +50,19 @@ def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [number(place, equation.outvars[0].aval.dtype, span)]
 
 
-def _dimension(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dimension(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """A dimension whose size is a name (`jax.export.symbolic_shape`)."""
     extent = dimension(equation.params["dim"])
     span = (extent, extent) if type(extent) is int else (0, INT32 - 1)
     return [number(size_term(extent), equation.outvars[0].aval.dtype, span)]
 
 
-def _below(extent: Any) -> Span:
+def _below(extent: Amount) -> Span:
     """The ids of a dimension of the grid. What is counted at run time is counted in 32 bits."""
     return 0, (extent if type(extent) is int and extent > 0 else INT32 - 1) - 1
 
 
-def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _multiple(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (operand,) = operands
     by = equation.params["values"]
     if operand.dims or len(by) != 1:
@@ -72,7 +72,7 @@ def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value((), operand.dtype, lambda index: operand.number(), undefined, span=operand.span)]
 
 
-def _check(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _check(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """`checkify.check`: its first operand says that it fails."""
     failing = operands[0] if operands else None
     if isinstance(failing, Value) and not failing.dims and failing.dtype.kind == "b":
@@ -80,12 +80,12 @@ def _check(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return _nothing(on, equation, operands)
 
 
-def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _nothing(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     why = f"the result of {equation.primitive.name}"
     return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
 
 
-def _unmodelled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _unmodelled(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     """What whoever made the equations found no primitive for; it says why."""
     raise UnsupportedOp(str(equation.params["why"]))
 
@@ -99,7 +99,7 @@ NUMBERS = {
 }
 """What gives a number of the program that runs."""
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **NUMBERS,
     "unmodelled": _unmodelled,
     "check": _check,

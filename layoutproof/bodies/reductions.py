@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Value
 from layoutproof.core.folding import all_of, any_of
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Equation
 
 
-def _reduced(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reduced(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axes = {int(a) for a in equation.params["axes"]}
     name = equation.primitive.name
     operand: Value = operands[0]
@@ -35,7 +35,7 @@ def _reduced(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _cumulative(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _cumulative(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
     backward = bool(equation.params.get("reverse"))
     extent = operand.dims[axis]
@@ -49,7 +49,7 @@ def _cumulative(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(operand.dims, equation.outvars[0].aval.dtype, why, None if operand.defined else undefined)]
 
 
-def _dot(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dot(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (contract, batch) = equation.params["dimension_numbers"]
     sides = [tuple(int(d) for d in side) for side in (*contract, *batch)]
     left, right = operands[0], operands[1]
@@ -77,7 +77,7 @@ def _dot(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(shape_of(equation), dtype, "the result of a product of matrices", None if defined else undefined)]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",

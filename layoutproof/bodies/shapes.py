@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
+from layoutproof.bodies.passes import Pass, Rule
+from layoutproof.bodies.row_major import plus, quotient, reshaped, times
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, hull, span_of_type
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
-from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
+from layoutproof.ir.program import Dtype, Equation
 
 Source = Callable[[Index], Index]
 
 
-def shape_of(equation: Any, k: int = 0) -> tuple[int, ...]:
+def shape_of(equation: Equation, k: int = 0) -> tuple[int, ...]:
     """The shape of a result."""
     return dims_of(equation.outvars[k].aval)
 
@@ -32,73 +32,7 @@ def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
     )
 
 
-def plus(term: Term, by: int) -> Term:
-    """term + by."""
-    return fold("+", term, extent_term(by))
-
-
-def times(term: Term, by: int) -> Term:
-    """term * by."""
-    return fold("*", term, extent_term(by))
-
-
-def quotient(op: Op, term: Term, by: int) -> Term:
-    """term // by, or term % by, as `op` says; by > 0."""
-    return fold(op, term, extent_term(by))
-
-
-def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
-    """Where an element of the reshaped array `dims` lies in the array `before`, both row-major.
-
-    >>> [str(t) for t in reshaped((Term("name", "i"), Term("name", "j")), (4, 8), (32,))]
-    ['i * 8 + j']
-    >>> [str(t) for t in reshaped((Term("name", "i"),), (32,), (4, 1, 8))]
-    ['i // 8', '0', 'i % 8']
-    """
-    if 0 in dims:
-        return (ZERO,) * len(before)
-    found: list[Term] = []
-    new, old = 0, 0
-    while new < len(dims) or old < len(before):
-        # the shortest runs of dimensions that hold the same number of elements: each is reshaped by itself
-        first_new, first_old = new, old
-        here = there = 1
-        if new < len(dims):
-            here, new = dims[new], new + 1
-        if old < len(before):
-            there, old = before[old], old + 1
-        while here != there:
-            if here < there:
-                here, new = here * dims[new], new + 1
-            else:
-                there, old = there * before[old], old + 1
-        found += _run(index[first_new:new], dims[first_new:new], before[first_old:old])
-    return tuple(found)
-
-
-def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]:
-    wide = [(term, n) for term, n in zip(index, dims, strict=True) if n != 1]
-    kept = [n for n in before if n != 1]
-    if [n for _, n in wide] == kept:
-        terms = iter(term for term, _ in wide)
-        return [next(terms) if n != 1 else ZERO for n in before]
-    flat: Term = ZERO
-    for term, n in wide:
-        flat = linear([(n, flat), (1, term)])
-    found: list[Term] = []
-    inner = prod(before)
-    for k, n in enumerate(before):
-        inner //= max(n, 1)
-        if n == 1:
-            found.append(ZERO)
-            continue
-        part = quotient("//", flat, inner)
-        # the first dimension's quotient is below its extent already
-        found.append(part if all(m == 1 for m in before[:k]) else quotient("%", part, n))
-    return found
-
-
-def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _iota(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     dimension = int(equation.params["dimension"])
     dtype = equation.outvars[0].aval.dtype
     if dtype.kind not in "iu":
@@ -111,7 +45,7 @@ def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, dtype, lambda index: index[dimension], span=(0, max(dims[dimension] - 1, 0)))]
 
 
-def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _broadcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand = operands[0]
     dims, to = shape_of(equation), [int(d) for d in equation.params["broadcast_dimensions"]]
 
@@ -123,19 +57,19 @@ def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, dims, source)]
 
 
-def _broadcast_to(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _broadcast_to(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, dims = operands[0], shape_of(equation)
     return [moved(operand, dims, lambda index: aligned(operand, dims, index))]
 
 
-def _reshape(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reshape(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     if equation.primitive.name == "reshape" and equation.params.get("dimensions") is not None:
         raise UnsupportedOp("a reshape that transposes")
     operand, dims = operands[0], shape_of(equation)
     return [moved(operand, dims, lambda index: reshaped(index, dims, operand.dims))]
 
 
-def _transpose(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _transpose(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     order = [int(d) for d in equation.params["permutation"]]
 
     def source(index: Index) -> Index:
@@ -147,7 +81,7 @@ def _transpose(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operands[0], shape_of(equation), source)]
 
 
-def _slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     starts = [int(n) for n in equation.params["start_indices"]]
     steps = [int(n) for n in equation.params["strides"] or [1] * len(starts)]
     return [
@@ -159,7 +93,7 @@ def _slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reversed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, turned = operands[0], {int(d) for d in equation.params["dimensions"]}
     return [
         moved(
@@ -172,13 +106,13 @@ def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _concatenate(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _concatenate(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["dimension"])
     ends = [*accumulate(o.dims[axis] for o in operands)]
     return [_pieces(operands, [0, *ends[:-1]], ends, axis, shape_of(equation), equation.outvars[0].aval.dtype)]
 
 
-def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _stacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     rows = [
         moved(one, (*one.dims[:axis], 1, *one.dims[axis:]), lambda index: (*index[:axis], *index[axis + 1 :]))
@@ -190,7 +124,7 @@ def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _pieces(
-    parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Any
+    parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Dtype
 ) -> Value:
     """Arrays one behind the other along an axis."""
 
@@ -220,7 +154,7 @@ def _pieces(
     return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined, span=hull(parts))
 
 
-def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, filler = operands
     config = [tuple(int(n) for n in entry) for entry in equation.params["padding_config"]]
     if any(inner for _, _, inner in config):
@@ -250,7 +184,7 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(shape_of(equation), operand.dtype, number, None if defined else undefined, span=span)]
 
 
-def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _split(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
     sizes = [int(n) for n in equation.params["sizes"]]
     starts = [0, *accumulate(sizes)]
@@ -265,7 +199,7 @@ def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [part(k) for k in range(len(sizes))]
 
 
-def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _unstacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
 
     def part(k: int) -> Value:
@@ -274,7 +208,7 @@ def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [part(k) for k in range(len(equation.outvars))]
 
 
-def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _tile(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand = operands[0]
     dims = shape_of(equation)
     return [
@@ -288,7 +222,7 @@ def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _repeat(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     params = equation.params
     operand, dims = operands[0], shape_of(equation)
     axis, times_ = int(params["axis"]), int(params["repeats"])
@@ -299,7 +233,7 @@ def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, dims, lambda i: (*i[:axis], quotient("%", i[axis], extent), *i[axis + 1 :]))]
 
 
-def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _rolled(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, params = operands[0], equation.params
     axis = int(params["axis"])
     shift = on.scalar(operands[1]) if len(operands) > 1 else Term("int", int(params["shift"]))
@@ -316,14 +250,14 @@ def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(operand, operand.dims, source)]
 
 
-def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, *starts = operands
     dims = shape_of(equation)
     at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
     return [moved(operand, dims, lambda index: tuple(linear([(1, t), (1, s)]) for t, s in zip(index, at, strict=True)))]
 
 
-def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_update_slice(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, update, *starts = operands
     at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, update.dims, strict=True)]
 
@@ -361,7 +295,7 @@ def clamped(start: Term, most: int) -> Term:
     return Term("min", Term("max", start, ZERO), extent_term(most))
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "iota": _iota,
     "broadcast_in_dim": _broadcast,
     "broadcast_to": _broadcast_to,

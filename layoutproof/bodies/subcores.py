@@ -7,31 +7,31 @@ some have the names of others (`adapter.name_of`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.control import looped
 from layoutproof.bodies.effects import Access, Mask, View
 from layoutproof.bodies.memory import gather, load, through, view_of
+from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Index, Lost, Value, dims_of, maybe
 from layoutproof.core.folding import all_of, any_of, negation
 from layoutproof.core.term import Term
-from layoutproof.ir.program import planted
+from layoutproof.ir.program import Equation, Transform, planted
 
 
-def _anywhere(on: Any, value: Value) -> Term:
+def _anywhere(on: Pass, value: Value) -> Term:
     """The condition that some element of a value is undefined."""
     return value.undefined(tuple(on.witness(extent) for extent in value.dims))
 
 
-def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _gather(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`load_gather`: an element of each place, where the mask holds."""
     reference, transforms, indices, mask = planted(equation.params["tree"], operands)
     view = _places(on, reference, transforms, indices)
     return [load(on, view, equation.outvars[0], mask)]
 
 
-def _scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scatter(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`store_scatter`, and `addupdate_scatter`, which adds atomically."""
     reference, transforms, indices, value, mask = planted(equation.params["tree"], operands)
     view = _places(on, reference, transforms, indices)
@@ -41,19 +41,19 @@ def _scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _places(on: Any, reference: Any, transforms: Any, indices: Sequence[Any]) -> View:
+def _places(on: Pass, reference: BodyValue, transforms: Sequence[Transform], indices: Sequence[Value]) -> View:
     view = through(on, view_of(on, reference), tuple(transforms))
     if view.dims is None:
         raise UnsupportedOp("places in a view whose shape depends on data")
     return View(view.reference, (*view.steps, gather(on, view.dims, tuple(indices))))
 
 
-def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tuple[View, Value | None]:
+def _addressed(on: Pass, equation: Equation, operands: list[BodyValue], before: int) -> tuple[View, Value | None]:
     """The view, and the mask. before: operands before those that the view is made of."""
     masked = bool(equation.params["has_mask"])
     rest = operands[before : len(operands) - masked]
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], rest))
-    return view, operands[-1] if masked else None
+    return view, as_array(operands[-1]) if masked else None
 
 
 def _packed_mask(mask: Value) -> Value:
@@ -62,7 +62,7 @@ def _packed_mask(mask: Value) -> Value:
     return Value(mask.dims, mask.dtype, why, None if mask.defined else lambda index: maybe(why))
 
 
-def _load_expanded(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _load_expanded(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`load_expanded`: the elements from the first on go to where the mask holds; elsewhere nothing is defined."""
     view, mask = _addressed(on, equation, operands, 1)
     if mask is None:
@@ -82,15 +82,15 @@ def _load_expanded(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims_of(equation.outvars[0].aval), equation.outvars[0].aval.dtype, why, undefined)]
 
 
-def _leaf(on: Any, access: Access, view: View) -> Term:
+def _leaf(on: Pass, access: Access, view: View) -> Term:
     """The condition that some element that a load may find is undefined."""
     return Term("leaf", access.name, *(on.witness(extent) for extent in view.dims or ()))
 
 
-def _store_compressed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _store_compressed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`store_compressed`, `addupdate_compressed`: elements where the mask holds are put one after the other."""
     view, mask = _addressed(on, equation, operands, 2)
-    value: Value = operands[1]
+    value = as_array(operands[1])
     kind = "add" if equation.params["add"] else "write"
     if mask is None:
         on.effects.append(Access(kind, view, on.spot(), value))
@@ -107,19 +107,19 @@ def _store_compressed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(value.dims, value.dtype, "what a store gives")]
 
 
-def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`subcore_barrier`."""
     on.barriers.append(on.spot())
     return []
 
 
-def _parallel_loop(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _parallel_loop(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`parallel_loop`: iterations in any order; what is carried goes from one to the next."""
     lower, upper, step, consts, carry = planted(equation.params["tree"], operands)
     return looped(on, equation.params["jaxpr"], (lower, upper, step), list(consts), list(carry))
 
 
-def _lanes(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """What is computed of all lanes at once: of the numbers nothing is known."""
     why = f"the result of {equation.primitive.name}"
     given = [o for o in operands if isinstance(o, Value) and not o.defined]
@@ -130,7 +130,7 @@ def _lanes(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims_of(v.aval), v.aval.dtype, why, undefined if given else None) for v in equation.outvars]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "sc_gather": _gather,
     "sc_scatter": _scatter,
     "sc_load": _load_expanded,

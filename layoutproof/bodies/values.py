@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.budget import spend
@@ -19,6 +19,7 @@ from layoutproof.core.element_types import integer_range
 from layoutproof.core.folding import FALSE, TRUE, all_of, constant, fold, folded, negation
 from layoutproof.core.operations import CONDITIONS
 from layoutproof.core.term import ZERO, Term
+from layoutproof.ir.program import Aval, Dtype
 
 Index = tuple[Term, ...]
 Span = tuple[int, int]
@@ -85,7 +86,7 @@ class Value:
     def __init__(
         self,
         dims: tuple[int, ...],
-        dtype: Any,
+        dtype: Dtype,
         number: Callable[[Index], Term] | str,
         undefined: Callable[[Index], Term] | None = None,
         passed: Callable[[Index], Sequence[tuple[Term, Term]]] | None = None,
@@ -101,7 +102,7 @@ class Value:
         self.made: tuple[str, tuple[Value, ...]] | None = None
         self._number = number
         self._undefined = undefined
-        self._known: dict[tuple[bool, Index], Any] = {}
+        self._known: dict[tuple[bool, Index], Term | Lost] = {}
         self._open: dict[tuple[bool, Index], _Question] = {}
 
     def number(self, index: Index = ()) -> Term:
@@ -111,15 +112,15 @@ class Value:
         found = self._once(True, index)
         if isinstance(found, Lost):
             raise found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def undefined(self, index: Index = ()) -> Term:
         """The condition under which the element is undefined."""
         if self._undefined is None:
             return FALSE
-        return self._once(False, index)  # type: ignore[no-any-return]
+        return cast(Term, self._once(False, index))
 
-    def _once(self, which: bool, index: Index) -> Any:
+    def _once(self, which: bool, index: Index) -> Term | Lost:
         """The number of an element, or the Lost that says why there is none; or when it is undefined."""
         key = (which, index)
         if key in self._known:
@@ -141,9 +142,9 @@ class Value:
         self._open.pop(key, None)
         return self._known[key]
 
-    def _asked(self, which: bool, index: Index) -> Any:
+    def _asked(self, which: bool, index: Index) -> Term | Lost:
         spend(PER_ELEMENT)
-        function: Any = self._number if which else self._undefined
+        function = cast(Callable[[Index], Term], self._number if which else self._undefined)
         try:
             return function(index)
         except Lost as lost:
@@ -185,12 +186,12 @@ def _in_turn(questions: list[tuple[Value, bool, Index]]) -> None:
         _ASKED.reset(token)
 
 
-def number(term: Term, dtype: Any, span: Span | None = None) -> Value:
+def number(term: Term, dtype: Dtype, span: Span | None = None) -> Value:
     """A single number."""
     return Value((), dtype, lambda index: term, span=span)
 
 
-def span_of_type(dtype: Any) -> Span:
+def span_of_type(dtype: Dtype) -> Span:
     """What whole numbers and truth values of a type are; of other types nothing that means anything."""
     kind = getattr(dtype, "kind", "")
     if kind not in ("i", "u"):
@@ -225,7 +226,7 @@ def aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
     return tuple(ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 
 
-def dims_of(aval: Any) -> tuple[int, ...]:
+def dims_of(aval: Aval) -> tuple[int, ...]:
     """The shape that JAX says of a value or of a reference; () where it says none.
 
     A dimension whose size is a name is a term; only `values.relations` reads such arrays.
@@ -234,7 +235,7 @@ def dims_of(aval: Any) -> tuple[int, ...]:
     return tuple(n if isinstance(n, Term) else int(n) for n in shape)  # type: ignore[misc]
 
 
-def extent_term(n: Any) -> Term:
+def extent_term(n: int | Term) -> Term:
     """A number of elements, which may be a name, as a term."""
     return n if isinstance(n, Term) else Term("int", n)
 

@@ -77,7 +77,7 @@ def holds(region: Region, computation: Computation, made: Callable[[Computation]
     """Whether a region gives what its function gives. made: a computation as a program."""
     import numpy as np
 
-    from layoutproof.values.floats import Floats, Real
+    from layoutproof.values.floats import Floats, Real, array_of
     from layoutproof.values.refusals import NotModelled, OutOfBounds
     from layoutproof.values.walk import Prepared, Walk
 
@@ -105,7 +105,9 @@ def holds(region: Region, computation: Computation, made: Callable[[Computation]
     try:
         for row in points:
             with np.errstate(all="ignore"):
-                ours, theirs = (Walk(numbers, prepared).run(side, [Real(row)])[0].array for side in (written, function))
+                ours, theirs = (
+                    array_of(Walk(numbers, prepared).run(side, [Real(row)])[0]) for side in (written, function)
+                )
             if not (np.abs(ours - theirs) <= CLOSE * np.abs(theirs) + LEAST).all():
                 return False
     except (NotModelled, OutOfBounds, AttributeError):

@@ -157,7 +157,7 @@ def ordered(body: EquationList, name: str) -> tuple[int, str] | None:
 def _orders(program: Program, of: int, sign: int) -> bool:
     import numpy as np
 
-    from layoutproof.values.floats import Floats
+    from layoutproof.values.floats import Floats, array_of
     from layoutproof.values.known import Known
     from layoutproof.values.refusals import NotModelled
     from layoutproof.values.walk import Prepared, Walk
@@ -179,7 +179,7 @@ def _orders(program: Program, of: int, sign: int) -> bool:
                 results = Walk(numbers, prepared).run(program, [Known(n) for n in flat])
             except NotModelled:
                 return False
-            got = [np.asarray(r.array).item() for r in results]
+            got = [np.asarray(array_of(r)).item() for r in results]
             if not np.array_equal(got, said[:: 1 if of == 0 else -1], equal_nan=True):
                 return False
     return True

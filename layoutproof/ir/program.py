@@ -11,11 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from layoutproof.core.element_types import ELEMENT_BITS
 
 # types
+
+
+class Dtype(Protocol):
+    """What is asked of an element type, whoever made it."""
+
+    @property
+    def kind(self) -> str:
+        """ "b", "i", "u" or "f", as NumPy has it; of what NumPy does not know, another letter."""
+
+    @property
+    def itemsize(self) -> int:
+        """In bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +260,10 @@ class Transformed:
 
     ref: Any
     transforms: tuple[Any, ...]
+
+
+Transform = Indexed | Reshaped | Transposed | Bitcast | Other
+"""One step of a view."""
 
 
 def view(kind: str, parts: Mapping[str, Any]) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from layoutproof.values.fields import Depth
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import first_place
 from layoutproof.values.pair import Pair
-from layoutproof.values.points import Points
+from layoutproof.values.points import Field, Points
 from layoutproof.values.refusals import TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
 from layoutproof.values.sets import NOBODY
 from layoutproof.values.stability import StabilityAudit
@@ -72,7 +73,7 @@ class AtPoints:
     last: tuple[Points, int, tuple[int, ...]] | None = None
     complete: bool = True
 
-    def run(self, pair: Pair, numbers: Points, values: Sequence[Any]) -> list[Any]:
+    def run(self, pair: Pair, numbers: Points, values: Sequence[Shaped]) -> list[Field]:
         """The outputs of the one that is asked about, whose exponentials, sums and places are noted."""
         results, walk = pair.walked(numbers, 0, values, self.audit if numbers.bounds else None)
         self.inside, self.ordered = self.inside and walk.inside, self.ordered and walk.ordered

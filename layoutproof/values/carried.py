@@ -21,14 +21,18 @@ from layoutproof.ir.program import (
     Literal,
     Program,
     Span,
+    Transform,
     Variable,
     planted,
     programs_in,
     scan_parts,
 )
-from layoutproof.values.references import HeldMemory
+from layoutproof.values.floats import Floats, array_of
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.memory import HeldMemory, Semaphore
 from layoutproof.values.relations.calls import CALLS, starts_of
 from layoutproof.values.relations.reading import Reading
+from layoutproof.values.state import SeenWindow, Walking
 from layoutproof.values.walk import Prepared, Walk
 
 Array = np.ndarray[Any, Any]
@@ -98,10 +102,10 @@ def _blocks(
     """What is read in loops of a program, of which the innermost around it is `loop`."""
     known: dict[Any, Origins] = dict(zip(program.invars, given, strict=False))
 
-    def of(atom: Any) -> Origins:
+    def of(atom: Variable | Literal) -> Origins:
         return known.get(atom, _nothing(_shape(atom))) if isinstance(atom, Variable) else _nothing(_shape(atom))
 
-    def reads(around: Equation, place: Axis | None, width: Any) -> None:
+    def reads(around: Equation, place: Axis | None, width: int) -> None:
         if place is None:
             return
         argument, axis = place[:2]
@@ -139,7 +143,7 @@ def _blocks(
             )
 
 
-def _slices(equation: Equation, origins: Origins) -> Iterator[tuple[Axis | None, Any]]:
+def _slices(equation: Equation, origins: Origins) -> Iterator[tuple[Axis | None, int]]:
     """The axes of the first operand that are read from a computed place on, and how many elements of each."""
     name, params = equation.primitive.name, equation.params
     if name in ("get", "swap", "addupdate"):
@@ -168,7 +172,9 @@ def _seen(call: Equation, operands: Sequence[Origins]) -> list[Origins]:
     return seen
 
 
-def _indexed(transforms: Any) -> list[tuple[Any, ...]]:
+def _indexed(
+    transforms: Transform | tuple[Transform | None, ...] | None,
+) -> list[tuple[Span | Variable | Literal | int, ...]]:
     found = transforms if isinstance(transforms, tuple) else (transforms,)
     return [t.indices for t in found if isinstance(t, Indexed)]
 
@@ -182,11 +188,11 @@ def _split(equation: Equation, operands: Sequence[Origins], shape: tuple[int, ..
     return (None if first is None or len(first) > 2 else (*first, shape[1]), None, *rest)
 
 
-def _shape(atom: Any) -> tuple[Any, ...]:
+def _shape(atom: Variable | Literal) -> tuple[int, ...]:
     return tuple(getattr(atom.aval, "shape", ()))
 
 
-def _nothing(shape: tuple[Any, ...]) -> Origins:
+def _nothing(shape: tuple[int, ...]) -> Origins:
     return (None,) * len(shape)
 
 
@@ -194,7 +200,7 @@ def _calls(program: Program, given: Sequence[Origins]) -> Iterator[tuple[Equatio
     """The kernels of a program, each with what the dimensions of its operands are."""
     known: dict[Any, Origins] = dict(zip(program.invars, given, strict=False))
 
-    def of(atom: Any) -> Origins:
+    def of(atom: Variable | Literal) -> Origins:
         return known.get(atom, _nothing(_shape(atom))) if isinstance(atom, Variable) else _nothing(_shape(atom))
 
     for equation in program.eqns:
@@ -210,7 +216,7 @@ def _calls(program: Program, given: Sequence[Origins]) -> Iterator[tuple[Equatio
             known[variable] = _moved(equation, operands, _shape(variable))
 
 
-def _moved(equation: Equation, operands: Sequence[Origins], shape: tuple[Any, ...]) -> Origins:
+def _moved(equation: Equation, operands: Sequence[Origins], shape: tuple[int, ...]) -> Origins:
     """What the dimensions of a result are, where an operation moves or changes single elements."""
     name, nothing = equation.primitive.name, _nothing(shape)
     arrays = [(o, _shape(a)) for o, a in zip(operands, equation.invars, strict=True) if not isinstance(a, Literal)]
@@ -244,43 +250,44 @@ class _Seen:
         self._stored: list[Any] = []
         self._inputs = 0
 
-    def call(self, windows: Sequence[Any], scratch: Sequence[Any]) -> None:
+    def call(self, windows: Sequence[SeenWindow], scratch: Sequence[Shaped]) -> None:
         """A kernel begins."""
         self._inputs = sum(not w.output for w in windows)
 
-    def program(self, on: Any, jaxpr: Any, arguments: Sequence[Any]) -> None:
+    def program(self, on: Walking, jaxpr: Program, arguments: Sequence[Shaped]) -> None:
         """A program begins: what the one before it left."""
         self._own, self._stored = [m for m in arguments[self._inputs :] if isinstance(m, HeldMemory)], []
         values = [m.value for m in self._own]
-        self.held.append((on.programs.ids, [np.asarray(v.array) for v in values]))
+        assert on.programs is not None
+        self.held.append((on.programs.ids, [np.asarray(array_of(v)) for v in values]))
 
-    def branch(self, equation: Any, chosen: int, operands: Sequence[Any]) -> int:
+    def branch(self, equation: Equation, chosen: int, operands: Sequence[Shaped]) -> int:
         """Which branch is taken."""
         return chosen
 
     def handed_on(
-        self, on: Any, equation: Any, step: int, before: Sequence[Any], after: Sequence[Any]
-    ) -> Sequence[Any]:
+        self, on: Walking, equation: Equation, step: int, before: Sequence[Shaped], after: Sequence[Shaped]
+    ) -> Sequence[Shaped]:
         """A step of a loop is done: what it leaves, and what the kernel's memory holds."""
         arrays = [np.asarray(v.array) for v in (*after, *(m.value for m in self._own))]
         self.steps.append((step, [a for a in arrays if a.dtype.kind == "f"]))
         return after
 
-    def loop(self, on: Any, equation: Any) -> None:
+    def loop(self, on: Walking, equation: Equation) -> None:
         """A loop begins."""
 
-    def read(self, on: Any, value: Any) -> None:
+    def read(self, on: Walking, value: Shaped) -> None:
         """A value is taken from memory, or from a larger array."""
 
     def done(self) -> None:
         """A kernel ends."""
 
-    def loads(self, on: Any, memory: Any) -> None:
+    def loads(self, on: Walking, memory: HeldMemory | Semaphore) -> None:
         """Something is read: whether the programs before left it."""
         if any(memory is m for m in self._own) and not any(memory is m for m in self._stored):
             self.reads.add(len(self.held) - 1)
 
-    def stores(self, on: Any, memory: Any, value: Any) -> bool:
+    def stores(self, on: Walking, memory: HeldMemory | Semaphore, value: Shaped) -> bool:
         """Something is stored: whether it may be."""
         self._stored.append(memory)
         return True
@@ -297,7 +304,7 @@ class CarriedState:
     counts: bool
 
 
-def state(program: Program, draws: Sequence[tuple[Any, Sequence[Any]]], axis: int) -> CarriedState:
+def state(program: Program, draws: Sequence[tuple[Floats, Sequence[Shaped]]], axis: int) -> CarriedState:
     """What a kernel keeps along an axis of its grid, or with -1 what loops hand on.
 
     draws: two, of numbers of float64, each with the inputs.

@@ -16,7 +16,18 @@ import numpy as np
 from layoutproof.core.result import Verdict
 from layoutproof.values.at_points import AtPoints, at_points
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.pair import DRAWN, PLACES_DRAWN, Input, Pair, Sides, chosen, only, range_of, with_integers
+from layoutproof.values.pair import (
+    DRAWN,
+    PLACES_DRAWN,
+    Input,
+    Pair,
+    Retrace,
+    Sides,
+    chosen,
+    only,
+    range_of,
+    with_integers,
+)
 from layoutproof.values.points import EQUAL
 from layoutproof.values.prefixes import Begin
 from layoutproof.values.readings import folded
@@ -32,7 +43,6 @@ from layoutproof.values.witness import (
     WITNESSED,
     Draw,
     OnFloats,
-    Retrace,
     Witness,
     hint,
     on_floats,

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Equation
 from layoutproof.values import contractions, elementwise, movement
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Complex, Known, moved
+from layoutproof.values.state import Rule, Walking
 
 Array = np.ndarray[Any, Any]
 
@@ -19,21 +22,21 @@ LONGEST = 1024
 """Elements along an axis of a Fourier transform, which is computed as a product of matrices."""
 
 
-def _of(on: Any, equation: Any, name: str, *values: Any) -> Any:
+def _of(on: Walking, equation: Equation, name: str, *values: Shaped) -> Shaped:
     """What a primitive makes of real numbers."""
     (found,) = elementwise.PRIMITIVES[name](on, equation, list(values))
     return found
 
 
-def _pair(value: Any) -> Complex:
+def _pair(value: Shaped) -> Complex:
     """A value as complex numbers."""
     return value if isinstance(value, Complex) else Complex(value, Known(np.zeros(value.shape)))
 
 
-def _parts(rule: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+def _parts(rule: Rule) -> Rule:
     """Of what is the same for both parts: nothing is computed, or they are added."""
 
-    def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def of(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         whole = [
             _pair(o) if elementwise.kind_of(v.aval.dtype) == "c" else o
             for v, o in zip(equation.invars, operands, strict=True)
@@ -47,7 +50,9 @@ def _parts(rule: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return of
 
 
-def _bilinear(on: Any, equation: Any, a: Any, b: Any, times: Callable[[Any, Any], Any]) -> Complex:
+def _bilinear(
+    on: Walking, equation: Equation, a: Shaped, b: Shaped, times: Callable[[Shaped, Shaped], Shaped]
+) -> Complex:
     """A product of two, by one of reals."""
     a, b = _pair(a), _pair(b)
     return Complex(
@@ -56,23 +61,23 @@ def _bilinear(on: Any, equation: Any, a: Any, b: Any, times: Callable[[Any, Any]
     )
 
 
-def _product(rule: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _product(rule: Rule) -> Rule:
+    def of(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         a, b = operands
         return [_bilinear(on, equation, a, b, lambda x, y: rule(on, equation, [x, y])[0])]
 
     return of
 
 
-def _times(on: Any, equation: Any, a: Any, b: Any) -> Complex:
+def _times(on: Walking, equation: Equation, a: Shaped, b: Shaped) -> Complex:
     return _bilinear(on, equation, a, b, lambda x, y: _of(on, equation, "mul", x, y))
 
 
-def _conjugate(on: Any, equation: Any, z: Any) -> Complex:
+def _conjugate(on: Walking, equation: Equation, z: Shaped) -> Complex:
     return Complex(_pair(z).real, _of(on, equation, "neg", _pair(z).imaginary))
 
 
-def _squared(on: Any, equation: Any, z: Complex) -> Any:
+def _squared(on: Walking, equation: Equation, z: Complex) -> Shaped:
     """|z|^2."""
     return _of(
         on, equation, "add", _of(on, equation, "mul", z.real, z.real),
@@ -80,13 +85,13 @@ def _squared(on: Any, equation: Any, z: Complex) -> Any:
     )  # fmt: skip
 
 
-def _divided(on: Any, equation: Any, a: Any, b: Any) -> Complex:
+def _divided(on: Walking, equation: Equation, a: Shaped, b: Shaped) -> Complex:
     whole = _times(on, equation, a, _conjugate(on, equation, b))
     size = _squared(on, equation, _pair(b))
     return Complex(*(_of(on, equation, "div", part, size) for part in (whole.real, whole.imaginary)))
 
 
-def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _power(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (z,), y = operands, int(equation.params["y"])
     found = _pair(Known(np.ones(z.shape)))
     for _ in range(abs(y)):
@@ -94,9 +99,9 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [found if y >= 0 else _divided(on, equation, _pair(Known(np.ones(z.shape))), found)]
 
 
-def _exponential(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _exponential(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """e^(x + iy) = e^x (cos y + i sin y)."""
-    (z,) = operands
+    z = _pair(operands[0])
     size = z.real
     grown = Known(np.exp(size.array)) if isinstance(size, Known) and not size.array.any() else on.numbers.exp(
         on.data(size)
@@ -104,14 +109,14 @@ def _exponential(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Complex(*(_of(on, equation, "mul", grown, _of(on, equation, f, z.imaginary)) for f in ("cos", "sin")))]
 
 
-def _logarithm(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    (z,) = operands
+def _logarithm(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    z = _pair(operands[0])
     size = _of(on, equation, "sqrt", _squared(on, equation, z))
     turned = on.numbers.function("atan2", on.data(z.imaginary), on.data(z.real))
     return [Complex(_of(on, equation, "log", size), turned)]
 
 
-def _by_table(on: Any, equation: Any, value: Any, axis: int, table: Array) -> Any:
+def _by_table(on: Walking, equation: Equation, value: Shaped, axis: int, table: Array) -> Shaped:
     """A product of real numbers with a table, along an axis. table: [elements, results]."""
     turned = moved(on.numbers, value, lambda r: np.moveaxis(r, axis, -1))
     rows = moved(on.numbers, turned, lambda r: r.reshape(1, -1, table.shape[0]))
@@ -127,7 +132,7 @@ def _turns(n: int) -> tuple[Array, Array]:
     return cos, sin
 
 
-def _fourier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _fourier(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """A discrete Fourier transform along the last axes: a product with the roots of unity along each.
 
     Source: openxla/xla, docs/operation_semantics.md (Fft), as of 2026-11: IFFT and IRFFT divide by the lengths, RFFT
@@ -170,11 +175,11 @@ def _fourier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [z.real if kind == "IRFFT" else z]
 
 
-def _made(on: Any, equation: Any, operands: Sequence[Any]) -> list[Any]:
+def _made(on: Walking, equation: Equation, operands: Sequence[Shaped]) -> list[Shaped]:
     return [Complex(*operands)]
 
 
-MAKERS = {"complex": _made, "fft": _fourier}
+MAKERS: dict[str, Rule] = {"complex": _made, "fft": _fourier}
 """What makes complex numbers of real ones."""
 
 _ALIKE = (
@@ -183,7 +188,7 @@ _ALIKE = (
 )  # fmt: skip
 _ADDED = ("reduce_sum", "cumsum", "reduce_window_sum")
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **{name: _parts(rule) for name, rule in movement.PRIMITIVES.items()},
     **{name: _parts(elementwise.PRIMITIVES[name]) for name in _ALIKE},
     **{name: _parts(contractions.PRIMITIVES[name]) for name in _ADDED},

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Dtype, Equation
 from layoutproof.values.elementwise import within
-from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.kinds import D, Data, Kind, NumberKind, Shaped
+from layoutproof.values.known import Known, combined, moved, numpy_type
+from layoutproof.values.state import Rule, Walking
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +20,7 @@ MOST_TAPS = 2**27
 """Elements that windows look at, each as often as it is looked at."""
 
 
-def product(on: Any, equation: Any, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+def product(on: Walking, equation: Equation, left: Shaped, right: Shaped, shape: tuple[int, ...]) -> Shaped:
     """Products of matrices, in a shape. left: [batch, rows, summed].  right: [batch, summed, columns]."""
     if isinstance(left, Known) and isinstance(right, Known):
         dtype = equation.outvars[0].aval.dtype
@@ -28,12 +31,12 @@ def product(on: Any, equation: Any, left: Any, right: Any, shape: tuple[int, ...
     return moved(on.numbers, found, lambda r: r.reshape(shape))
 
 
-def _dot_general(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dot_general(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (contract_a, contract_b), (batch_a, batch_b) = equation.params["dimension_numbers"]
     a, b = operands
     shape = tuple(equation.outvars[0].aval.shape)
 
-    def side(value: Any, contract: Sequence[int], batch: Sequence[int], first: bool) -> Any:
+    def side(value: Shaped, contract: Sequence[int], batch: Sequence[int], first: bool) -> Shaped:
         free = [k for k in range(len(value.shape)) if k not in contract and k not in batch]
         order = [*batch, *free, *contract] if first else [*batch, *contract, *free]
         extents = [value.shape[k] for k in order]
@@ -45,7 +48,7 @@ def _dot_general(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [product(on, equation, left, right, shape)]
 
 
-def _rows(on: Any, value: Any, axes: Sequence[int]) -> Any:
+def _rows(on: Walking, value: Shaped, axes: Sequence[int]) -> Shaped:
     """The value with the axes as one, the last."""
     kept = [k for k in range(len(value.shape)) if k not in axes]
     order = [*kept, *axes]
@@ -59,37 +62,42 @@ _REDUCED: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _reduced(on: Any, equation: Any, name: str, rows: Any) -> Any:
+def _reduced(on: Walking, equation: Equation, name: str, rows: Shaped) -> Shaped:
     """A reduction along the last axis."""
     if isinstance(rows, Known):
         dtype = {"dtype": rows.array.dtype} if name in ("reduce_sum", "reduce_prod") else {}
         return Known(np.asarray(_REDUCED[name](rows.array, axis=-1, **dtype)), rows.sampled)
-    n = on.numbers
+    n, data = on.numbers, on.data(rows)
     if name == "reduce_sum":
-        return within(on, n.sum(rows), equation)
+        return within(on, n.sum(data), equation)
     if name == "reduce_max":
-        return n.largest(rows)
+        return n.largest(data)
     if name == "reduce_min":
-        return n.neg(n.largest(n.neg(rows)))
+        return n.neg(n.largest(n.neg(data)))
     if name == "reduce_prod":
-        return within(on, _multiplied(n, rows), equation)
+        return within(on, _multiplied(n, data), equation)
     raise on.refuse(f"{name} of data")
 
 
-def _reduce(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reduce(name: str) -> Rule:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         return [_reduced(on, equation, name, _rows(on, operands[0], tuple(equation.params["axes"])))]
 
     return rule
 
 
-def _multiplied(n: Any, rows: Any) -> Any:
+def _cut(n: NumberKind[D], rows: D, low: int, high: int | None) -> D:
+    """Elements along the last axis."""
+    return n.map(rows, lambda r: r[..., low:high])
+
+
+def _multiplied(n: NumberKind[D], rows: D) -> D:
     """The product along the last axis, by halves."""
     while rows.shape[-1] > 1:
         extent = rows.shape[-1]
         half = extent // 2
-        both = n.mul(n.map(rows, lambda r, h=half: r[..., :h]), n.map(rows, lambda r, h=half: r[..., h : 2 * h]))
-        rest = n.map(rows, lambda r, h=half: r[..., 2 * h :])
+        both = n.mul(_cut(n, rows, 0, half), _cut(n, rows, half, 2 * half))
+        rest = _cut(n, rows, 2 * half, None)
         rows = both if extent % 2 == 0 else n.combine([both, rest], lambda parts: np.concatenate(parts, -1))
     if rows.shape[-1] == 0:
         return n.constant(np.ones(rows.shape[:-1]))
@@ -101,7 +109,7 @@ _RUNNING: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _ran(on: Any, equation: Any, name: str, value: Any, axis: int, back: bool) -> Any:
+def _ran(on: Walking, equation: Equation, name: str, value: Shaped, axis: int, back: bool) -> Shaped:
     """What runs along one axis; of n steps each is that of log2 n rounds that add what lies 1, 2, 4, .. before."""
     if isinstance(value, Known):
         turned = np.flip(value.array, axis) if back else value.array
@@ -109,15 +117,15 @@ def _ran(on: Any, equation: Any, name: str, value: Any, axis: int, back: bool) -
         out = out.astype(value.array.dtype)
         return Known(np.flip(out, axis) if back else out, value.sampled)
     n = on.numbers
-    run = {
+    run: Callable[[Data, Data], Data] = {
         "cumsum": n.add, "cumprod": n.mul,
         "cummax": lambda a, b: n.maximum(a, b), "cummin": lambda a, b: n.minimum(a, b),
     }[name]  # fmt: skip
-    rows = n.map(value, lambda r: np.moveaxis(np.flip(r, axis) if back else r, axis, -1))
+    rows = n.map(on.data(value), lambda r: np.moveaxis(np.flip(r, axis) if back else r, axis, -1))
     step, extent = 1, rows.shape[-1]
     while step < extent:
-        added = run(n.map(rows, lambda r, s=step: r[..., s:]), n.map(rows, lambda r, s=step: r[..., :-s]))
-        head = n.map(rows, lambda r, s=step: r[..., :s])
+        added = run(_cut(n, rows, step, None), _cut(n, rows, 0, -step))
+        head = _cut(n, rows, 0, step)
         rows = n.combine([head, added], lambda parts: np.concatenate(parts, -1))
         step *= 2
 
@@ -128,8 +136,8 @@ def _ran(on: Any, equation: Any, name: str, value: Any, axis: int, back: bool) -
     return within(on, n.map(rows, restored), equation)
 
 
-def _cumulative(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _cumulative(name: str) -> Rule:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         axis, back = int(equation.params["axis"]), bool(equation.params.get("reverse"))
         return [_ran(on, equation, name, operands[0], axis, back)]
 
@@ -143,7 +151,7 @@ def _taps(size: int, window: int, out: int, stride: int, low: int, base: int, di
     return np.where(inside, at // base, size), inside
 
 
-def _taken(on: Any, value: Any, at: Array, axis: int, filling: Any) -> Any:
+def _taken(on: Walking, value: Shaped, at: Array, axis: int, filling: float) -> Shaped:
     """Elements along an axis by their places; the one past the last is the filling."""
     if not (at >= value.shape[axis]).any():
         return moved(on.numbers, value, lambda r: np.take(r, at, axis))
@@ -152,7 +160,7 @@ def _taken(on: Any, value: Any, at: Array, axis: int, filling: Any) -> Any:
     return combined(on.numbers, [value, beyond], lambda parts: np.take(np.concatenate(parts, axis), at, axis))
 
 
-def _convolution(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _convolution(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """A product of matrices: each dimension of the window is summed over, or one in which each element of the result
     looks at one element of the window, as compilers write a product of several matrices, is a batch."""
     left, right = operands
@@ -204,7 +212,7 @@ def _convolution(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     rows = [name for name in of_left if name not in of_right]
     sizes = dict(zip(of_right, right.shape, strict=True)) | dict(zip(of_left, left.shape, strict=True))
 
-    def ordered(value: Any, names: list[str], *parts: list[str]) -> Any:
+    def ordered(value: Shaped, names: list[str], *parts: list[str]) -> Shaped:
         order = [names.index(name) for part in parts for name in part]
         flat = tuple(prod(sizes[name] for name in part) for part in parts)
         return moved(n, value, lambda r: np.transpose(r, order).reshape(flat))
@@ -221,14 +229,14 @@ def _convolution(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(n, found, lambda r: np.transpose(np.transpose(r, order).reshape(shape), back))]
 
 
-def _divided(numbers: Any, value: Any, names: list[str], name: str, groups: int) -> tuple[Any, list[str]]:
+def _divided(numbers: Kind, value: Shaped, names: list[str], name: str, groups: int) -> tuple[Shaped, list[str]]:
     """A dimension as the group, outermost, and the place within it."""
     at = names.index(name)
     shape = (*value.shape[:at], groups, value.shape[at] // groups, *value.shape[at + 1 :])
     return moved(numbers, value, lambda r: r.reshape(shape)), [*names[:at], "g", *names[at:]]
 
 
-def _identity(kind: str, dtype: Any) -> Any:
+def _identity(kind: str, dtype: Dtype) -> float:
     """What a reduction begins with."""
     if kind in ("sum", "or", "xor"):
         return 0 if dtype.kind in "iub" else 0.0
@@ -236,9 +244,9 @@ def _identity(kind: str, dtype: Any) -> Any:
         return 1 if dtype.kind in "iub" else 1.0
     if kind == "and":
         # every bit
-        return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind == "u" else -1
+        return True if dtype.kind == "b" else np.iinfo(numpy_type(dtype)).max if dtype.kind == "u" else -1
     if dtype.kind in "iu":
-        return np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max
+        return np.iinfo(numpy_type(dtype)).min if kind == "max" else np.iinfo(numpy_type(dtype)).max
     return -np.inf if kind == "max" else np.inf
 
 
@@ -246,10 +254,10 @@ def _spread(axis: int, shape: tuple[int, ...]) -> Callable[[Array], Array]:
     return lambda r: np.broadcast_to(np.expand_dims(r, axis), shape)
 
 
-def _windowed(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
+def _windowed(kind: str) -> Rule:
     """A reduction of windows, one dimension after the other: all of it, all up to each place, or those in a window."""
 
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         (value,) = operands
         p, out = equation.params, equation.outvars[0].aval
         ones = (1,) * len(out.shape)
@@ -282,15 +290,15 @@ def _windowed(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     return rule
 
 
-def _cumulative_logsumexp(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _cumulative_logsumexp(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (value,) = operands
     n = on.numbers
     grown = n.exp(on.data(value))
     (total,) = _cumulative("cumsum")(on, equation, [grown])
-    return [n.log(total)]
+    return [n.log(on.data(total))]
 
 
-def _foremost(on: Any, rows: Any, least: bool, indices: Array | None = None) -> Known:
+def _foremost(on: Walking, rows: Shaped, least: bool, indices: Array | None = None) -> Known:
     """Along the last axis the place of the greatest, or of the least; of several that are equal the smallest one.
 
     indices: what stands for each place, None for the places themselves.
@@ -302,26 +310,27 @@ def _foremost(on: Any, rows: Any, least: bool, indices: Array | None = None) -> 
         best = (np.min if least else np.max)(array, -1, keepdims=True)
         which = np.isnan(array) | (array == best) if array.dtype.kind == "f" else array == best
     else:
-        which = n.foremost(n.neg(rows) if least else rows)
+        data = on.data(rows)
+        which = n.foremost(n.neg(data) if least else data)
     if indices is None:
         return Known(which.argmax(-1), sampled)
     return Known(np.where(which, indices, np.iinfo(indices.dtype).max).min(-1).astype(indices.dtype), sampled)
 
 
-def _first(least: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+def _first(least: bool) -> Rule:
     """The first place of the greatest or smallest: at a point of a field, of an order that is drawn."""
 
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         found = _foremost(on, _rows(on, operands[0], tuple(equation.params["axes"])), least)
         return [Known(found.array.astype(equation.params["index_dtype"]), found.sampled)]
 
     return rule
 
 
-def _pair(least: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+def _pair(least: bool) -> Rule:
     """The greatest or smallest, and the least of the integers that stand beside it."""
 
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         values, indices = (_rows(on, each, tuple(equation.params["axes"])) for each in operands)
         if not isinstance(indices, Known):
             raise on.refuse("an order of data, beside integers that are data")
@@ -332,7 +341,7 @@ def _pair(least: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
     return rule
 
 
-ORDERED: dict[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
+ORDERED: dict[str, Rule] = {
     "argmax": _first(False),
     "argmin": _first(True),
     "reduce_max_with": _pair(False),
@@ -340,7 +349,7 @@ ORDERED: dict[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
 }
 """What is decided by which of several numbers is the greatest."""
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **ORDERED,
     "dot_general": _dot_general,
     **{name: _reduce(name) for name in _REDUCED},

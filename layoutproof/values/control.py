@@ -9,13 +9,15 @@ import numpy as np
 
 from layoutproof.ir.program import Equation, Program, programs_in, scan_parts
 from layoutproof.values.devices import each
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import DeviceParts, Known, combined, moved
+from layoutproof.values.state import Rule, Walking
 
 MOST_STEPS = 10_000
 """Of a loop whose end rests on data."""
 
 
-def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     params = equation.params
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr", params.get("call"))))
     if jaxpr is None:
@@ -23,23 +25,23 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return list(on.run(jaxpr, operands))
 
 
-def decided(on: Any, value: Any, what: str) -> int:
+def decided(on: Walking, value: Shaped, what: str) -> int:
     """A single number that follows from the code, and not from how data compare; on all devices the same."""
     if not isinstance(value, Known) or (value.sampled and on.numbers.exact):
         raise on.refuse(f"{what} that data decide")
     return int(value.array)
 
 
-def _alike(on: Any, value: Any, what: str) -> Any:
+def _alike(on: Walking, value: Shaped, what: str) -> Shaped | None:
     """A value of which devices decide alike as one of them has it; else None."""
     if not isinstance(value, DeviceParts):
         return value
     return value.parts[0] if len({decided(on, part, what) for part in value.parts}) == 1 else None
 
 
-def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    which, *rest = operands
-    which = _alike(on, which, "a branch")
+def _cond(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    held, *rest = operands
+    which = _alike(on, held, "a branch")
     if which is None:
         return each(on, lambda given: _cond(on, equation, given), operands)
     branches = equation.params["branches"]
@@ -49,7 +51,7 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return list(on.run(branches[chosen], rest))
 
 
-def _platform(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _platform(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """Which of several forms of a function is lowered: inside of a kernel that for Mosaic, outside of it never that.
 
     Source: jax/_src/lax/control_flow/conditionals.py (platform_index), jax 0.10.2; `jnp.diagonal` is written so.
@@ -64,7 +66,7 @@ def _platform(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     raise on.refuse(f"a branch for {', '.join(str(kind) for kind in kinds)}, which are platforms")
 
 
-def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _while(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
     of_condition, of_body = operands[:first], operands[first : first + second]
@@ -88,12 +90,12 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return list(carried)
 
 
-def _handed_on(on: Any, equation: Any, step: int, before: list[Any], after: list[Any]) -> list[Any]:
+def _handed_on(on: Walking, equation: Equation, step: int, before: list[Shaped], after: list[Shaped]) -> list[Shaped]:
     """What a step of a loop hands on to the next one."""
     return after if on.watch is None else list(on.watch.handed_on(on, equation, step, before, after))
 
 
-def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scan(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     consts, carry = scan_parts(equation)
     fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
@@ -112,7 +114,7 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         stacked.append(results[carry:])
     if p.get("reverse"):
         stacked.reverse()
-    outs = []
+    outs: list[Shaped] = []
     for k, variable in enumerate(equation.outvars[carry:]):
         if not length:
             dtype = variable.aval.dtype
@@ -143,7 +145,7 @@ def called(equation: Equation) -> Program | None:
     return found[0] if fits else None
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(CALLS, _call),
     "cond": _cond,
     "platform_index": _platform,

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.values.floats import Real
+from layoutproof.values.known import Known
+
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
 
@@ -34,7 +37,9 @@ class Reach:
     ours: bool
 
 
-def one_sided(element: Callable[[Sequence[Any]], tuple[float, float]], values: Sequence[Any]) -> Reach | None:
+def one_sided(
+    element: Callable[[Sequence[Real | Known]], tuple[float, float]], values: Sequence[Real | Known]
+) -> Reach | None:
     """The first part of an input that reaches an element on one side alone, larger parts first.
 
     element: the element on both sides, of inputs.  values: the inputs, of which those with a float `array` are changed.
@@ -42,7 +47,8 @@ def one_sided(element: Callable[[Sequence[Any]], tuple[float, float]], values: S
     rng = np.random.default_rng(23)
     before = element(values)
     todo = [
-        (k, axis, _whole(v.array)) for k, v in enumerate(values) if getattr(v, "span", 0) is None and v.array.size
+        (k, axis, _whole(v.array))
+        for k, v in enumerate(values) if isinstance(v, Real) and v.span is None and v.array.size
         for axis in range(v.array.ndim)
     ]  # fmt: skip
     size = sum(values[k].array.size for k in {k for k, _, _ in todo})

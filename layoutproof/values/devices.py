@@ -15,10 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from layoutproof.ir.program import Equation
 from layoutproof.values.elementwise import within
-from layoutproof.values.known import DeviceParts, Known, combined, first_place, moved
+from layoutproof.values.floats import array_of
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.known import DeviceParts, Known, combined, data_of, first_place, moved
 from layoutproof.values.lockstep import Lockstep
+from layoutproof.values.points import Points
 from layoutproof.values.refusals import Apart
+from layoutproof.values.state import Compute, Rule, Walking
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[tuple[str, int], ...]
@@ -31,7 +36,7 @@ MOST_DEVICES = 4096
 """Devices of one mesh, since each is walked."""
 
 
-def parts_of(on: Any, value: Any) -> tuple[Any, ...]:
+def parts_of(on: Walking, value: Shaped) -> tuple[Shaped, ...]:
     """What each device holds, in row-major order of the mesh."""
     return value.parts if isinstance(value, DeviceParts) else (value,) * count(on.mesh)
 
@@ -41,7 +46,7 @@ def count(axes: Axes) -> int:
     return prod(n for _, n in axes)
 
 
-def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
+def each(on: Walking, compute: Compute, operands: Sequence[Shaped]) -> list[Shaped]:
     """What a computation without communication gives on each device. compute: its operands on one -> its results."""
     if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
@@ -56,7 +61,7 @@ def each(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[
     return [DeviceParts(tuple(column)) for column in zip(*rows, strict=True)]
 
 
-def together(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Sequence[Any]) -> list[Any]:
+def together(on: Walking, compute: Compute, operands: Sequence[Shaped]) -> list[Shaped]:
     """What a kernel gives on each device that reaches others. compute: its operands on one -> its results."""
     if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
@@ -64,15 +69,15 @@ def together(on: Any, compute: Callable[[list[Any]], list[Any]], operands: Seque
         raise on.refuse("a kernel that reaches other devices, program by program")
     held = [parts_of(on, o) for o in operands]
     many = count(on.mesh)
-    on.lockstep = Lockstep(on.mesh, many)
+    on.lockstep = lockstep = Lockstep(on.mesh, many)
     try:
-        rows = on.lockstep.run(on, compute, [[parts[device] for parts in held] for device in range(many)])
+        rows = lockstep.run(on, compute, [[parts[device] for parts in held] for device in range(many)])
     finally:
         on.lockstep = None
     return [DeviceParts(tuple(column)) for column in zip(*rows, strict=True)]
 
 
-def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
+def _groups(on: Walking, axes: str | Sequence[str], given: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
     """The devices that communicate, each group in the order of its axes, the first one outermost."""
     names = [a for a in (axes if isinstance(axes, tuple | list) else (axes,)) if isinstance(a, str)]
     mesh: Axes = on.mesh
@@ -89,9 +94,7 @@ def _groups(on: Any, axes: Any, given: Any = None) -> list[list[int]]:
     return [[int(row[k]) for k in group] for row in rows for group in given]
 
 
-def _together(
-    on: Any, value: Any, groups: Sequence[Sequence[int]], compute: Callable[[list[Any]], list[Any]]
-) -> DeviceParts:
+def _together(on: Walking, value: Shaped, groups: Sequence[Sequence[int]], compute: Compute) -> DeviceParts:
     """compute: what the members of a group hold -> what each of them gets."""
     if on.device is not None:
         raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
@@ -105,25 +108,25 @@ def _together(
     return DeviceParts(tuple(found))
 
 
-def _reduced(on: Any, equation: Any, parts: list[Any], kind: str) -> Any:
+def _reduced(on: Walking, equation: Equation, parts: list[Shaped], kind: str) -> Shaped:
     """The sum, the maximum or the minimum of what several devices hold."""
     rows = combined(on.numbers, parts, lambda each: np.stack(each, -1))
     if isinstance(rows, Known):
         array = getattr(np, kind)(rows.array, -1)
         return Known(array.astype(rows.array.dtype), rows.sampled)
-    n = on.numbers
+    n, data = on.numbers, on.data(rows)
     if kind == "sum":
-        return within(on, n.sum(rows), equation)
-    return n.largest(rows) if kind == "max" else n.neg(n.largest(n.neg(rows)))
+        return within(on, n.sum(data), equation)
+    return n.largest(data) if kind == "max" else n.neg(n.largest(n.neg(data)))
 
 
-def _same_everywhere(held: DeviceParts) -> Any:
+def _same_everywhere(held: DeviceParts) -> Shaped:
     """One value where each device has the same object."""
     return held.parts[0] if all(p is held.parts[0] for p in held.parts) else held
 
 
-def _all_reduce(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _all_reduce(kind: str) -> Rule:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         p = equation.params
         axes = p.get("axes", p.get("axis_name"))
         axes = axes if isinstance(axes, tuple | list) else (axes,)
@@ -139,19 +142,19 @@ def _all_reduce(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     return rule
 
 
-def _all_gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _all_gather(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     dim = int(p["all_gather_dimension"])
     join = np.concatenate if p["tiled"] else np.stack
     groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
 
-    def gathered(parts: list[Any]) -> list[Any]:
+    def gathered(parts: list[Shaped]) -> list[Shaped]:
         return [combined(on.numbers, parts, lambda each: join(each, dim))] * len(parts)
 
     return [_same_everywhere(_together(on, value, groups, gathered)) for value in operands]
 
 
-def _cut(on: Any, value: Any, dim: int, many: int, k: int, tiled: bool) -> Any:
+def _cut(on: Walking, value: Shaped, dim: int, many: int, k: int, tiled: bool) -> Shaped:
     """The k-th of many equal parts along a dimension; without `tiled` that dimension is as long as there are parts."""
     if not tiled:
         return moved(on.numbers, value, lambda r: np.take(r, k, dim))
@@ -160,25 +163,25 @@ def _cut(on: Any, value: Any, dim: int, many: int, k: int, tiled: bool) -> Any:
     return moved(on.numbers, value, lambda r: r[at])
 
 
-def _reduce_scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reduce_scatter(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     dim, tiled = int(p["scatter_dimension"]), bool(p["tiled"])
     groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
 
-    def scattered(parts: list[Any]) -> list[Any]:
+    def scattered(parts: list[Shaped]) -> list[Shaped]:
         whole = _reduced(on, equation, parts, "sum")
         return [_cut(on, whole, dim, len(parts), k, tiled) for k in range(len(parts))]
 
     return [_together(on, value, groups, scattered) for value in operands]
 
 
-def _all_to_all(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _all_to_all(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     split, concat, tiled = int(p["split_axis"]), int(p["concat_axis"]), bool(p["tiled"])
     groups = _groups(on, p["axis_name"], p.get("axis_index_groups"))
     join = np.concatenate if tiled else np.stack
 
-    def exchanged(parts: list[Any]) -> list[Any]:
+    def exchanged(parts: list[Shaped]) -> list[Shaped]:
         many = len(parts)
         return [
             combined(
@@ -190,13 +193,13 @@ def _all_to_all(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [_together(on, value, groups, exchanged) for value in operands]
 
 
-def _permute(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _permute(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     sources = {int(target): int(source) for source, target in p["perm"]}
     # of several axes JAX numbers the devices as the mesh does, whatever order the axes are named in
     groups = list(map(sorted, _groups(on, p["axis_name"])))
 
-    def permuted(parts: list[Any]) -> list[Any]:
+    def permuted(parts: list[Shaped]) -> list[Shaped]:
         # who is sent nothing has zeros
         dtype = equation.outvars[0].aval.dtype
         zero = Known(np.zeros(parts[0].shape, dtype if dtype.kind in "iub" else np.float64))
@@ -205,17 +208,21 @@ def _permute(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [_together(on, value, groups, permuted) for value in operands]
 
 
-def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _broadcast(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     source = int(equation.params["source"])
     groups = _groups(on, equation.params["axis_name"], equation.params.get("axis_index_groups"))
     return [_together(on, value, groups, lambda parts: [parts[source]] * len(parts)) for value in operands]
 
 
-def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _axis_index(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     places = {d: k for group in _groups(on, equation.params["axis_name"]) for k, d in enumerate(group)}
     if on.device is not None:
         return [Known(np.asarray(places[on.device], np.int32))]
     return [DeviceParts(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]
+
+
+Spec = Sequence[str | Sequence[str] | None]
+"""A partition spec: of each dimension the axes over which it is split."""
 
 
 class Split(NamedTuple):
@@ -225,13 +232,13 @@ class Split(NamedTuple):
     at: tuple[tuple[int, ...], ...]
 
 
-def _names(spec: Any, dim: int) -> tuple[str, ...]:
+def _names(spec: Spec, dim: int) -> tuple[str, ...]:
     """The axes over which a dimension is split, the first one outermost."""
     entry = spec[dim] if dim < len(spec) else None
     return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
 
 
-def _split(spec: Any, rank: int, mesh: Axes) -> Split:
+def _split(spec: Spec, rank: int, mesh: Axes) -> Split:
     """What a partition spec says of an array of so many dimensions."""
     sizes, order = dict(mesh), [name for name, _ in mesh]
     names = [_names(spec, dim) for dim in range(rank)]
@@ -250,7 +257,7 @@ def _split(spec: Any, rank: int, mesh: Axes) -> Split:
     return Split(counts, tuple(part(at) for at in product(*(range(n) for _, n in mesh))))
 
 
-def _shard(on: Any, value: Any, counts: Sequence[int], at: Sequence[int]) -> Any:
+def _shard(on: Walking, value: Shaped, counts: Sequence[int], at: Sequence[int]) -> Shaped:
     """One part of an array."""
     cut = []
     for extent, many, k in zip(value.shape, counts, at, strict=True):
@@ -259,17 +266,17 @@ def _shard(on: Any, value: Any, counts: Sequence[int], at: Sequence[int]) -> Any
     return moved(on.numbers, value, lambda r: r[tuple(cut)])
 
 
-def _apart(on: Any, a: Any, b: Any) -> tuple[int, ...] | None:
+def _apart(on: Walking, a: Shaped, b: Shaped) -> tuple[int, ...] | None:
     """The first element in which two devices differ."""
     if a is b or not prod(a.shape):
         return None
     if isinstance(a, Known) and isinstance(b, Known) and a.array.dtype.kind in "iub":
         different = np.asarray(a.array != b.array)
-    elif on.numbers.exact:
-        found, says = on.numbers.differs(on.data(a), on.data(b))
+    elif isinstance(on.numbers, Points):
+        found, says = on.numbers.differs(data_of(on.numbers, a), data_of(on.numbers, b))
         different = found & says
     else:
-        x, y = on.data(a).array, on.data(b).array
+        x, y = array_of(on.data(a)), array_of(on.data(b))
         size = np.maximum(np.abs(x), np.abs(y))
         most = np.max(size[np.isfinite(size)], initial=0.0)
         with np.errstate(all="ignore"):
@@ -278,7 +285,7 @@ def _apart(on: Any, a: Any, b: Any) -> tuple[int, ...] | None:
     return first_place(different)
 
 
-def _whole(on: Any, held: Sequence[Any], split: Split, what: str, name: Callable[[int], str]) -> Any:
+def _whole(on: Walking, held: Sequence[Shaped], split: Split, what: str, name: Callable[[int], str]) -> Shaped:
     """The array of which each device holds a part. what: it is.  name: of a device, for people."""
     kept: dict[tuple[int, ...], int] = {}
     for device, part in enumerate(split.at):
@@ -292,7 +299,7 @@ def _whole(on: Any, held: Sequence[Any], split: Split, what: str, name: Callable
                 on.place(),
             )
 
-    def joined(part: tuple[int, ...]) -> Any:
+    def joined(part: tuple[int, ...]) -> Shaped:
         dim = len(part)
         if dim == len(split.counts):
             return held[kept[part]]
@@ -306,7 +313,7 @@ def _said(mesh: Axes, at: Sequence[int]) -> str:
     return "device (" + ", ".join(f"{name}={k}" for (name, _), k in zip(mesh, at, strict=True)) + ")"
 
 
-def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _shard_map(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     sizes = dict(p["mesh"])
     manual = p.get("newly_manual_axes", p.get("manual_axes"))
@@ -321,7 +328,7 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise on.refuse("a shard_map in a branch or loop that devices take otherwise than one another")
     places = list(product(*(range(n) for _, n in added)))
 
-    def entered(value: Any, spec: Any) -> Any:
+    def entered(value: Shaped, spec: Spec) -> Shaped:
         if not any(_names(spec, dim) for dim in range(len(spec))) and not isinstance(value, DeviceParts):
             return value
         split = _split(spec, len(value.shape), added)
@@ -346,7 +353,7 @@ def _shard_map(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return results
 
 
-def _partitioned(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _partitioned(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """A program of each device, of whole arrays. ins, outs: a `Split` of each operand and result, None of one that
     every device holds."""
     p = equation.params
@@ -356,7 +363,7 @@ def _partitioned(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if many > MOST_DEVICES:
         raise on.refuse(f"a program of {many:,} devices, more than {MOST_DEVICES:,}")
 
-    def entered(value: Any, split: Split | None) -> Any:
+    def entered(value: Shaped, split: Split | None) -> Shaped:
         return value if split is None else DeviceParts(tuple(_shard(on, value, split.counts, at) for at in split.at))
 
     given = [entered(value, split) for value, split in zip(operands, p["ins"], strict=True)]
@@ -373,7 +380,7 @@ def _partitioned(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return results
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(("psum", "psum2", "psum_invariant"), _all_reduce("sum")),
     "pmax": _all_reduce("max"),
     "pmin": _all_reduce("min"),

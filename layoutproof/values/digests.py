@@ -23,6 +23,8 @@ from layoutproof.values.at_points import MOST_POINTS, OneWay
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.fields import Depth
 from layoutproof.values.floats import Floats
+from layoutproof.values.kinds import D, NumberKind
+from layoutproof.values.known import data_of
 from layoutproof.values.pair import DRAWN, PLACES_DRAWN, Input, drawn
 from layoutproof.values.points import EQUAL, KIND, LOST, NUMBER, ROOT, Field, Points
 from layoutproof.values.refusals import TOO_DEEP, ChainTooShort, Collision, NotModelled, OutOfBounds
@@ -105,7 +107,7 @@ def _values(program: Program, given: Sequence[Sequence[Input]], points: int) -> 
     return Values(found.hexdigest()[:32], points, tuple(floats))
 
 
-def _at_points(program: Program, inputs: Sequence[Input], points: int, found: Any) -> None:
+def _at_points(program: Program, inputs: Sequence[Input], points: int, found: hashlib._Hash) -> None:
     """Puts the outputs at each point into a digest, until each element has said something."""
     prepared = Prepared()
     depth, seed, done = Depth(), 0, 0
@@ -142,7 +144,7 @@ def _at_points(program: Program, inputs: Sequence[Input], points: int, found: An
         raise NotModelled("elements rest on square roots that exist at none of the points")
 
 
-def _put(value: Field, found: Any) -> Array:
+def _put(value: Field, found: hashlib._Hash) -> Array:
     """Puts an array into a digest; whether each element says something: a root of what is no square does not."""
     level, residue = [(k, r) for k, r in enumerate(value.residues) if r is not None][-1]
     kinds = value.kinds
@@ -175,7 +177,7 @@ def _on_floats(program: Program, inputs: Sequence[Input]) -> Iterator[tuple[floa
             yield (round(share, 6), round(log, 6)) if fine else (None, None)
 
 
-def _run(program: Program, numbers: Any, inputs: Sequence[Input], prepared: Prepared) -> list[Any]:
+def _run(program: Program, numbers: NumberKind[D], inputs: Sequence[Input], prepared: Prepared) -> list[D]:
     walk = Walk(numbers, prepared)
     with np.errstate(all="ignore"):
-        return [walk.data(each) for each in walk.run(program, drawn(numbers, inputs))]
+        return [data_of(numbers, each) for each in walk.run(program, drawn(numbers, inputs))]

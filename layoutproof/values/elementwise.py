@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, integer_range
-from layoutproof.ir.program import Equation
+from layoutproof.ir.program import Dtype, Equation
 from layoutproof.values import words
-from layoutproof.values.known import BitWords, Complex, Known, combined, moved
+from layoutproof.values.floats import Floats
+from layoutproof.values.kinds import D, Data, NumberKind, Shaped, with_span
+from layoutproof.values.known import BitWords, Complex, Known, are_known, combined, data_of, moved, numpy_type
 from layoutproof.values.literals import computed
+from layoutproof.values.state import Rule, Walking
 
 Array = np.ndarray[Any, Any]
 
@@ -78,11 +80,11 @@ def _is_integer(equation: Equation) -> bool:
     return getattr(equation.outvars[0].aval.dtype, "kind", "") in "iu"
 
 
-def _logistic(n: Any, x: Any) -> Any:
+def _logistic(n: NumberKind[D], x: D) -> D:
     return n.reciprocal(n.add(n.constant(np.ones(())), n.exp(n.neg(x))))
 
 
-def _tanh(n: Any, x: Any) -> Any:
+def _tanh(n: NumberKind[D], x: D) -> D:
     one = n.constant(np.ones(()))
     if not n.exact:
         return n.function("tanh", x)
@@ -91,10 +93,10 @@ def _tanh(n: Any, x: Any) -> Any:
     return n.sub(one, n.mul(n.constant(np.full((), 2.0)), n.reciprocal(n.add(grown, one))))
 
 
-def _grown(sign: int) -> Callable[[Any, Any], Any]:
+def _grown(sign: int) -> Callable[[NumberKind[D], D], D]:
     """(e^x + e^-x) / 2, or with the other sign."""
 
-    def of(n: Any, x: Any) -> Any:
+    def of(n: NumberKind[D], x: D) -> D:
         if not n.exact:
             return n.function("cosh" if sign > 0 else "sinh", x)
         up = n.exp(x)
@@ -104,22 +106,22 @@ def _grown(sign: int) -> Callable[[Any, Any], Any]:
     return of
 
 
-def _tan(n: Any, x: Any) -> Any:
+def _tan(n: NumberKind[D], x: D) -> D:
     return n.div(n.function("sin", x), n.function("cos", x)) if n.exact else n.function("tan", x)
 
 
-def _atanh(n: Any, x: Any) -> Any:
+def _atanh(n: NumberKind[D], x: D) -> D:
     one = n.constant(np.ones(()))
     if not n.exact:
         return n.function("atanh", x)
     return _scaled(n, n.log(n.div(n.add(one, x), n.sub(one, x))), 0.5)
 
 
-def _scaled(n: Any, x: Any, by: float) -> Any:
+def _scaled(n: NumberKind[D], x: D, by: float) -> D:
     return n.mul(x, n.constant(np.full((), by)))
 
 
-def _sign(n: Any, x: Any) -> Any:
+def _sign(n: NumberKind[D], x: D) -> D:
     zero = n.constant(np.zeros(()))
     up, down = n.less(zero, x), n.less(x, zero)
     return n.combine(
@@ -165,11 +167,11 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
 }  # fmt: skip
 
 
-def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    def of(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _rule(name: str) -> Rule:
+    def of(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         if name in words.RULES and any(isinstance(o, BitWords) for o in operands):
             return [words.RULES[name](on, equation, operands)]
-        if all(isinstance(o, Known) for o in operands):
+        if are_known(operands):
             if name in _KNOWN:
                 return [_known(name, on, operands)]
             if name in _COMPARED or name not in _DATA:
@@ -179,7 +181,7 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     return of
 
 
-def _known(name: str, on: Any, operands: Sequence[Known]) -> Any:
+def _known(name: str, on: Walking, operands: Sequence[Known]) -> Shaped:
     """What a primitive makes of known numbers."""
     parts = [o.array for o in operands]
     with np.errstate(all="ignore"):
@@ -190,11 +192,12 @@ def _known(name: str, on: Any, operands: Sequence[Known]) -> Any:
     odd = np.isfinite(found) & ~np.isin(found, (0.0, 1.0))
     if name in _GROWN and on.numbers.exact and odd.any():
         # e is no literal: it is what exp makes of 1
-        return _DATA[name](on.numbers, on.data(operands[0]))
+        grown: Data = _DATA[name](on.numbers, on.data(operands[0]))
+        return grown
     return Known(found, any(o.sampled for o in operands))
 
 
-def _of_data(name: str, on: Any, equation: Any, operands: Sequence[Any]) -> Any:
+def _of_data(name: str, on: Walking, equation: Equation, operands: Sequence[Shaped]) -> Shaped:
     """What a primitive makes of data."""
     n = on.numbers
     data = [on.data(o) for o in operands]
@@ -202,7 +205,8 @@ def _of_data(name: str, on: Any, equation: Any, operands: Sequence[Any]) -> Any:
         constant = any(isinstance(o, Known) for o in operands)
         shape = np.broadcast_shapes(*(d.shape for d in data))
         data = [n.map(d, lambda r: np.broadcast_to(r, shape)) for d in data]
-        return (n.maximum if name == "max" else n.minimum)(*data, constant)
+        a, b = data
+        return n.maximum(a, b, constant) if name == "max" else n.minimum(a, b, constant)
     if name in ("exp", "exp2", "expm1") and on.audit is not None:
         on.audit.exponent(on, data[0])
     if name in _COMPARED:
@@ -218,11 +222,11 @@ def _of_data(name: str, on: Any, equation: Any, operands: Sequence[Any]) -> Any:
     return within(on, _DATA[name](n, *data), equation)
 
 
-def within(on: Any, value: Any, equation: Any) -> Any:
+def within(on: Walking, value: Data, equation: Equation) -> Data:
     """A result, once it is sure that integers do not wrap; floats have no span."""
     dtype = equation.outvars[0].aval.dtype
     if getattr(dtype, "kind", "") not in ("i", "u"):
-        return value if getattr(value, "span", None) is None else replace(value, span=None)
+        return value if value.span is None else with_span(value, None)
     if value.span is None:
         raise on.refuse("integers that are data, whose range is unknown")
     found = _fitting(on, value, integer_range(8 * dtype.itemsize, dtype.kind == "i"))
@@ -231,26 +235,27 @@ def within(on: Any, value: Any, equation: Any) -> Any:
     return found
 
 
-def _fitting(on: Any, value: Any, between: tuple[int, int]) -> Any:
+def _fitting(on: Walking, value: Data, between: tuple[int, int]) -> Data | None:
     """Integers, once it is sure that none wraps; None where one may. between: the least, and one above the greatest.
 
     The numbers of one draw of float64 are there: whether they wrap is seen, whatever other ones do.
     """
     low, high = between
+    assert value.span is not None
     if low <= value.span[0] and value.span[1] < high:
         return value
-    seen = on.numbers.seen(value) if not on.numbers.exact else None
-    return replace(value, span=seen) if seen is not None and low <= seen[0] and seen[1] < high else None
+    seen = on.numbers.seen(data_of(on.numbers, value)) if isinstance(on.numbers, Floats) else None
+    return with_span(value, seen) if seen is not None and low <= seen[0] and seen[1] < high else None
 
 
-def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _select(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     which, *cases = operands
     if not isinstance(which, Known):
         raise on.refuse("a choice by integers that are data")
     chosen = which.array.astype(np.int64)
     shape = equation.outvars[0].aval.shape
 
-    def pick(parts: Any) -> Array:
+    def pick(parts: Sequence[Array]) -> Array:
         full = [np.broadcast_to(p, shape) for p in parts]
         if len(full) == 2:
             return np.where(chosen != 0, full[1], full[0])
@@ -275,28 +280,28 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [found]
 
 
-def _clamp(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _clamp(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     low, x, high = operands
-    if all(isinstance(o, Known) for o in operands):
+    if isinstance(low, Known) and isinstance(x, Known) and isinstance(high, Known):
         return [
             Known(
                 np.minimum(np.maximum(x.array, low.array), high.array).astype(x.array.dtype),
-                any(o.sampled for o in operands),
+                low.sampled or x.sampled or high.sampled,
             )
         ]
     (found,) = PRIMITIVES["max"](on, equation, [x, low])
-    return PRIMITIVES["min"](on, equation, [found, high])
+    return [*PRIMITIVES["min"](on, equation, [found, high])]
 
 
-def _integer_power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _integer_power(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (x,), y = operands, int(equation.params["y"])
     if isinstance(x, Known):
         with np.errstate(all="ignore"):
             return [Known(np.asarray(x.array**y if y >= 0 else 1.0 / x.array**-y), x.sampled)]
-    return [within(on, on.numbers.power(x, y), equation)]
+    return [within(on, on.numbers.power(on.data(x), y), equation)]
 
 
-def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _power(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     x, y = operands
     if isinstance(x, Known) and isinstance(y, Known):
         with np.errstate(all="ignore"):
@@ -305,28 +310,28 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if isinstance(y, Known) and y.array.size and (y.array == y.array.flat[0]).all():
         by = float(y.array.flat[0])
         if by == int(by) and abs(by) <= 64:
-            return [n.power(x, int(by))]
+            return [n.power(on.data(x), int(by))]
         if 2 * by == int(2 * by) and abs(by) <= 32:
-            root = n.sqrt(x)
+            root = n.sqrt(on.data(x))
             return [n.power(root, int(2 * by))]
     return [n.function("pow", on.data(x), on.data(y))]
 
 
-def _round(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _round(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     even = "EVEN" in str(equation.params.get("rounding_method", ""))
     (x,) = operands
     if isinstance(x, Known):
         return [Known(np.round(x.array) if even else np.trunc(x.array + np.copysign(0.5, x.array)), x.sampled)]
-    return [on.numbers.function("round_to_even" if even else "round", x)]
+    return [on.numbers.function("round_to_even" if even else "round", on.data(x))]
 
 
-def _convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _convert(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (x,) = operands
     source, dtype = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
     return [converted(on, x, source, dtype)]
 
 
-def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
+def converted(on: Walking, x: Shaped, source: Dtype, dtype: Dtype) -> Shaped:
     """A value as another element type. Between floats of 16 bits and more nothing changes, over the reals."""
     kind = kind_of(dtype)
     if kind == "c":
@@ -338,34 +343,34 @@ def converted(on: Any, x: Any, source: Any, dtype: Any) -> Any:
             return Known(x.array != 0, x.sampled)
         with np.errstate(all="ignore"):
             if x.array.dtype.kind == "f":
-                info = np.iinfo(dtype if dtype.kind in "iu" else np.int8)
+                info = np.iinfo(numpy_type(dtype) if dtype.kind in "iu" else np.int8)
                 clipped = np.clip(
                     np.nan_to_num(np.trunc(x.array), posinf=info.max, neginf=info.min), info.min, info.max
                 )
                 return Known(clipped.astype(info.dtype), x.sampled)
-            return Known(x.array.astype(dtype if dtype.kind in "iub" else np.int8), x.sampled)
+            return Known(x.array.astype(numpy_type(dtype) if dtype.kind in "iub" else np.int8), x.sampled)
     if isinstance(x, BitWords):
         return words.converted(on, x, source, dtype)
-    n = on.numbers
+    n, data = on.numbers, on.data(x)
     if kind == "b":
-        return Known(~n.equal(x, n.constant(np.zeros(()))), True)
+        return Known(~n.equal(data, n.constant(np.zeros(()))), True)
     if kind == "f":
         if ELEMENT_BITS.get(element_type(dtype), 32) < 16 and kind_of(source) == "f":
-            return n.function(f"to {np.dtype(dtype).name}", x)
-        return replace(x, span=None) if x.span is not None else x
+            return n.function(f"to {np.dtype(numpy_type(dtype)).name}", data)
+        return with_span(data, None) if data.span is not None else data
     bits = ELEMENT_BITS[element_type(dtype)]
     low, high = integer_range(bits, not element_type(dtype).startswith("u"))
     if kind_of(source) == "f":
-        return n.function(f"to {np.dtype(dtype).name}", x, span=(low, high - 1))
-    if x.span is None or (fitting := _fitting(on, x, (low, high))) is None:
-        raise on.refuse(f"integers between {x.span} as {np.dtype(dtype).name}, which may wrap")
+        return n.function(f"to {np.dtype(numpy_type(dtype)).name}", data, span=(low, high - 1))
+    if data.span is None or (fitting := _fitting(on, data, (low, high))) is None:
+        raise on.refuse(f"integers between {data.span} as {np.dtype(numpy_type(dtype)).name}, which may wrap")
     return fitting
 
 
-def _bits(rows: bool) -> Callable[[Any, Any, list[Any]], list[Any]]:
+def _bits(rows: bool) -> Rule:
     """Elements as those of another type with the same bits. rows: as of `words.as_elements`."""
 
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         (x,), source, dtype = operands, equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
         if source == dtype:
             return [x]
@@ -385,13 +390,13 @@ def narrowed(params: Mapping[str, Any]) -> str:
     return "" if 1 + exponent + mantissa >= 16 else f"to e{exponent}m{mantissa}"
 
 
-def _reduce(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _reduce(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     (x,) = operands
     name = narrowed(equation.params)
     return [on.numbers.function(name, on.data(x))] if name else [x]
 
 
-def kind_of(dtype: Any) -> str:
+def kind_of(dtype: Dtype | type | None) -> str:
     """ "b", "i", "f" or "c": of what is no NumPy type, by its name."""
     kind = getattr(dtype, "kind", "f")
     if kind in "iu":
@@ -401,13 +406,13 @@ def kind_of(dtype: Any) -> str:
     return str(kind)
 
 
-def _same(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _same(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     return list(operands)
 
 
 _NAMES = {*_KNOWN, *_DATA, *_COMPARED, "max", "min", "div", "is_finite"}
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     **{name: _rule(name) for name in _NAMES},
     "select_n": _select,
     "clamp": _clamp,

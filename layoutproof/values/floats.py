@@ -9,12 +9,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 import numpy as np
 
-from layoutproof.values.known import Span, any_integers, hull, product_span
+from layoutproof.ir.program import Dtype
+from layoutproof.values.kinds import Shaped, Span
+from layoutproof.values.known import Known, any_integers, hull, product_span
 from layoutproof.values.refusals import NotModelled
 
 Array = np.ndarray[Any, Any]
@@ -31,6 +33,12 @@ class Real:
     def shape(self) -> tuple[int, ...]:
         """Extents in elements."""
         return tuple(self.array.shape)
+
+
+def array_of(value: Shaped) -> Array:
+    """The numbers of a value of a walk on float64, data or known."""
+    found: Array = cast("Real | Known", value).array
+    return found
 
 
 EXACT = 2.0**53
@@ -82,7 +90,7 @@ class Floats:
         normal = np.round(normal) if self.whole else normal
         return Real(self.sign * np.abs(normal) if self.sign else normal)
 
-    def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
+    def garbage(self, shape: Sequence[int], dtype: Dtype) -> Array:
         """Integers that were never written: any."""
         return any_integers(self._draw, shape, dtype)
 

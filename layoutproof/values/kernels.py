@@ -17,24 +17,19 @@ from typing import Any
 import numpy as np
 
 from layoutproof.ir.program import Equation, Grid, Program, Window, is_for_gpu
+from layoutproof.values.floats import array_of
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import ElementView, HeldMemory, Semaphore, fresh, missing_of, touched, unwritten
+from layoutproof.values.references import fresh, missing_of, touched, unwritten
 from layoutproof.values.refusals import OFFER
+from layoutproof.values.state import GridPosition, Rule, Walking
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass
-class GridPosition:
-    """Where a kernel's walk is. grid: its extents.  ids: of the program.  counted: the axes that the body counts."""
-
-    grid: tuple[int, ...]
-    ids: tuple[int, ...]
-    counted: tuple[int, ...]
 
 
 @dataclass
@@ -59,7 +54,7 @@ class _Window:
 
 
 def _starts(
-    on: Any, block: Window, ids: Sequence[int], tables: Sequence[Any], known: tuple[bytes, ...] | None
+    on: Walking, block: Window, ids: tuple[int, ...], tables: Sequence[HeldMemory], known: tuple[bytes, ...] | None
 ) -> tuple[tuple[int, int], ...]:
     """Of each dimension (first element, extent) of the block that a program sees.
 
@@ -78,7 +73,6 @@ def _starts(
         if known is None:
             return found
         on.prepared.starts[key] = found, inside
-    starts: tuple[tuple[int, int], ...]
     starts, inside = on.prepared.starts[key]
     on.inside = on.inside and inside
     return starts
@@ -88,10 +82,12 @@ def _contents(tables: Sequence[HeldMemory]) -> tuple[bytes, ...] | None:
     """What is in tables, None where that is data."""
     if not all(isinstance(t.value, Known) for t in tables):
         return None
-    return tuple(str(t.shape).encode() + np.asarray(t.value.array).tobytes() for t in tables)
+    return tuple(str(t.shape).encode() + np.asarray(array_of(t.value)).tobytes() for t in tables)
 
 
-def _computed(on: Any, block: Window, ids: Sequence[int], tables: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+def _computed(
+    on: Walking, block: Window, ids: tuple[int, ...], tables: Sequence[HeldMemory]
+) -> tuple[tuple[int, int], ...]:
     given = [Known(np.asarray(k, np.int32)) for k in ids] + list(tables)
     found = on.run(block.index_map, given[: len(block.index_map.invars)])
     numbers = iter(numbers_of(on, found, "an index map"))
@@ -139,7 +135,7 @@ def _shown(block: Window) -> tuple[int, ...]:
     return tuple(extent for kind, extent, _ in block.block if kind != "squeezed")
 
 
-def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> HeldMemory:
+def _fetched(on: Walking, window: _Window, starts: tuple[tuple[int, int], ...]) -> HeldMemory:
     """A window that holds the block."""
     whole, shape = window.whole, window.whole.shape
     extents, shown = window.extents, window.shown
@@ -167,7 +163,7 @@ def _fetched(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> H
     return HeldMemory(combined(on.numbers, [empty.value, part], move), whole.dtype, whole.name, missing)
 
 
-def _written(on: Any, window: _Window) -> None:
+def _written(on: Walking, window: _Window) -> None:
     """Writes a window of an output back."""
     if window.at is None or window.memory is None:
         return
@@ -186,7 +182,7 @@ def _written(on: Any, window: _Window) -> None:
         whole.missing[array] = False if held is None else held.reshape(extents)[inside]
 
 
-def _pallas_call(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
+def _pallas_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     params = equation.params
     mapping = params["grid_mapping"]
     if is_for_gpu(equation):
@@ -219,7 +215,7 @@ def _pallas_call(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
 
 
 def _run_programs(
-    on: Any, body: Program, grid: tuple[int, ...], counted: tuple[int, ...], tables: Sequence[HeldMemory],
+    on: Walking, body: Program, grid: tuple[int, ...], counted: tuple[int, ...], tables: Sequence[HeldMemory],
     windows: Sequence[_Window], scratch: Sequence[HeldMemory | Semaphore],
 ) -> None:  # fmt: skip
     """Runs the programs of a grid, one after the other. counted: as of `GridPosition`."""
@@ -234,7 +230,7 @@ def _run_programs(
                 starts = _starts(on, window.block, ids, tables, known)
                 on.inside = on.inside and _seen(window.block, starts, window.whole.shape)
                 _move(on, window, starts)
-        arguments = [*tables, *(w.memory if w.windowed else w.whole for w in windows), *scratch]
+        arguments = [*tables, *(w.whole if w.memory is None else w.memory for w in windows), *scratch]
         if on.lockstep is not None:
             on.lockstep.begins(on, arguments)
         if on.watch is not None:
@@ -242,7 +238,7 @@ def _run_programs(
         on.run(body, arguments)
 
 
-def _grid(on: Any, mapping: Grid, dynamic: Sequence[Any]) -> tuple[int, ...]:
+def _grid(on: Walking, mapping: Grid, dynamic: Sequence[Shaped]) -> tuple[int, ...]:
     """The extents of a grid. dynamic: the numbers of those that the call computes."""
     numbers = iter(numbers_of(on, dynamic, "the extent of a grid"))
     grid = tuple(n if type(n) is int else next(numbers) for n in mapping.extents)
@@ -252,7 +248,7 @@ def _grid(on: Any, mapping: Grid, dynamic: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _windows(
-    on: Any, mapping: Grid, inputs: Sequence[HeldMemory], aliases: Sequence[tuple[int, int]]
+    on: Walking, mapping: Grid, inputs: Sequence[HeldMemory], aliases: Sequence[tuple[int, int]]
 ) -> list[_Window]:  # fmt: skip
     """The windows of a call, before its first program. aliases: of operands, of which outputs have the memory."""
     aliased = {int(output): int(operand) - mapping.tables for operand, output in aliases}
@@ -271,7 +267,7 @@ def _windows(
     return windows
 
 
-def _move(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> None:
+def _move(on: Walking, window: _Window, starts: tuple[tuple[int, int], ...]) -> None:
     """Makes a window that of the block which starts there: an output's is written back, an input's fetched."""
     if starts == window.at:
         return
@@ -288,18 +284,18 @@ def _move(on: Any, window: _Window, starts: tuple[tuple[int, int], ...]) -> None
     window.at = starts
 
 
-def _program_id(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
+def _program_id(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     programs, axis = on.programs, int(equation.params["axis"])
     if programs is None:
         raise on.refuse("a program's id outside of a kernel")
     return [Known(np.asarray(programs.ids[programs.counted[axis]], np.int32))]
 
 
-def _num_programs(on: Any, equation: Equation, operands: list[Any]) -> list[Any]:
+def _num_programs(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     programs, axis = on.programs, int(equation.params["axis"])
     if programs is None:
         raise on.refuse("a number of programs outside of a kernel")
     return [Known(np.asarray(programs.grid[programs.counted[axis]], np.int32))]
 
 
-PRIMITIVES = {"pallas_call": _pallas_call, "program_id": _program_id, "num_programs": _num_programs}
+PRIMITIVES: dict[str, Rule] = {"pallas_call": _pallas_call, "program_id": _program_id, "num_programs": _num_programs}

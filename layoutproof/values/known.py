@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from layoutproof.ir.program import Dtype
+from layoutproof.values.kinds import D, NumberKind, Shaped, Span
 from layoutproof.values.refusals import NotModelled
 
 Array = np.ndarray[Any, Any]
-
-
-Span = tuple[int, int]
-"""The least and the greatest of some numbers."""
 
 
 def product_span(x: Span, y: Span) -> Span:
@@ -29,12 +28,18 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
     return (min(s[0] for s in known), max(s[1] for s in known)) if len(known) == len(spans) else None
 
 
-def any_integers(draw: np.random.Generator, shape: Sequence[int], dtype: Any) -> Array:
+def numpy_type(dtype: Dtype) -> np.dtype[Any]:
+    """An element type of NumPy or of ml_dtypes, of which arrays are: others have none, which NumPy says."""
+    return cast("np.dtype[Any]", dtype)
+
+
+def any_integers(draw: np.random.Generator, shape: Sequence[int], dtype: Dtype) -> Array:
     """Integers that were never written: any of the type."""
     if dtype.kind == "b":
-        return draw.integers(0, 2, tuple(shape)).astype(dtype)
-    info = np.iinfo(dtype)
-    return draw.integers(info.min, info.max, tuple(shape), dtype, endpoint=True)
+        return draw.integers(0, 2, tuple(shape)).astype(numpy_type(dtype))
+    info = np.iinfo(numpy_type(dtype))
+    found: Array = draw.integers(info.min, info.max, tuple(shape), numpy_type(dtype), endpoint=True)
+    return found
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Known:
 class DeviceParts:
     """What the devices of a mesh hold, where that is not the same. parts: of each, in row-major order of the mesh."""
 
-    parts: tuple[Any, ...]
+    parts: tuple[Shaped, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,8 +78,8 @@ class BitWords:
     parts: of each word the elements in it, the one of the lowest bits first; None where all bits are 0.
     """
 
-    parts: tuple[Any, ...]
-    dtype: Any
+    parts: tuple[Shaped | None, ...]
+    dtype: Dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,8 +91,8 @@ class BitWords:
 class Complex:
     """Complex numbers, as two real ones each."""
 
-    real: Any
-    imaginary: Any
+    real: Shaped
+    imaginary: Shaped
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,7 +100,12 @@ class Complex:
         return tuple(self.real.shape)
 
 
-def known_of(value: Any, sampled: bool = False) -> Known | Complex:
+def are_known(values: Sequence[Shaped]) -> TypeGuard[Sequence[Known]]:
+    """Whether all of some values are known."""
+    return all(isinstance(v, Known) for v in values)
+
+
+def known_of(value: Known | npt.ArrayLike, sampled: bool = False) -> Known | Complex:
     """A number or an array of the code."""
     if isinstance(value, Known):
         return value
@@ -126,16 +136,16 @@ def first_place(mask: Array) -> tuple[int, ...] | None:
     return tuple(int(k) for k in np.unravel_index(int(flat.argmax()), mask.shape)) if flat.any() else None
 
 
-def data_of(numbers: Any, value: Any) -> Any:
-    """A value as data of a kind of number."""
+def data_of(numbers: NumberKind[D], value: Shaped) -> D:
+    """A value as data of a kind of number, whose own all other data of a walk are."""
     if isinstance(value, BitWords):
         raise NotModelled("arithmetic on the bits of data")
     if isinstance(value, Complex):
         raise NotModelled("complex numbers")
-    return numbers.constant(value.array) if isinstance(value, Known) else value
+    return numbers.constant(value.array) if isinstance(value, Known) else cast(D, value)
 
 
-def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
+def moved(numbers: NumberKind[D], value: Shaped, move: Callable[[Array], Array]) -> Shaped:
     """A value whose elements are moved and nothing is computed."""
     if isinstance(value, DeviceParts):
         return DeviceParts(tuple(moved(numbers, part, move) for part in value.parts))
@@ -145,10 +155,10 @@ def moved(numbers: Any, value: Any, move: Callable[[Array], Array]) -> Any:
         return BitWords(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
     if isinstance(value, Complex):
         return Complex(moved(numbers, value.real, move), moved(numbers, value.imaginary, move))
-    return numbers.map(value, move)
+    return numbers.map(data_of(numbers, value), move)
 
 
-def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array]], Array]) -> Any:
+def combined(numbers: NumberKind[D], values: Sequence[Shaped], move: Callable[[Sequence[Array]], Array]) -> Shaped:
     """One value made of several, nothing being computed."""
     many = next((len(v.parts) for v in values if isinstance(v, DeviceParts)), 0)
     if many:
@@ -158,15 +168,16 @@ def combined(numbers: Any, values: Sequence[Any], move: Callable[[Sequence[Array
     if words:
         return _combined_words(numbers, values, words, move)
     if any(isinstance(v, Complex) for v in values):
-        both = zip(*((v.real, v.imaginary) for v in values), strict=True)
+        # their rules make pairs of all operands
+        both = zip(*((v.real, v.imaginary) for v in cast(Sequence[Complex], values)), strict=True)
         return Complex(*(combined(numbers, part, move) for part in both))
-    if all(isinstance(v, Known) for v in values):
+    if are_known(values):
         return Known(move([v.array for v in values]), any(v.sampled for v in values))
     return numbers.combine([data_of(numbers, v) for v in values], move)
 
 
 def _combined_words(
-    numbers: Any, values: Sequence[Any], words: Sequence[BitWords], move: Callable[..., Array]
+    numbers: NumberKind[D], values: Sequence[Shaped], words: Sequence[BitWords], move: Callable[..., Array]
 ) -> BitWords:
     """Likewise of words; beside them may stand integers that are 0."""
     dtype, many = words[0].dtype, len(words[0].parts)
@@ -176,7 +187,7 @@ def _combined_words(
     ):
         raise NotModelled("bits of data beside other integers")
 
-    def part(value: Any, k: int) -> Any:
+    def part(value: Shaped, k: int) -> Shaped:
         held = value.parts[k] if isinstance(value, BitWords) else None
         # no bit of a 0 is set, whatever its type is
         return Known(np.zeros(value.shape)) if held is None else held

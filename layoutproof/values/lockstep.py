@@ -11,10 +11,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from layoutproof.ir.program import Equation
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.memory import Semaphore
 from layoutproof.values.movement import numbers_of
-from layoutproof.values.references import Semaphore
+from layoutproof.values.state import Compute, M, Walking
 
 PARTS = ("program", "programs", "equation", "flying", "around", "device")
 """What a walk knows of where it is, which each device has for itself."""
@@ -33,18 +36,18 @@ class Lockstep:
 
     def __init__(self, mesh: Sequence[tuple[str, int]], count: int) -> None:
         self.mesh, self.count = tuple(mesh), count
-        self.arguments: list[Sequence[Any]] = [()] * count
-        self.scopes: list[list[Any]] = [[] for _ in range(count)]
+        self.arguments: list[Sequence[Shaped]] = [()] * count
+        self.scopes: list[list[Shaped]] = [[] for _ in range(count)]
         self._barriers = [Semaphore(()) for _ in range(count)]
         self._met = [0] * count
         self._going = [threading.Event() for _ in range(count)]
         self._until: list[Callable[[], bool] | None] = [None] * count
         self._ended = [False] * count
-        self._results: list[Any] = [None] * count
+        self._results: list[Sequence[Shaped]] = [()] * count
         self._failed: BaseException | None = None
         self._back = threading.Event()
 
-    def run(self, on: Any, compute: Callable[[list[Any]], list[Any]], rows: Sequence[list[Any]]) -> list[list[Any]]:
+    def run(self, on: Walking, compute: Compute, rows: Sequence[list[Shaped]]) -> list[Sequence[Shaped]]:
         """What a kernel gives on each device. rows: what each is given."""
         kept = {part: getattr(on, part) for part in PARTS}
         threads = []
@@ -66,7 +69,7 @@ class Lockstep:
                 setattr(on, part, value)
         return self._results
 
-    def _turns(self, on: Any) -> None:
+    def _turns(self, on: Walking) -> None:
         """Lets one device after the other go on, as long as one can."""
         while not all(self._ended):
             ready = [d for d in range(self.count) if not self._ended[d] and self._may(d)]
@@ -83,7 +86,7 @@ class Lockstep:
         until = self._until[device]
         return until is None or until()
 
-    def _work(self, on: Any, compute: Any, row: list[Any], device: int, kept: dict[str, Any]) -> None:
+    def _work(self, on: Walking, compute: Compute, row: list[Shaped], device: int, kept: dict[str, object]) -> None:
         self._pause(device)
         try:
             if self._failed is None:
@@ -102,12 +105,12 @@ class Lockstep:
 
     # what a walk asks
 
-    def wait(self, on: Any, until: Callable[[], bool]) -> None:
+    def wait(self, on: Walking, until: Callable[[], bool]) -> None:
         """Goes on when something is so; meanwhile other devices do."""
         if until():
             return
         kept = {part: getattr(on, part) for part in PARTS}
-        device = on.device
+        device = _device(on)
         self._until[device] = until
         self._back.set()
         self._pause(device)
@@ -117,29 +120,31 @@ class Lockstep:
         for part, value in kept.items():
             setattr(on, part, value)
 
-    def begins(self, on: Any, arguments: Sequence[Any]) -> None:
+    def begins(self, on: Walking, arguments: Sequence[Shaped]) -> None:
         """A program begins; the first when all devices have got so far."""
-        self.arguments[on.device] = arguments
+        self.arguments[_device(on)] = arguments
         self.wait(on, lambda: all(self.arguments))
 
-    def allocated(self, on: Any, made: Sequence[Any]) -> None:
+    def allocated(self, on: Walking, made: Sequence[Shaped]) -> None:
         """A scope has allocated memory."""
-        self.scopes[on.device] += made
+        self.scopes[_device(on)] += made
 
-    def barrier(self, on: Any) -> Semaphore:
+    def barrier(self, on: Walking) -> Semaphore:
         """The barrier semaphore of the device that asks."""
-        found: Semaphore = self._barriers[on.device]
-        return found
+        return self._barriers[_device(on)]
 
-    def meets(self, on: Any, group: Sequence[int]) -> None:
+    def meets(self, on: Walking, group: Sequence[int]) -> None:
         """Goes on when all of a group have come here as often."""
-        self._met[on.device] += 1
-        often = self._met[on.device]
+        self._met[_device(on)] += 1
+        often = self._met[_device(on)]
         self.wait(on, lambda: all(self._met[device] >= often for device in group))
 
-    def peer(self, on: Any, device: int, memory: Any) -> Any:
-        """What a reference of this device is on another one."""
-        own = on.device
+    def peer(self, on: Walking, device: int, memory: M) -> M:
+        """What a reference of this device is on another one: of the same kind."""
+        return cast(M, self._peer(on, device, memory))
+
+    def _peer(self, on: Walking, device: int, memory: Shaped) -> Shaped:
+        own = _device(on)
         if memory is self._barriers[own]:
             return self._barriers[device]
         for k, given in enumerate(self.arguments[own]):
@@ -151,10 +156,10 @@ class Lockstep:
         self.wait(on, lambda: len(self.scopes[device]) > number)
         return self.scopes[device][number]
 
-    def number(self, on: Any, equation: Any, said: Any) -> int:
+    def number(self, on: Walking, equation: Equation, said: Any) -> int:
         """The number of the device that a `device_id` means, counted over the mesh in row-major order."""
         extents, names = [n for _, n in self.mesh], [name for name, _ in self.mesh]
-        own = list(_place(on.device, extents))
+        own = list(_place(_device(on), extents))
         if isinstance(said, tuple) and said and all(isinstance(one, tuple) and len(one) == 2 for one in said):
             if any(name not in names for name, _ in said):
                 raise on.refuse("a device along an axis that is none of the mesh")
@@ -175,6 +180,12 @@ class Lockstep:
         for at, n in zip(own, extents, strict=True):
             number = number * n + at
         return number
+
+
+def _device(on: Walking) -> int:
+    """The device that runs now."""
+    assert on.device is not None
+    return on.device
 
 
 def _place(number: int, extents: Sequence[int]) -> tuple[int, ...]:

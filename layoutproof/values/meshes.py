@@ -12,8 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Equation, Program
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.lockstep import Lockstep
-from layoutproof.values.references import ElementView, HeldMemory, Semaphore, fresh, missing_of, unwritten
+from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
+from layoutproof.values.references import fresh, missing_of, unwritten
+from layoutproof.values.state import Rule, Walking
 
 CORES = ("TensorCoreMesh", "VectorSubcoreMesh", "ScalarSubcoreMesh")
 """The meshes of a TPU's cores."""
@@ -21,7 +25,7 @@ SHARED = "vmem_shared"
 """The memory that the subcores of one core share."""
 
 
-def _mesh_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`mpmd_map` takes and gives arrays; `core_map` works on references that are around it."""
     params = equation.params
     meshes, bodies = params["meshes"], params["jaxprs"]
@@ -54,7 +58,7 @@ def _mesh_call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [m.value for m in results]
 
 
-def _run(on: Any, body: Any, axes: tuple[tuple[str, int], ...], given: list[Any]) -> None:
+def _run(on: Walking, body: Program, axes: tuple[tuple[str, int], ...], given: list[HeldMemory | Semaphore]) -> None:
     """Runs the program of each core. given: the memory that all of them see."""
     extents = tuple(n for _, n in axes)
     variables = body.invars or body.constvars
@@ -67,20 +71,22 @@ def _run(on: Any, body: Any, axes: tuple[tuple[str, int], ...], given: list[Any]
         first = shared.setdefault(number // within, own)
         rows.append([*given, *(f if a.memory == SHARED else o for f, o, a in zip(first, own, scratch, strict=True))])
 
-    def program(row: list[Any]) -> list[Any]:
+    def program(row: list[Shaped]) -> list[Shaped]:
         on.programs, on.flying = None, []
+        assert on.device is not None
         on.prepared.tick(extents, tuple(map(int, np.unravel_index(on.device, extents))))
-        on.lockstep.begins(on, row)
+        lockstep.begins(on, row)
         on.run(body, row)
         on.ordered = on.ordered and not on.flying
         return []
 
     mesh, device = on.mesh, on.device
-    on.mesh, on.lockstep = axes, Lockstep(axes, len(rows))
+    lockstep = Lockstep(axes, len(rows))
+    on.mesh, on.lockstep = axes, lockstep
     try:
-        on.lockstep.run(on, program, rows)
+        lockstep.run(on, program, rows)
     finally:
         on.mesh, on.device, on.lockstep = mesh, device, None
 
 
-PRIMITIVES = {"mpmd_map": _mesh_call, "core_map": _mesh_call}
+PRIMITIVES: dict[str, Rule] = {"mpmd_map": _mesh_call, "core_map": _mesh_call}

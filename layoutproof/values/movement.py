@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from layoutproof.ir.program import Equation
-from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.known import Known, are_known, combined, moved
+from layoutproof.values.state import Rule, Walking
 
 Array = np.ndarray[Any, Any]
 
 
-def _one(move: Callable[[Any], Callable[[Array], Array]]) -> Callable[[Any, Any, list[Any]], list[Any]]:
+def _one(move: Callable[[Equation], Callable[[Array], Array]]) -> Rule:
     """The rule of what moves its first operand. move: equation -> array -> array."""
 
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         return [moved(on.numbers, operands[0], move(equation))]
 
     return rule
@@ -58,7 +60,7 @@ def _reversed(equation: Equation) -> Callable[[Array], Array]:
     return lambda r: np.flip(r, dims)
 
 
-def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _iota(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     p = equation.params
     dtype = np.dtype(p["dtype"])
     shape, dim = tuple(p["shape"]), int(p["dimension"])
@@ -67,12 +69,12 @@ def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Known(np.broadcast_to(row, shape))]
 
 
-def _concatenated(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _concatenated(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     dim = int(equation.params["dimension"])
     return [combined(on.numbers, operands, lambda parts: np.concatenate(parts, dim))]
 
 
-def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _pad(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     config = equation.params["padding_config"]
     shape = tuple(equation.outvars[0].aval.shape)
 
@@ -91,15 +93,15 @@ def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [combined(on.numbers, operands, move)] if shape else [operands[0]]
 
 
-def numbers_of(on: Any, operands: Sequence[Any], what: str) -> list[int]:
+def numbers_of(on: Walking, operands: Sequence[Shaped], what: str) -> list[int]:
     """Single integers that are known."""
-    if not all(isinstance(o, Known) for o in operands):
+    if not are_known(operands):
         raise on.refuse(f"{what} that rests on data")
     on.inside = on.inside and not any(o.sampled for o in operands)
     return [int(o.array) for o in operands]
 
 
-def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_slice(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     operand, *starts = operands
     sizes = equation.params["slice_sizes"]
     begins = numbers_of(on, starts, "a start")
@@ -108,7 +110,7 @@ def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(on.numbers, operand, lambda r: r[cut])]
 
 
-def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _dynamic_update_slice(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     operand, update, *starts = operands
     begins = numbers_of(on, starts, "a start")
     clamped = [min(max(b, 0), n - s) for b, n, s in zip(begins, operand.shape, update.shape, strict=True)]
@@ -122,7 +124,7 @@ def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[A
     return [combined(on.numbers, [operand, update], move)]
 
 
-def places(operand: Any, indices: Array, params: dict[str, Any]) -> Array:
+def places(operand: Shaped, indices: Array, params: dict[str, Any]) -> Array:
     """For each element that a gather gives, the flat place that it comes from; -1 of what is filled."""
     import jax
     from jax import lax
@@ -140,7 +142,7 @@ def places(operand: Any, indices: Array, params: dict[str, Any]) -> Array:
     return np.asarray(found).astype(np.int64)
 
 
-def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _gather(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     operand, indices = operands
     if not isinstance(indices, Known):
         raise on.refuse("a gather by data")
@@ -160,7 +162,7 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [found]
 
 
-def _scatter_places(operand: Any, indices: Array, updates: Any, params: dict[str, Any]) -> Array:
+def _scatter_places(operand: Shaped, indices: Array, updates: Shaped, params: dict[str, Any]) -> Array:
     """For each element of the updates the flat place where it goes, -1 of what is left out (JAX's transpose rule)."""
     from jax import lax
 
@@ -188,8 +190,8 @@ def _scatter_places(operand: Any, indices: Array, updates: Any, params: dict[str
     return places(operand, indices, given)
 
 
-def _scatter(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
-    def rule(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scatter(kind: str) -> Rule:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
         operand, indices, updates = operands
         if not isinstance(indices, Known):
             raise on.refuse("a scatter by data")
@@ -216,7 +218,7 @@ def _scatter(kind: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
     return rule
 
 
-def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _split(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis, sizes = int(equation.params["axis"]), equation.params["sizes"]
     ends = np.cumsum(sizes)[:-1]
 
@@ -226,7 +228,7 @@ def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(on.numbers, operands[0], part(k)) for k in range(len(sizes))]
 
 
-def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _unstacked(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis = int(equation.params["axis"])
 
     def part(k: int) -> Callable[[Array], Array]:
@@ -235,12 +237,13 @@ def _unstacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(on.numbers, operands[0], part(k)) for k in range(len(equation.outvars))]
 
 
-def _roll(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _roll(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     value, shift = operands
     (by,) = numbers_of(on, [shift], "a shift")
     axis = int(equation.params["axis"])
     stride, along = equation.params.get("stride"), equation.params.get("stride_axis")
     if stride:
+        assert along is not None
         rows = value.shape[along]
 
         def move(r: Array) -> Array:
@@ -261,12 +264,12 @@ def _tiled(equation: Equation) -> Callable[[Array], Array]:
     return lambda r: np.tile(r, reps)
 
 
-def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _stacked(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis = int(equation.params.get("axis", 0))
     return [combined(on.numbers, operands, lambda parts: np.stack(parts, axis))]
 
 
-def _rearranged(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _rearranged(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """Each element from a place, as a compiler's own view of memory says; -1 is memory that was never written."""
     at, shape = equation.params["places"], tuple(equation.outvars[0].aval.shape)
     outside = at < 0
@@ -281,7 +284,7 @@ def _rearranged(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [combined(on.numbers, [operands[0], nobody], move)]
 
 
-def _undefined(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _undefined(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """Memory that was never written."""
     out = equation.outvars[0].aval
     if out.dtype.kind in "iub":
@@ -290,7 +293,7 @@ def _undefined(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [on.numbers.undefined(out.shape)]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "reshape": _one(_shaped),
     "squeeze": _one(_shaped),
     "expand_dims": _one(_shaped),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -13,8 +13,10 @@ from numpy.typing import DTypeLike
 from layoutproof.ir.program import Literal, Program, Variable
 from layoutproof.values.control import called
 from layoutproof.values.elementwise import kind_of
-from layoutproof.values.known import Known
+from layoutproof.values.kinds import D, NumberKind, Shaped
+from layoutproof.values.known import Known, data_of
 from layoutproof.values.refusals import NotModelled, OutOfBounds
+from layoutproof.values.state import Auditing
 from layoutproof.values.walk import Prepared, Walk
 
 DRAWN = 4
@@ -23,6 +25,8 @@ PLACES_DRAWN = 3
 """How often they are drawn."""
 
 Sides = tuple[Program, Program]
+Retrace = Callable[[list[tuple[int, ...]]], Program | None]
+"""The reference at other shapes of the inputs; None where it cannot be traced there."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,13 @@ class Pair:
         """The same pair of other inputs."""
         return replace(self, inputs=inputs)
 
-    def draw(self, numbers: Any) -> list[Any]:
+    def draw(self, numbers: NumberKind[D]) -> list[D | Known]:
         """The inputs: what is given, and of the rest a draw."""
         return drawn(numbers, self.inputs)
 
-    def walked(self, numbers: Any, side: int, values: Sequence[Any], audit: Any = None) -> tuple[list[Any], Walk]:
+    def walked(
+        self, numbers: NumberKind[D], side: int, values: Sequence[Shaped], audit: Auditing | None = None
+    ) -> tuple[list[D], Walk]:
         """The outputs of one side that are compared, and the walk that gave them.
 
         side: 0 is the one that is asked about, 1 its reference.  values: the inputs.  audit: as of `Walk`.
@@ -94,14 +100,14 @@ class Pair:
             with np.errstate(all="ignore"):
                 results = walk.run(self.sides[side], values)
                 wanted = range(len(results)) if self.outputs is None else self.outputs
-                return [walk.data(results[k]) for k in wanted], walk
+                return [data_of(numbers, results[k]) for k in wanted], walk
         except (NotModelled, OutOfBounds) as refusal:
             if not side:
                 raise
             said = refusal.said if isinstance(refusal, OutOfBounds) else refusal.what
             raise NotModelled(f"the reference: {said}", refusal.place) from None
 
-    def results(self, numbers: Any, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def results(self, numbers: NumberKind[D], values: Sequence[Shaped]) -> tuple[list[D], list[D]]:
         """The outputs of both sides that are compared. Raises as `walked`."""
         return self.walked(numbers, 0, values)[0], self.walked(numbers, 1, values)[0]
 
@@ -129,9 +135,9 @@ def only(program: Program, outputs: Sequence[int]) -> Program:
     return replace(program, outvars=kept, eqns=tuple(reversed(equations)))
 
 
-def drawn(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
+def drawn(numbers: NumberKind[D], inputs: Sequence[Input]) -> list[D | Known]:
     """What is given, and of the rest a draw."""
-    found = []
+    found: list[D | Known] = []
     for i in inputs:
         kind = kind_of(i.dtype)
         if i.value is not None and kind in "ib":

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from layoutproof.ir.program import Program, programs_in
+from layoutproof.ir.program import Equation, Program, programs_in
 from layoutproof.values.fields import Depth
+from layoutproof.values.kinds import D, NumberKind, Shaped
 from layoutproof.values.known import DeviceParts, Known
 from layoutproof.values.literals import Reading
 from layoutproof.values.pair import Input, drawn, with_integers
@@ -48,12 +49,12 @@ class _Noted(Walk):
     digest: gives a value its name, "" where it has none.
     """
 
-    def __init__(self, numbers: Any, prepared: Prepared, digest: Callable[[Any], str]) -> None:
+    def __init__(self, numbers: NumberKind[D], prepared: Prepared, digest: Callable[[Shaped], str]) -> None:
         super().__init__(numbers, prepared)
         self.made: dict[str, ComputedEquation] = {}
         self.digest = digest
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[Shaped]) -> Sequence[Shaped]:
         before = len(self.made)
         found = super()._results(equation, operands)
         # what runs a program gives what its steps made, or rests on all of it, as the rows that a loop stacks
@@ -66,7 +67,7 @@ class _Noted(Walk):
         return found
 
 
-def _digest(value: Any) -> str:
+def _digest(value: Shaped) -> str:
     """A name of a value, the same of equal ones; "" of numbers of the code, and of what is no array."""
     found = hashlib.sha256()
     for part in value.parts if isinstance(value, DeviceParts) else (value,):
@@ -80,7 +81,7 @@ def _digest(value: Any) -> str:
     return found.hexdigest()
 
 
-def named(value: Any) -> str:
+def named(value: Shaped) -> str:
     """A name of a value, the same of equal ones; of numbers of the code by their entries, in any shape and type."""
     if not isinstance(value, Known):
         return _digest(value)
@@ -116,7 +117,7 @@ def parted(
 
 def _parting(
     sides: tuple[Program, Program], inputs: Sequence[Input], output: int, prepared: Prepared,
-    digest: Callable[[Any], str],
+    digest: Callable[[Shaped], str],
 ) -> tuple[ComputedEquation | None, ComputedEquation | None]:  # fmt: skip
     def of(numbers: Points) -> tuple[ComputedEquation | None, ComputedEquation | None]:
         walks = [_Noted(numbers, prepared, digest) for _ in sides]
@@ -158,7 +159,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
     return None
 
 
-def _first(walk: _Noted, known: set[str], result: Any) -> ComputedEquation | None:
+def _first(walk: _Noted, known: set[str], result: Shaped) -> ComputedEquation | None:
     """The first step that a result rests on and whose value nobody else has, all its operands known."""
     reached, left = set(), [walk.digest(result)]
     while left:

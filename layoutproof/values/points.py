@@ -17,8 +17,10 @@ from zlib import crc32
 
 import numpy as np
 
+from layoutproof.ir.program import Dtype
 from layoutproof.values.fields import LONGEST, Prime, chain, logarithm, mixed
-from layoutproof.values.known import Span, any_integers, hull, product_span
+from layoutproof.values.kinds import Span
+from layoutproof.values.known import any_integers, hull, product_span
 from layoutproof.values.literals import FEW, Reading, literals, meant, value_of
 from layoutproof.values.refusals import ChainTooShort, NotModelled
 from layoutproof.values.sets import NOBODY, Sets
@@ -168,7 +170,7 @@ class Points:
         residues = tuple(self._draw.integers(0, f.p, tuple(shape)) for f in self.fields)
         return Field(residues, None, span)
 
-    def garbage(self, shape: Sequence[int], dtype: Any) -> Array:
+    def garbage(self, shape: Sequence[int], dtype: Dtype) -> Array:
         """Integers that were never written: any."""
         return any_integers(self._draw, shape, dtype)
 

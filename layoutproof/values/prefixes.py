@@ -15,12 +15,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from layoutproof.values.floats import Real
+from layoutproof.ir.program import Equation, Program
+from layoutproof.values.floats import Floats, Real, array_of
 from layoutproof.values.kernels import overlap
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.known import Known
+from layoutproof.values.pair import Retrace
 from layoutproof.values.refusals import Ended, NotModelled, OutOfBounds
 from layoutproof.values.walk import Prepared, Walk
 from layoutproof.values.watch import Early, Freeze, Looped, ObservedStore, ProgramStores, Read, Watch
@@ -81,8 +85,8 @@ class _Compared:
     """A kernel beside its reference, on one draw of float64. position: of the output among those that are compared."""
 
     def __init__(
-        self, numbers: Any, sides: tuple[Any, Any], values: Sequence[Any], prepared: Prepared,
-        outputs: Sequence[int] | None, position: int, retrace: Callable[[list[tuple[int, ...]]], Any], which: int = 0,
+        self, numbers: Floats, sides: tuple[Program, Program], values: Sequence[Real | Known], prepared: Prepared,
+        outputs: Sequence[int] | None, position: int, retrace: Retrace, which: int = 0,
     ) -> None:  # fmt: skip
         self.which = which
         self.numbers, self.sides, self.values, self.prepared = numbers, sides, list(values), prepared
@@ -97,16 +101,15 @@ class _Compared:
         self.typical = float(np.median(np.abs(self.theirs[known]))) if known.any() else 0.0
         self.wrong = known & ~self.near(self.ours, self.theirs)
 
-    def numbers_of(self, value: Any) -> Array:
+    def numbers_of(self, value: Shaped) -> Array:
         """What a kernel gave, as numbers."""
-        found: Array = Walk(self.numbers, self.prepared).data(value).array
-        return found
+        return array_of(Walk(self.numbers, self.prepared).data(value))
 
-    def output(self, side: Any, values: Sequence[Any], watch: Watch | None = None) -> Array:
+    def output(self, side: Program, values: Sequence[Real | Known], watch: Watch | None = None) -> Array:
         """The output of a side."""
         walk = Walk(self.numbers, self.prepared, watch=watch)
         with np.errstate(all="ignore"):
-            return np.asarray(walk.data(walk.run(side, values)[self.position]).array)
+            return np.asarray(array_of(walk.data(walk.run(side, values)[self.position])))
 
     def near(self, a: Array, b: Array) -> Array:
         """Which elements are the same number."""
@@ -116,7 +119,12 @@ class _Compared:
             found: Array = np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= NEAR * size)
         return found
 
-    def walked(self, last: Mapping[int, int], early: Mapping[int, Sequence[int | None]], values: Any = None) -> Watch:
+    def walked(
+        self,
+        last: Mapping[int, int],
+        early: Mapping[int, Sequence[int | None]],
+        values: Sequence[Real | Known] | None = None,
+    ) -> Watch:
         """A walk over the kernel some of whose programs end early."""
         watch = Watch(last=last, early=early, which=self.which)
         with suppress(Ended):
@@ -131,11 +139,11 @@ class _Compared:
             if block is None:
                 changed.append(result)
                 continue
-            whole = np.array(result.array)
+            whole = np.array(array_of(result))
             assert at is not None
             array, inside = overlap(at, whole.shape)
             whole[array] = block.reshape(window.extents)[inside]
-            changed.append(replace(result, array=whole))
+            changed.append(replace(cast(Real, result), array=whole))
         return self.output(self.sides[0], self.values, Watch(given=changed, which=self.which))
 
     def frozen(self, number: int, loop: Looped, step: int, stores: int = 0) -> Array:
@@ -271,7 +279,7 @@ class _Compared:
         full[np.ix_(*kept)] = part
         yield full
 
-    def _of(self, side: Any, values: Sequence[Any]) -> Array:
+    def _of(self, side: Program, values: Sequence[Real | Known]) -> Array:
         try:
             return self.output(side, values)
         except (NotModelled, OutOfBounds):
@@ -292,7 +300,7 @@ class _Compared:
         return found
 
 
-def _finder(values: Sequence[Any]) -> Callable[[Array], list[Read]]:
+def _finder(values: Sequence[Real | Known]) -> Callable[[Array], list[Read]]:
     """Which elements of the arguments the elements of an array are, by their values: no two are alike."""
     drawn = [k for k, v in enumerate(values) if isinstance(v, Real) and v.span is None and v.array.size]
     flat = np.concatenate([values[k].array.reshape(-1) for k in drawn] or [np.zeros(0)])
@@ -342,11 +350,11 @@ def _joined(kept: Sequence[dict[Axis, Array]], starts: Sequence[int]) -> list[di
 class _Noted(Walk):
     """A walk that notes the values of float64 that it makes."""
 
-    def __init__(self, numbers: Any, prepared: Prepared) -> None:
+    def __init__(self, numbers: Floats, prepared: Prepared) -> None:
         super().__init__(numbers, prepared)
         self.made: list[Array] = []
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[Shaped]) -> Sequence[Shaped]:
         found = super()._results(equation, operands)
         self.made += [v.array for v in found if isinstance(v, Real)]
         return found
@@ -371,8 +379,8 @@ def _is_one(on: _Compared, result: Array, value: Array) -> bool:
 
 
 def begins(
-    numbers: Any, sides: tuple[Any, Any], values: Sequence[Any], prepared: Prepared, outputs: Sequence[int] | None,
-    position: int, retrace: Callable[[list[tuple[int, ...]]], Any],
+    numbers: Floats, sides: tuple[Program, Program], values: Sequence[Real | Known], prepared: Prepared,
+    outputs: Sequence[int] | None, position: int, retrace: Retrace,
 ) -> Begin | None:  # fmt: skip
     """Where a difference begins in the kernel of a function; None where it has none, or nothing can be said.
 
@@ -724,7 +732,7 @@ def _first_other(
 
 def _exchanged(
     on: _Compared, cuts: Sequence[Cut], step: int, way: Mapping[Axis, Axis], end: int = 0
-) -> list[Any] | None:
+) -> list[Real | Known] | None:
     """The inputs where an element that one step reads, and one that the next does, are exchanged.
 
     way: the axes along which they are, each with the one of the cuts that says what is read.  end: which ones of their

@@ -28,7 +28,7 @@ def _floats(program: Program) -> dict[int, set[float]]:
     """Bytes of a type -> the numbers of few arrays and single numbers of it."""
     found: dict[int, set[float]] = {}
     for dtype, arrays in numbers_in(program, lambda dtype: getattr(dtype, "kind", "") in "fV").items():
-        if "int" in str(dtype):
+        if dtype is None or "int" in str(dtype):
             continue
         for array in arrays:
             numbers = np.unique(np.abs(array.astype(np.float64)))

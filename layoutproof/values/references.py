@@ -2,124 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from layoutproof.bodies.memory import named
 from layoutproof.core.element_types import element_type
-from layoutproof.ir.program import Bitcast, Indexed, Reshaped, Span, Transformed, Transposed, planted
-from layoutproof.values.known import BitWords, Known, combined, data_of, moved
+from layoutproof.ir.program import (
+    Bitcast,
+    Dtype,
+    Equation,
+    Indexed,
+    MemRefType,
+    Reshaped,
+    Span,
+    Transform,
+    Transformed,
+    Transposed,
+    planted,
+)
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.known import BitWords, Known, combined, moved
+from layoutproof.values.memory import CopyUnderWay, ElementView, HeldMemory, Piece, Semaphore
 from layoutproof.values.refusals import OutOfBounds
+from layoutproof.values.state import DevicesTogether, Rule, Walking
 from layoutproof.values.words import bits_of
 
 Array = np.ndarray[Any, Any]
-Piece = slice | int | Array
-"""What is taken along one axis: a slice, an element, or an array of elements."""
 
 
-class HeldMemory:
-    """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
-
-    changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
-    Who reads `value` may keep it, so the next store makes a copy; until somebody reads it, stores are made in place.
-    """
-
-    def __init__(self, value: Any, dtype: Any, name: str = "", missing: Array | None = None) -> None:
-        self._value, self.dtype, self.name, self.missing = value, dtype, name, missing
-        self._own = False
-        self.shape: tuple[int, ...] = tuple(value.shape)
-        self.changed = False
-
-    @property
-    def value(self) -> Any:
-        """What is in it."""
-        self._own = False
-        return self._value
-
-    @value.setter
-    def value(self, value: Any) -> None:
-        self._value, self._own = value, False
-
-    def taken(self, numbers: Any, view: ElementView) -> Any:
-        """A copy of the elements of a view."""
-        if (box := view.box) is not None:
-            return moved(numbers, self._value, lambda r: np.array(r[box]))
-        places = view.places
-        return moved(numbers, self._value, lambda r: r.reshape(-1)[places])
-
-    def put(self, numbers: Any, value: Any, store: Callable[[Array, Array], None]) -> None:
-        """Stores a value. store: of an array of the memory and one of the value, in place."""
-        if isinstance(value, Known) and not isinstance(self._value, Known):
-            value = data_of(numbers, value)
-        elif isinstance(self._value, Known) and not isinstance(value, Known):
-            self.value = data_of(numbers, self._value)
-        own = self._own
-
-        def move(parts: Sequence[Array]) -> Array:
-            # row-major, so that a store to flat places is one to the array itself
-            out = parts[0] if own else np.array(parts[0], order="C")
-            store(out, parts[1])
-            return out
-
-        self._value = combined(numbers, [self._value, value], move)
-        self._own = True
-
-    def __repr__(self) -> str:
-        return f"Memory({self.name}, {self.shape})"
-
-
-@dataclass(eq=False)
-class Semaphore:
-    """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""
-
-    shape: tuple[int, ...]
-    waiting: dict[int, list[CopyUnderWay]] = field(default_factory=dict)
-    counts: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ElementView:
-    """Elements of memory. at: flat places, in the shape of the view; None for all of it, or where `box` says it.
-
-    box: slices and single indices of the memory, of which the elements are; None of none.  words: where it is of words
-    that elements share, of each word what is in it, the one of the lowest bits first; `places` has all of them.  dtype:
-    of these words, None of the memory's own elements.
-    """
-
-    memory: Any
-    at: Array | None
-    shape: tuple[int, ...]
-    words: tuple[ElementView, ...] = ()
-    dtype: Any = None
-    box: tuple[Any, ...] | None = None
-
-    @cached_property
-    def places(self) -> Array | None:
-        """The flat places, in the shape of the view; None for all of the memory."""
-        return self.at if self.box is None else _box(self.memory.shape, self.box)
-
-
-@dataclass(frozen=True)
-class CopyUnderWay:
-    """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start.
-
-    done: whether what it moves is there; one to another device lands at once, and is waited for all the same.
-    """
-
-    source: ElementView
-    target: ElementView
-    slot: tuple[Semaphore, int]
-    add: bool = False
-    at: str = ""
-    done: bool = False
-
-
-def fresh(on: Any, aval: Any, name: str = "") -> Any:
+def fresh(on: Walking, aval: MemRefType, name: str = "") -> HeldMemory | Semaphore:
     """Memory that was never written."""
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
@@ -127,7 +42,7 @@ def fresh(on: Any, aval: Any, name: str = "") -> Any:
     return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing_of(on, shape, aval.dtype))
 
 
-def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
+def missing_of(on: Walking, shape: Sequence[int], dtype: Dtype) -> Array | None:
     """Which integers of memory that was never written are missing: all; floats are undefined by themselves."""
     if getattr(dtype, "kind", "f") not in "iub" or not prod(shape):
         return None
@@ -135,14 +50,14 @@ def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
     return np.ones(tuple(shape), bool)
 
 
-def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
+def unwritten(on: Walking, shape: Sequence[int], dtype: Dtype) -> Shaped:
     """What is in memory that was never written: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
 
 
-def view_of(on: Any, value: Any) -> ElementView:
+def view_of(on: Walking, value: Shaped | Transformed) -> ElementView:
     """A reference, or one that carries its own transforms."""
     if isinstance(value, ElementView):
         return value
@@ -160,16 +75,7 @@ def places_of(view: ElementView) -> Array:
     return np.arange(prod(view.memory.shape), dtype=np.int64).reshape(view.memory.shape)
 
 
-def _box(shape: Sequence[int], pieces: Sequence[Any]) -> Array:
-    """The flat places of slices and single indices of memory: as `_places`, of these alone."""
-    at, size = np.zeros((), np.int64), prod(shape)
-    for piece, extent in zip(pieces, shape, strict=True):
-        size //= max(extent, 1)
-        at = at[..., None] + size * np.arange(extent)[piece] if isinstance(piece, slice) else at + size * piece
-    return at
-
-
-def index_of(on: Any, entry: Any) -> Any:
+def index_of(on: Walking, entry: Shaped | Transformed | int) -> int | Array:
     """A known number or array of an index, which may stand in memory."""
     if isinstance(entry, HeldMemory | ElementView | Transformed):
         entry = load(on, view_of(on, entry))
@@ -185,7 +91,9 @@ def index_of(on: Any, entry: Any) -> Any:
     raise on.refuse("a place in memory that rests on data")
 
 
-def through(on: Any, view: ElementView, transforms: Any, clip: bool = False) -> ElementView:
+def through(
+    on: Walking, view: ElementView, transforms: Transform | tuple[Transform | None, ...] | None, clip: bool = False
+) -> ElementView:
     """A view through more transforms. clip: places outside become -1, for masked accesses."""
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if transform is None:
@@ -207,7 +115,7 @@ def through(on: Any, view: ElementView, transforms: Any, clip: bool = False) -> 
     return view
 
 
-def _as_words(on: Any, view: ElementView, dtype: Any) -> ElementView:
+def _as_words(on: Walking, view: ElementView, dtype: Dtype) -> ElementView:
     """Elements as words: those that share one are rows that follow one another, the first in the lowest bits."""
     old = view.memory.dtype if view.dtype is None else view.dtype
     if element_type(dtype) == element_type(old):
@@ -222,11 +130,11 @@ def _as_words(on: Any, view: ElementView, dtype: Any) -> ElementView:
     )  # fmt: skip
 
 
-def _of_words(words: Sequence[ElementView], dtype: Any) -> ElementView:
+def _of_words(words: Sequence[ElementView], dtype: Dtype | None) -> ElementView:
     return ElementView(words[0].memory, np.stack([places_of(w) for w in words]), words[0].shape, tuple(words), dtype)
 
 
-def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> ElementView:
+def _indexed(on: Walking, view: ElementView, indices: Sequence[Span | Shaped | int], clip: bool) -> ElementView:
     """The part of a view that indices name. clip: whether elements outside are left out, else they end the walk."""
     pieces: list[Piece] = []
     for entry, extent in zip(indices, view.shape, strict=True):
@@ -240,7 +148,7 @@ def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> 
     within = list(zip(pieces, view.shape, strict=True))
     if view.at is None and view.box is None and all(_is_box(p, n) for p, n in within):
         shown = tuple(len(range(n)[p]) for p, n in within if isinstance(p, slice))
-        return ElementView(view.memory, None, shown, box=tuple(pieces))
+        return ElementView(view.memory, None, shown, box=cast("tuple[slice | int, ...]", tuple(pieces)))
     arrays = any(
         isinstance(p, np.ndarray) and p.ndim
         for (p, _), entry in zip(within, indices, strict=True)
@@ -254,16 +162,17 @@ def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> 
     return ElementView(view.memory, found, found.shape)
 
 
-def _span(on: Any, span: Span, extent: int) -> tuple[Piece, str]:
+def _span(on: Walking, span: Span, extent: int) -> tuple[Piece, str]:
     """The elements of a slice, and which are outside of an extent, in words; "" where none is."""
-    start, size, stride = index_of(on, span.start), index_of(on, span.size), int(span.stride or 1)
+    start, size = (cast(int, index_of(on, part)) for part in (span.start, span.size))
+    stride = int(span.stride or 1)
     last = start + (size - 1) * stride
     if size and (start < 0 or last >= extent):
         return start + stride * np.arange(size), f"elements {start} to {last} of {extent}"
     return slice(start, last + 1 if size else start, stride), ""
 
 
-def _elements(at: Any, extent: int) -> tuple[Piece, str]:
+def _elements(at: int | Array, extent: int) -> tuple[Piece, str]:
     """An index, or an array of them, and which are outside of an extent, in words; "" where none is."""
     if not _is_outside(at, extent):
         return at, ""
@@ -289,7 +198,7 @@ def _meshed(base: Array, pieces: Sequence[Piece]) -> Array:
     return np.where(inside, base[mesh], -1).reshape([each.size for each in at if each.ndim])
 
 
-def load(on: Any, view: ElementView) -> Any:
+def load(on: Walking, view: ElementView) -> Shaped:
     """What is there."""
     memory = view.memory
     if view.words:
@@ -301,7 +210,7 @@ def load(on: Any, view: ElementView) -> Any:
     whole = view.at is None and view.box is None
     if isinstance(memory, Semaphore) and not whole:
         raise on.refuse("what a semaphore counts")
-    found = memory.value if whole else memory.taken(on.numbers, view)
+    found: Shaped = memory.value if whole else memory.taken(on.numbers, view)
     if on.watch is not None:
         on.watch.read(on, found)
     return found
@@ -311,7 +220,7 @@ def _part(missing: Array, view: ElementView) -> Array:
     return missing[view.box] if view.box is not None else missing if view.at is None else missing.reshape(-1)[view.at]
 
 
-def store(on: Any, view: ElementView, value: Any, mask: Array | None = None, missing: bool = False) -> None:
+def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = None, missing: bool = False) -> None:
     """Puts a value there; with a mask where it holds. missing: whether they are integers that were never written."""
     memory = view.memory
     if view.words:
@@ -352,7 +261,7 @@ def store(on: Any, view: ElementView, value: Any, mask: Array | None = None, mis
         left.reshape(-1)[flat] = missing
 
 
-def _left(on: Any, memory: HeldMemory, missing: bool) -> Array | None:
+def _left(on: Walking, memory: HeldMemory, missing: bool) -> Array | None:
     """Where it is kept which integers of memory were never written. missing: whether there are some from now on."""
     if missing and memory.missing is None:
         memory.missing = np.zeros(memory.shape, bool)
@@ -360,7 +269,7 @@ def _left(on: Any, memory: HeldMemory, missing: bool) -> Array | None:
     return memory.missing
 
 
-def touched(on: Any, view: ElementView, written: bool) -> None:
+def touched(on: Walking, view: ElementView, written: bool) -> None:
     """Tells the walk that memory is read or written: what a copy in flight writes, or, where it is written, reads."""
     for copy in on.flying:
         into = _meet(view, copy.target)
@@ -384,18 +293,18 @@ def _meet(a: ElementView, b: ElementView) -> bool:
     return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
 
 
-def _along(piece: Any, extent: int) -> range:
+def _along(piece: slice | int, extent: int) -> range:
     """The elements of one dimension."""
     return range(extent)[piece] if isinstance(piece, slice) else range(piece, piece + 1)
 
 
-def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _get(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     touched(on, view, False)
     return [load(on, view)]
 
 
-def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _swap(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
@@ -404,7 +313,7 @@ def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [before]
 
 
-def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _added(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
@@ -412,7 +321,7 @@ def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def mask_of(on: Any, mask: Any, shape: Sequence[int]) -> Array | None:
+def mask_of(on: Walking, mask: Shaped | None, shape: Sequence[int]) -> Array | None:
     """Where a mask holds, None where there is none."""
     if mask is None:
         return None
@@ -421,7 +330,7 @@ def mask_of(on: Any, mask: Any, shape: Sequence[int]) -> Array | None:
     return np.broadcast_to(mask.array.astype(bool), tuple(shape))
 
 
-def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_load(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, False)
@@ -429,7 +338,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [load(on, view) if held is None else masked_load(on, view, held, other)]
 
 
-def masked_load(on: Any, view: ElementView, held: Array, other: Any) -> Any:
+def masked_load(on: Walking, view: ElementView, held: Array, other: Shaped | None) -> Shaped:
     """What is there where a mask holds; elsewhere `other`, None = unknown."""
     if view.words:
         raise on.refuse("a masked load of words")
@@ -449,7 +358,7 @@ def masked_load(on: Any, view: ElementView, held: Array, other: Any) -> Any:
     return combined(on.numbers, [found, other], lambda parts: np.where(held, parts[0], parts[1]))
 
 
-def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_swap(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, True)
@@ -466,7 +375,7 @@ def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [before]
 
 
-def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _start(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     parts = planted(equation.params["tree"], operands)
     source, target, semaphore, _, device = parts
     if device is not None:
@@ -484,7 +393,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _slot(on: Any, semaphore: Any) -> tuple[Semaphore, int]:
+def _slot(on: Walking, semaphore: Shaped | Transformed) -> tuple[Semaphore, int]:
     """A semaphore, with the place in it that is meant."""
     return _first_of(view_of(on, semaphore))
 
@@ -493,7 +402,7 @@ def _first_of(view: ElementView) -> tuple[Semaphore, int]:
     return view.memory, int(places_of(view).reshape(-1)[0])
 
 
-def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
+def _sent(on: Walking, equation: Equation, parts: Sequence[Any]) -> list[Shaped]:
     """A copy to another device: it lands at once, as nobody touches what it moves until it is waited for.
 
     That is a premise of the answer (`dma_order`, `device_races`).
@@ -514,7 +423,7 @@ def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
     return []
 
 
-def _lockstep(on: Any) -> Any:
+def _lockstep(on: Walking) -> DevicesTogether:
     """The devices that run the kernel, one at a time."""
     if on.lockstep is None:
         raise on.refuse("a copy to another device, or a signal")
@@ -522,7 +431,7 @@ def _lockstep(on: Any) -> Any:
     return on.lockstep
 
 
-def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _wait(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     source, target, semaphore, _, device = planted(equation.params["tree"], operands)
     if device is not None:
         _lockstep(on)
@@ -547,7 +456,7 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def land(on: Any, copy: CopyUnderWay) -> None:
+def land(on: Walking, copy: CopyUnderWay) -> None:
     """The copy is done."""
     if copy.done:
         return
@@ -562,7 +471,7 @@ def land(on: Any, copy: CopyUnderWay) -> None:
         store(on, copy.target, value)
 
 
-def add_to(on: Any, view: ElementView, value: Any) -> None:
+def add_to(on: Walking, view: ElementView, value: Shaped) -> None:
     """Adds elements to those of a view; where one is named twice it gets both. Places of -1 are left out."""
     if view.at is None or view.words:
         store(on, view, on.numbers.add(on.data(load(on, view)), on.data(value)))
@@ -576,12 +485,12 @@ def add_to(on: Any, view: ElementView, value: Any) -> None:
         store(on, part, on.numbers.add(on.data(load(on, part)), on.data(elements_at(on, value, turn))))
 
 
-def elements_at(on: Any, value: Any, which: Array) -> Any:
+def elements_at(on: Walking, value: Shaped, which: Array) -> Shaped:
     """The elements of a value at flat places."""
     return moved(on.numbers, value, lambda r: r.reshape(-1)[which])
 
 
-def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _run_scoped(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     jaxpr = equation.params["jaxpr"]
     made = [fresh(on, v.aval) for v in jaxpr.invars]
     if on.lockstep is not None:
@@ -592,13 +501,13 @@ def _run_scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return found
 
 
-def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _nothing(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     if equation.outvars:
         raise on.refuse(f"the primitive {equation.primitive.name}")
     return []
 
 
-def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _signal(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """What semaphores count beside copies is followed where devices wait for one another."""
     on.ordered = False
     if on.lockstep is None:
@@ -616,27 +525,27 @@ def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _single(on: Any, amount: Any) -> int:
+def _single(on: Walking, amount: Shaped) -> int:
     if not isinstance(amount, Known):
         raise on.refuse("a signal of an amount that rests on data")
     on.inside = on.inside and not amount.sampled
     return int(amount.array)
 
 
-def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _barrier(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     return [_lockstep(on).barrier(on)]
 
 
-def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _fresh(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     return [fresh(on, equation.outvars[0].aval)]
 
 
-def _new(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _new(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """A reference that JAX makes of a value."""
     return [HeldMemory(operands[0], equation.invars[0].aval.dtype)]
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "get": _get,
     "swap": _swap,
     "addupdate": _added,

@@ -7,12 +7,17 @@ n u times the sum of their magnitudes (Higham, Accuracy and Stability of Numeric
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from layoutproof.ir.program import Equation, Program, programs_in, scan_parts
+from layoutproof.ir.program import Aval, Dtype, Equation, Literal, Program, Variable, programs_in, scan_parts
+
+if TYPE_CHECKING:
+    from layoutproof.values.kinds import Data
+    from layoutproof.values.points import Points
+    from layoutproof.values.state import Walking
 
 PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
 """What a carried sum may pass through between its addition and where it is kept."""
@@ -62,10 +67,14 @@ class StabilityAudit:
     sums: dict[tuple[str, Any, bool], int] = field(default_factory=dict)
     _bodies: dict[Program, tuple[tuple[str, Any, int], ...]] = field(default_factory=dict)
 
-    def exponent(self, on: Any, argument: Any) -> None:
+    def exponent(self, on: Walking, argument: Data) -> None:
         """The argument of an exponential that is computed now."""
         key = on.place(), id(on.equation)
-        bounded, beside, plain = on.numbers.at_most_zero(argument)
+        from layoutproof.values.known import data_of
+
+        # only of a point this is asked
+        numbers = cast("Points", on.numbers)
+        bounded, beside, plain = numbers.at_most_zero(data_of(numbers, argument))
         before = self.exponents.get(key, (True, False, False))
         self.exponents[key] = before[0] and bounded, before[1] or beside, before[2] or plain
 
@@ -105,24 +114,26 @@ def sums_in(program: Program) -> tuple[KeptSum, ...]:
     return audit.found()[1]
 
 
-def _roundoff(dtype: Any) -> float:
+def _roundoff(dtype: Dtype) -> float:
     import numpy as np
 
-    if np.dtype(dtype).kind == "f":
-        return float(np.finfo(dtype).eps) / 2
+    from layoutproof.values.known import numpy_type
+
+    if np.dtype(numpy_type(dtype)).kind == "f":
+        return float(np.finfo(numpy_type(dtype)).eps) / 2
     # comes with JAX
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype).eps) / 2
 
 
-def _is_float(aval: Any) -> bool:
+def _is_float(aval: Aval) -> bool:
     from layoutproof.values.elementwise import kind_of
 
     return kind_of(getattr(aval, "dtype", None)) == "f"
 
 
-def _sums(program: Program) -> Iterator[tuple[str, Any, int]]:
+def _sums(program: Program) -> Iterator[tuple[str, Dtype, int]]:
     """The sums of one program, those of programs inside apart: (place, dtype, terms)."""
     made = {v: e for e in program.eqns for v in e.outvars}
     for equation in program.eqns:
@@ -150,7 +161,7 @@ _TERMS: Mapping[str, Callable[[Sequence[int], Mapping[str, Any]], int]] = {
 """How many terms each element of a sum has, of the first operand's shape."""
 
 
-def _carried_sums(scan: Equation) -> Iterator[Any]:
+def _carried_sums(scan: Equation) -> Iterator[Dtype]:
     """The element types of what a loop hands on and each step adds to."""
     inner = scan.params["jaxpr"]
     consts, carry = scan_parts(scan)
@@ -160,7 +171,7 @@ def _carried_sums(scan: Equation) -> Iterator[Any]:
             yield after.aval.dtype
 
 
-def _adds_to(made: Any, value: Any, before: set[Any]) -> bool:
+def _adds_to(made: Mapping[Variable, Equation], value: Variable | Literal, before: Set[Variable]) -> bool:
     """Whether a value is a sum of one of some variables and others."""
     return any(
         _leads(made, operand, before)
@@ -170,7 +181,7 @@ def _adds_to(made: Any, value: Any, before: set[Any]) -> bool:
     )
 
 
-def _through(made: Any, value: Any) -> Iterator[Any]:
+def _through(made: Mapping[Variable, Equation], value: Variable | Literal) -> Iterator[Equation]:
     """The equations of which a value is made, as far back as it only passes through."""
     todo, seen = [value], set()
     while todo:
@@ -184,7 +195,7 @@ def _through(made: Any, value: Any) -> Iterator[Any]:
             todo += equation.invars
 
 
-def _leads(made: Any, value: Any, before: set[Any]) -> bool:
+def _leads(made: Mapping[Variable, Equation], value: Variable | Literal, before: Set[Variable]) -> bool:
     if hasattr(value, "val"):
         return False
     if value in before:

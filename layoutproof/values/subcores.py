@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import planted
+from layoutproof.ir.program import Equation, planted
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known
+from layoutproof.values.memory import ElementView
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import (
     Array,
-    ElementView,
     add_to,
     elements_at,
     index_of,
@@ -30,9 +30,10 @@ from layoutproof.values.references import (
     view_of,
 )
 from layoutproof.values.refusals import OutOfBounds
+from layoutproof.values.state import Rule, Walking
 
 
-def _listed(on: Any, view: ElementView, indices: Sequence[Any], held: Array | None) -> ElementView:
+def _listed(on: Walking, view: ElementView, indices: Sequence[Shaped], held: Array | None) -> ElementView:
     """The elements of a view at lists of places, one list for each dimension; -1 where a mask leaves one out."""
     at = np.broadcast_arrays(*(np.asarray(index_of(on, index)) for index in indices))
     inside = np.ones(at[0].shape, bool)
@@ -46,7 +47,7 @@ def _listed(on: Any, view: ElementView, indices: Sequence[Any], held: Array | No
     return ElementView(view.memory, found, found.shape)
 
 
-def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _gather(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`load_gather`."""
     reference, transforms, indices, mask = planted(equation.params["tree"], operands)
     view = through(on, view_of(on, reference), transforms)
@@ -56,12 +57,12 @@ def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [load(on, view) if held is None else masked_load(on, view, held, None)]
 
 
-def _held(on: Any, mask: Any, indices: Sequence[Any]) -> Array | None:
+def _held(on: Walking, mask: Shaped | None, indices: Sequence[Shaped]) -> Array | None:
     shape = np.broadcast_shapes(*(tuple(index.shape) for index in indices))
     return mask_of(on, mask, shape)
 
 
-def _scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _scatter(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`store_scatter`, and `addupdate_scatter`, which adds what all lanes have for a place."""
     reference, transforms, indices, value, mask = planted(equation.params["tree"], operands)
     view = through(on, view_of(on, reference), transforms)
@@ -72,7 +73,7 @@ def _scatter(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _put(on: Any, view: ElementView, value: Any, add: bool) -> None:
+def _put(on: Walking, view: ElementView, value: Shaped, add: bool) -> None:
     """Stores elements, or adds them; places of -1 are left out."""
     if add:
         add_to(on, view, value)
@@ -84,7 +85,9 @@ def _put(on: Any, view: ElementView, value: Any, add: bool) -> None:
     store(on, ElementView(view.memory, at[lanes], lanes.shape), elements_at(on, value, lanes))
 
 
-def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tuple[ElementView, Array | None]:
+def _addressed(
+    on: Walking, equation: Equation, operands: list[Shaped], before: int
+) -> tuple[ElementView, Array | None]:
     """The view, and the mask. before: operands before those that the view is made of."""
     masked = bool(equation.params["has_mask"])
     rest = operands[before : len(operands) - masked]
@@ -92,7 +95,7 @@ def _addressed(on: Any, equation: Any, operands: list[Any], before: int) -> tupl
     return view, mask_of(on, operands[-1], view.shape) if masked else None
 
 
-def _load_expanded(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _load_expanded(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`load_expanded`: the elements from the first on go to where the mask holds; elsewhere nothing is defined."""
     view, mask = _addressed(on, equation, operands, 1)
     if mask is not None:
@@ -103,7 +106,7 @@ def _load_expanded(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [load(on, view) if mask is None else masked_load(on, view, mask, None)]
 
 
-def _store_compressed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _store_compressed(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`store_compressed`, `addupdate_compressed`: elements where the mask holds are put one after the other."""
     view, mask = _addressed(on, equation, operands, 2)
     if on.is_used(equation.outvars[0]):
@@ -119,17 +122,18 @@ def _store_compressed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [operands[1]]
 
 
-def _barrier(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _barrier(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`subcore_barrier`: waits for all subcores of the core."""
     if on.lockstep is None:
         raise on.refuse("a barrier of subcores outside of a kernel over them")
     within = prod(extent for _, extent in on.mesh[1:])
+    assert on.device is not None
     first = on.device // within * within
     on.lockstep.meets(on, range(first, first + within))
     return []
 
 
-def _parallel_loop(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _parallel_loop(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`parallel_loop`: its iterations one after the other; that they have no order is a premise (`body_races`)."""
     lower, upper, step, consts, carry = planted(equation.params["tree"], operands)
     first, end, by = numbers_of(on, [lower, upper, step], "a bound of a loop")
@@ -139,7 +143,7 @@ def _parallel_loop(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return held
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Rule] = {
     "sc_gather": _gather,
     "sc_scatter": _scatter,
     "sc_load": _load_expanded,

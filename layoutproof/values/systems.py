@@ -6,47 +6,50 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.ir.program import Equation
 from layoutproof.values import contractions, elementwise
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known, combined, moved
+from layoutproof.values.state import Rule, Walking
 
 LARGEST = 256
 """Rows of a system: each takes a product of matrices with those before it."""
 
 
-def _of(on: Any, equation: Any, name: str, *values: Any) -> Any:
+def _of(on: Walking, equation: Equation, name: str, *values: Shaped) -> Shaped:
     (found,) = elementwise.PRIMITIVES[name](on, equation, list(values))
     return found
 
 
-def _part(on: Any, value: Any, rows: slice, columns: slice) -> Any:
+def _part(on: Walking, value: Shaped, rows: slice, columns: slice) -> Shaped:
     """Of each matrix: rows and columns."""
     return moved(on.numbers, value, lambda r: r[:, rows, columns])
 
 
-def _less(on: Any, equation: Any, value: Any, left: Any, right: Any) -> Any:
+def _less(on: Walking, equation: Equation, value: Shaped, left: Shaped, right: Shaped) -> Shaped:
     """A value minus a product of matrices, both [matrices, rows, columns]."""
     if not left.shape[2]:
         return value
     return _of(on, equation, "sub", value, contractions.product(on, equation, left, right, tuple(value.shape)))
 
 
-def _divided(on: Any, equation: Any, value: Any, by: Any) -> Any:
+def _divided(on: Walking, equation: Equation, value: Shaped, by: Shaped) -> Shaped:
     """A value by one number of each matrix."""
     shape = tuple(value.shape)
     return _of(on, equation, "div", value, moved(on.numbers, by, lambda r: np.broadcast_to(r, shape)))
 
 
-def _flat(on: Any, value: Any) -> Any:
+def _flat(on: Walking, value: Shaped) -> Shaped:
     """A value as one row of matrices."""
     return moved(on.numbers, value, lambda r: r.reshape(-1, *r.shape[-2:]))
 
 
-def _within(on: Any, rows: int) -> None:
+def _within(on: Walking, rows: int) -> None:
     if rows > LARGEST:
         raise on.refuse(f"a system of {rows:,} rows, more than {LARGEST}")
 
 
-def _triangular(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _triangular(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """A X = B, or X A = B, of a triangular A of which the other triangle is not read.
 
     Source: jax/_src/lax/linalg.py (triangular_solve), jax 0.10.2.
@@ -82,7 +85,7 @@ def _triangular(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(n, result, lambda r: r.reshape(shape))]
 
 
-def _cholesky(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+def _cholesky(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """The lower triangle L with L L' = A, of which the lower triangle is read.
 
     Source: jax/_src/lax/linalg.py (cholesky), jax 0.10.2; what stands above the diagonal is removed there.
@@ -106,4 +109,4 @@ def _cholesky(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [moved(n, found, lambda r: r.reshape(shape))]
 
 
-PRIMITIVES = {"triangular_solve": _triangular, "cholesky": _cholesky}
+PRIMITIVES: dict[str, Rule] = {"triangular_solve": _triangular, "cholesky": _cholesky}

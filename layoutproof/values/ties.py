@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
 from layoutproof.ir.program import Equation
 from layoutproof.values.contractions import ORDERED
-from layoutproof.values.floats import Floats
+from layoutproof.values.floats import Floats, array_of
+from layoutproof.values.kinds import D, NumberKind, Shaped
 from layoutproof.values.known import Known
 from layoutproof.values.pair import Input, Pair, with_integers
 from layoutproof.values.parting import at_a_point, named
@@ -41,12 +41,12 @@ class _Noting(Walk):
     met: of each equation which of "<", "=" and ">" it met among numbers.
     """
 
-    def __init__(self, numbers: Any, prepared: Prepared) -> None:
+    def __init__(self, numbers: NumberKind[D], prepared: Prepared) -> None:
         super().__init__(numbers, prepared)
         self.keys: dict[Key, tuple[Equation, bool]] = {}
         self.met: dict[Equation, set[str]] = {}
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[Shaped]) -> Sequence[Shaped]:
         name = equation.primitive.name
         if name in _TURNED or name in ("eq", "ne"):
             self._note(equation, name, *operands)
@@ -61,11 +61,11 @@ class _Noting(Walk):
             self._note(equation, "gt", operands[0], zero)
         return super()._results(equation, operands)
 
-    def _note_first(self, equation: Equation, value: Any) -> None:
+    def _note_first(self, equation: Equation, value: Shaped) -> None:
         """Of which several are equally great, the first one is taken: by another order it is another one."""
         axes = tuple(equation.params["axes"])
         if isinstance(value, Known) or not self.numbers.exact:
-            array = np.asarray(value.array)
+            array = np.asarray(array_of(value))
             for best in (array.max(axes, keepdims=True), array.min(axes, keepdims=True)) if array.size else ():
                 if ((array == best).sum(axes) > 1).any():
                     self.met.setdefault(equation, set()).add("=")
@@ -73,8 +73,8 @@ class _Noting(Walk):
             key = "=", named(value), f"first along {axes}"
             self.keys.setdefault(key, (equation, isinstance(value, Known) and not value.sampled))
 
-    def _note(self, equation: Equation, name: str, a: Any, b: Any) -> None:
-        one, other = (x.array if isinstance(x, Known) or not self.numbers.exact else None for x in (a, b))
+    def _note(self, equation: Equation, name: str, a: Shaped, b: Shaped) -> None:
+        one, other = (array_of(x) if isinstance(x, Known) or not self.numbers.exact else None for x in (a, b))
         if one is not None and other is not None:
             met = self.met.setdefault(equation, set())
             # where many numbers may be equal, 0 is a special one

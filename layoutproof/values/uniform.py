@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.control import steps_of
 from layoutproof.bodies.effects import Slice, View
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory import through, view_of
+from layoutproof.bodies.passes import BodyValue, as_array
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import Lost, Value, dims_of
 from layoutproof.bodies.wraps import unwrapped
@@ -28,8 +28,9 @@ from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, Undecided, failure
 from layoutproof.core.folding import all_of, any_of, constant, fold, linear, negation
+from layoutproof.core.products import Sum
 from layoutproof.core.term import ONE, ZERO, Term, every, size_term
-from layoutproof.ir.program import Equation, Grid, Program, Window, planted, scan_parts
+from layoutproof.ir.program import Aval, Equation, Grid, MemRefType, Program, Variable, Window, planted, scan_parts
 from layoutproof.values import elementwise
 from layoutproof.values.relations.arrays import FloatArray, refused
 from layoutproof.values.relations.calls import CALLS, starts_of
@@ -153,7 +154,7 @@ class _Steps(Reading):
         self.others: set[str] = set()
         self.kernels = 0
         self.reduced = not any(
-            size in names_in(n) for v in program.outvars for n in _dims(v.aval) if isinstance(n, Term)
+            size in names_in(_term(n)) for v in program.outvars for n in _dims(v.aval) if not isinstance(n, int)
         )
         self.spans: dict[str, int] = {}
         self.elements: dict[str, int] = {}
@@ -177,7 +178,7 @@ class _Steps(Reading):
         elif self.size in names_in(steps):
             self.others.add(counter)
 
-    def _results(self, equation: Equation, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         name = equation.primitive.name
         if name.startswith(("dma_", "semaphore_")):
             raise Varies("a copy by hand", self.source())
@@ -201,13 +202,14 @@ class _Steps(Reading):
                 self._ask(value)
         return self._truths(name, operands, super()._results(equation, operands))
 
-    def _truths(self, name: str, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+    def _truths(self, name: str, operands: Sequence[BodyValue], results: Sequence[BodyValue]) -> Sequence[BodyValue]:
         """The results of a primitive: where data are compared, truth values of data."""
         if name not in COMPARES | MOVES or not all(isinstance(o, FloatArray | _OfData) for o in operands):
             return results
-        return [_OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in results]
+        found = map(as_array, results)
+        return [_OfData(r.dims, r.dtype, "data") if not isinstance(r, FloatArray) else r for r in found]
 
-    def _handed_on(self, equation: Equation, operands: list[Any]) -> list[Any]:
+    def _handed_on(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         """The results of a call, a branch or a loop, of which none may be a number of blocks."""
         name = equation.primitive.name
         if name == "cond":
@@ -219,15 +221,15 @@ class _Steps(Reading):
             raise Varies("a number of blocks that control hands on", self.source())
         return results
 
-    def _dynamic_slice(self, equation: Equation, operands: list[Any]) -> list[Any]:
+    def _dynamic_slice(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         """A slice of data, block by block along the axis."""
         variable = equation.outvars[0]
         sizes = _dims(variable.aval)
-        starts = [self._element(start) for start in operands[1:]]
-        self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], operands[0].dims)
+        starts = [self._element(as_array(start)) for start in operands[1:]]
+        self._sliced([Slice(s, _term(n)) for s, n in zip(starts, sizes, strict=True)], as_array(operands[0]).dims)
         return [refused("data", sizes, variable.aval.dtype)]
 
-    def _of_sizes(self, equation: Equation, operands: list[Any]) -> list[Any]:
+    def _of_sizes(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         """What comes of numbers of blocks: data scaled by one, another such number, or a comparison of two."""
         name, variable = equation.primitive.name, equation.outvars[0]
         pairs = zip(operands, equation.invars, strict=True)
@@ -244,7 +246,7 @@ class _Steps(Reading):
             raise Varies(f"{name} of a number of blocks", self.source())
         return [Value(_dims(variable.aval), variable.aval.dtype, lambda index: compared)]
 
-    def _accessed(self, equation: Equation, operands: list[Any]) -> None:
+    def _accessed(self, equation: Equation, operands: list[BodyValue]) -> None:
         """Notes where memory is read or stored to: along the axis block by block, else at all steps alike."""
         if equation.primitive.name in ("get", "swap", "addupdate"):
             first = 1 if equation.primitive.name == "get" else 2
@@ -258,7 +260,7 @@ class _Steps(Reading):
             if isinstance(value, Value) and not isinstance(value, FloatArray):
                 self._ask(value)
 
-    def _sliced(self, slices: Sequence[Slice], dims: Sequence[Any]) -> None:
+    def _sliced(self, slices: Sequence[Slice], dims: Sequence[int]) -> None:
         for piece, extent in zip(slices, dims, strict=True):
             size = ONE if piece.single else piece.size
             if piece.start is ZERO and not piece.single and _term(extent) is size:
@@ -297,7 +299,7 @@ class _Steps(Reading):
         plain = all(p.op in LINEAR and (p.op != "*" or any(a.op == "int" for a in p.args)) for p in every(term))
         return bool(names) and names <= {self.size, self.step} and plain
 
-    def _ask(self, value: Any, decides: bool = False) -> None:
+    def _ask(self, value: BodyValue, decides: bool = False) -> None:
         """Notes that integers may not differ between two steps of a case. decides: a branch."""
         if isinstance(value, _OfData) and not decides:
             return
@@ -382,12 +384,12 @@ def _is_condition(term: Term) -> bool:
     return term.op in ("<", "<=", "==", "!=", "and", "or", "not") or term.op in ("true", "false")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: BodyValue) -> bool:
     """Whether a value is a number of the code."""
     return _number(value) is not None
 
 
-def _number(value: Any) -> Fraction | None:
+def _number(value: BodyValue) -> Fraction | None:
     """The number of the code that a value is."""
     if not isinstance(value, FloatArray) or value.dims:
         return None
@@ -400,7 +402,7 @@ def _number(value: Any) -> Fraction | None:
     return sum((m.coefficient for m in found.numbers), Fraction(0))
 
 
-def _whole(value: Any) -> Term | None:
+def _whole(value: BodyValue) -> Term | None:
     """An integer that a term says, as a float: of the code, or of sizes."""
     if isinstance(value, _Sized):
         return value.term
@@ -408,7 +410,7 @@ def _whole(value: Any) -> Term | None:
     return Term("int", int(known)) if known is not None and known.denominator == 1 else None
 
 
-def _shifted(name: str, operands: Sequence[Any]) -> Term | None:
+def _shifted(name: str, operands: Sequence[BodyValue]) -> Term | None:
     """The term of a number of blocks that is moved, or more or less than a constant."""
     terms = list(map(_whole, operands))
     if any(t is None for t in terms):
@@ -418,7 +420,7 @@ def _shifted(name: str, operands: Sequence[Any]) -> Term | None:
     return terms[0] if name in MOVES or name == "convert_element_type" else None
 
 
-def _compared(name: str, operands: Sequence[Any]) -> Term | None:
+def _compared(name: str, operands: Sequence[BodyValue]) -> Term | None:
     """Two such numbers compared; None where it is no comparison, or no term says them."""
     terms = list(map(_whole, operands))
     if len(terms) != 2 or terms[0] is None or terms[1] is None:
@@ -431,12 +433,13 @@ def _compared(name: str, operands: Sequence[Any]) -> Term | None:
     return None
 
 
-def _dims(aval: Any) -> tuple[Any, ...]:
-    return tuple(n if isinstance(n, int) else size_term(dimension(n)) for n in getattr(aval, "shape", ()))
+def _dims(aval: Aval) -> tuple[int, ...]:
+    # as of `dims_of`
+    return tuple(n if isinstance(n, int) else size_term(dimension(n)) for n in getattr(aval, "shape", ()))  # type: ignore[misc]
 
 
-def _sized(variable: Any, degree: int, term: Term | None) -> _Sized:
-    def element(index: Any) -> Any:
+def _sized(variable: Variable, degree: int, term: Term | None) -> _Sized:
+    def element(index: tuple[Term, ...]) -> Sum:
         raise UnsupportedOp("a number of blocks")
 
     found = _Sized(_dims(variable.aval), variable.aval.dtype, element)
@@ -444,7 +447,7 @@ def _sized(variable: Any, degree: int, term: Term | None) -> _Sized:
     return found
 
 
-def _kernel(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
+def _kernel(on: _Steps, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """A Pallas call whose grid grows along one axis."""
     params = equation.params
     mapping = params["grid_mapping"]
@@ -476,9 +479,9 @@ def _kernel(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
     return [refused("data", _dims(v.aval), v.aval.dtype) for v in equation.outvars]
 
 
-def _grid(on: _Steps, mapping: Grid, operands: Sequence[Any]) -> tuple[list[Term], int]:
+def _grid(on: _Steps, mapping: Grid, operands: Sequence[BodyValue]) -> tuple[list[Term], int]:
     """The extents of a grid, and which axis grows; -1 where none does, and a loop inside of each program does."""
-    dynamic = iter(value.number() for value in operands[: mapping.dynamic])
+    dynamic = iter(as_array(value).number() for value in operands[: mapping.dynamic])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     grows = [k for k, n in enumerate(grid) if n.op != "int"]
     if grows and (len(grows) != 1 or grid[grows[0]] is not Term("name", on.size)):
@@ -498,12 +501,12 @@ def _references(on: _Steps, body: Program) -> list[View]:
     return refs
 
 
-def is_float_memory(aval: Any) -> bool:
+def is_float_memory(aval: MemRefType) -> bool:
     """Whether a reference is to floats."""
     return elementwise.kind_of(getattr(aval, "dtype", bool)) == "f" and aval.memory != "semaphore"
 
 
-def _carried(equation: Equation, operands: list[Any]) -> list[Any]:
+def _carried(equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """What the steps of a loop hand on, at first."""
     if equation.primitive.name == "scan":
         consts, carry = scan_parts(equation)
@@ -513,7 +516,7 @@ def _carried(equation: Equation, operands: list[Any]) -> list[Any]:
     return []
 
 
-def _while(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
+def _while(on: _Steps, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """A loop of as many steps as there are blocks is read for one of them, and no first ones are run before."""
     p = equation.params
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
@@ -528,13 +531,13 @@ def _while(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
     return looped(on, steps, inits, adds, most, lambda slots, t: on.run(p["body_jaxpr"], [*fixed, *slots]))[0]
 
 
-def _scan(on: _Steps, equation: Equation, operands: list[Any]) -> list[Any]:
+def _scan(on: _Steps, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     if equation.params.get("reverse") and not isinstance(equation.params["length"], int):
         raise Varies("a loop from the last block to the first", on.source())
     return LOOPS["scan"](on, equation, operands)
 
 
-def _term(extent: Any) -> Term:
+def _term(extent: int | Term) -> Term:
     return extent if isinstance(extent, Term) else Term("int", extent)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from layoutproof.core.errors import failure, shorten
 from layoutproof.ir.program import Equation, Literal, MemRefType, Program, Variable, programs_in
@@ -21,7 +21,6 @@ from layoutproof.values import (
     devices,
     elementwise,
     kernels,
-    lockstep,
     meshes,
     movement,
     references,
@@ -29,9 +28,12 @@ from layoutproof.values import (
     systems,
 )
 from layoutproof.values.fields import Depth
-from layoutproof.values.known import Complex, DeviceParts, Known, data_of, known_of
-from layoutproof.values.literals import FEW, value_of
+from layoutproof.values.kinds import Array, D, Data, Kind, NumberKind, Shaped
+from layoutproof.values.known import Complex, DeviceParts, Known, are_known, data_of, known_of
+from layoutproof.values.literals import FEW, Reading, value_of
+from layoutproof.values.memory import CopyUnderWay
 from layoutproof.values.refusals import OFFER, ChainTooShort, Collision, Ended, NotModelled, OutOfBounds
+from layoutproof.values.state import Auditing, BlockKey, DevicesTogether, GridPosition, Rule, Starts, Watching
 from layoutproof.values.work import EACH, MOST_STEPS, steps_of
 
 MOST_EQUATIONS = 20_000_000
@@ -39,8 +41,6 @@ MOST_EQUATIONS = 20_000_000
 
 SHARE = 16
 """The part of `MOST_STEPS` that a loop may take whose end is a number drawn from all of its type."""
-
-Rule = Callable[["Walk", Any, list[Any]], list[Any]]
 
 PRIMITIVES: Mapping[str, Rule] = {
     **elementwise.PRIMITIVES,
@@ -74,7 +74,7 @@ REFUSED: Mapping[str, str] = {
 """Primitives that are known and not modelled, and why."""
 
 
-Step = tuple[Any, tuple[tuple[Any, Known | Complex | None], ...]]
+Step = tuple[Equation, tuple[tuple[Variable | Literal, Known | Complex | None], ...]]
 """An equation, and of each operand (its variable, None) or (the literal itself, its number)."""
 
 
@@ -90,17 +90,17 @@ class Prepared:
 
     def __init__(
         self,
-        tick: Callable[[Any, Any], None] = lambda grid, ids: None,
-        readings: Mapping[float, Any] = MappingProxyType({}),
+        tick: Callable[[tuple[int, ...], tuple[int, ...]], None] = lambda grid, ids: None,
+        readings: Mapping[float, Reading] = MappingProxyType({}),
         foreign: bool = False,
     ) -> None:
         self.tick, self.readings, self.foreign = tick, readings, foreign
         # the same as numbers of float64
         self.numbers = {x: value_of(reading) for x, reading in readings.items()}
-        self._plans: dict[Program, tuple[list[Any], tuple[Step, ...]]] = {}
+        self._plans: dict[Program, tuple[list[Known | Complex], tuple[Step, ...]]] = {}
         self._used: dict[Program, frozenset[Equation]] = {}
         self._steps: dict[Program, int] = {}
-        self.starts: dict[Any, Any] = {}
+        self.starts: dict[BlockKey, tuple[Starts, bool]] = {}
         self.trips: dict[Equation, int] = {}
         self._walked: set[Program] = set()
         self.levels = 1
@@ -145,7 +145,7 @@ class Prepared:
             self._steps[program] = sum(EACH + steps_of(equation) for equation, _ in self.plan(program)[1])
         return self._steps[program]
 
-    def plan(self, program: Program) -> tuple[list[Any], tuple[Step, ...]]:
+    def plan(self, program: Program) -> tuple[list[Known | Complex], tuple[Step, ...]]:
         """(its constants, the equations whose results somebody looks at, or that touch memory)."""
         if program not in self._plans:
             steps = tuple(
@@ -184,23 +184,25 @@ class Walk:
     trips: of each loop that runs until something holds, how many steps it had at the most.
     """
 
-    def __init__(self, numbers: Any, prepared: Prepared, audit: Any = None, watch: Any = None) -> None:
-        self.numbers, self.watch = numbers, watch
+    def __init__(
+        self, numbers: NumberKind[D], prepared: Prepared, audit: Auditing | None = None, watch: Watching | None = None
+    ) -> None:
+        self.numbers, self.watch = cast(Kind, numbers), watch
         self.prepared = prepared
         self.audit = audit
-        self.programs: kernels.GridPosition | None = None
+        self.programs: GridPosition | None = None
         self.program: Program | None = None
         self.equation: Equation | None = None
         self.seen = 0
         self.steps = 0
         self.inside = True
-        self.flying: list[references.CopyUnderWay] = []
+        self.flying: list[CopyUnderWay] = []
         self.ordered = True
         self.race = ""
         self.defined = self.complete = True
         self.mesh: tuple[tuple[str, int], ...] = ()
         self.device: int | None = None
-        self.lockstep: lockstep.Lockstep | None = None
+        self.lockstep: DevicesTogether | None = None
         self.around: list[Equation | None] = []
         self.walked: set[Program] = set()
         self.trips: dict[Equation, int] = {}
@@ -216,7 +218,7 @@ class Walk:
         """What to raise."""
         return NotModelled(what, self.place())
 
-    def data(self, value: Any) -> Any:
+    def data(self, value: Shaped) -> Data:
         """A value as data."""
         return data_of(self.numbers, value)
 
@@ -228,7 +230,7 @@ class Walk:
         """Whether a walk over what is not checked took a good part of its steps."""
         return self.prepared.foreign and self.steps > MOST_STEPS // SHARE
 
-    def run(self, inner: Program, arguments: Sequence[Any]) -> list[Any]:
+    def run(self, inner: Program, arguments: Sequence[Shaped]) -> list[Shaped]:
         """The results of a program for some values."""
         consts, steps = self.prepared.plan(inner)
         foreign = self.prepared.foreign
@@ -238,6 +240,7 @@ class Walk:
             if self.steps > MOST_STEPS or self.prepared.exhausted:
                 self.prepared.exhausted = True
                 raise self.refuse(f"more than {MOST_STEPS:,} steps")
+        known: Sequence[Shaped]
         if len(arguments) == len(inner.invars):
             known, given = consts, list(arguments)
         else:
@@ -264,13 +267,13 @@ class Walk:
             self.prepared.ended(self.walked, self.trips)
         return [known_of(a.val) if isinstance(a, Literal) else values[a] for a in inner.outvars]
 
-    def _on_each_device(self, name: str, operands: Sequence[Any]) -> bool:
+    def _on_each_device(self, name: str, operands: Sequence[Shaped]) -> bool:
         """Whether an equation runs on every device of a mesh, each with what it holds."""
         if not self.mesh or self.device is not None:
             return False
         return name in KERNELS or (name not in TOGETHER and any(isinstance(o, DeviceParts) for o in operands))
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[Shaped]) -> Sequence[Shaped]:
         self.seen += 1
         if self.seen > MOST_EQUATIONS:
             raise self.refuse(f"more than {MOST_EQUATIONS:,} equations; {OFFER}")
@@ -287,7 +290,7 @@ class Walk:
                 if self.watch is not None and name == "dynamic_slice":
                     self.watch.read(self, results[0])
                 return results
-            if equation.compute is not None and operands and all(isinstance(o, Known) for o in operands):
+            if equation.compute is not None and operands and are_known(operands):
                 return evaluated(equation.compute, operands)
         except (NotModelled, OutOfBounds) as refusal:
             refusal.place = refusal.place or self.place()
@@ -314,7 +317,7 @@ def reaches_devices(equation: Equation) -> bool:
     return any(reaches_devices(inner) for program in programs_in(equation) for inner in program.eqns)
 
 
-def evaluated(compute: Callable[[Sequence[Any]], list[Any]], operands: Sequence[Known]) -> list[Any]:
+def evaluated(compute: Callable[[Sequence[Array]], list[Array]], operands: Sequence[Known]) -> list[Shaped]:
     """An equation of numbers that are known, computed where it comes from."""
     sampled = any(o.sampled for o in operands)
     return [known_of(f, sampled) for f in compute([o.array for o in operands])]

@@ -7,11 +7,15 @@ code alone decides that, nothing else is to be seen; where an input does, the an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from layoutproof.ir.program import Equation, Program, Variable, programs_in
+from layoutproof.ir.program import Dtype, Equation, Number, Program, Variable, programs_in
 from layoutproof.values.control import called
+from layoutproof.values.kinds import Array
 from layoutproof.values.walk import PRIMITIVES, REFUSED, Prepared
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Inputs = Sequence[bool]
 
@@ -115,13 +119,13 @@ def _not_modelled(equation: Equation) -> Equation | None:
     return next(filter(None, map(_not_modelled, inner)), None)
 
 
-def numbers_in(program: Program, wanted: Callable[[Any], bool]) -> Mapping[Any, Any]:
+def numbers_in(program: Program, wanted: Callable[[Dtype | None], bool]) -> Mapping[Dtype | None, list[Array]]:
     """The literals of a program, nested ones included: type -> the arrays of it. wanted: of an element type."""
     import numpy as np
 
-    found: dict[Any, list[Any]] = {}
+    found: dict[Dtype | None, list[Array]] = {}
 
-    def add(value: Any, dtype: Any) -> None:
+    def add(value: npt.ArrayLike | Number | None, dtype: Dtype | None) -> None:
         if value is not None and wanted(dtype) and getattr(value, "value", value) is not None:
             found.setdefault(dtype, []).append(np.asarray(getattr(value, "value", value)))
 

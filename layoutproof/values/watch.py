@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from layoutproof.ir.program import Equation
+from layoutproof.ir.program import Equation, Program
+from layoutproof.values.floats import array_of
+from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known
-from layoutproof.values.references import HeldMemory, Semaphore
+from layoutproof.values.memory import HeldMemory, Semaphore
 from layoutproof.values.refusals import Ended
+from layoutproof.values.state import SeenWindow, Walking
 
 Array = np.ndarray[Any, Any]
 Starts = tuple[tuple[int, int], ...]
@@ -123,7 +126,7 @@ class Watch:
 
     def __init__(
         self,
-        given: Sequence[Any] | None = None,
+        given: Sequence[Shaped] | None = None,
         last: Mapping[int, int] | None = None,
         early: Mapping[int, Sequence[int | None]] | None = None,
         which: int = 0,
@@ -134,18 +137,18 @@ class Watch:
         self.which, self.found, self.freeze, self.keeps = which, found, freeze, keeps
         self.given, self.last, self.early = given, last or {}, early or {}
         self.calls = 0
-        self.windows: list[Any] = []
+        self.windows: list[SeenWindow] = []
         self.programs: list[ProgramStores] = []
         self.ended: dict[tuple[int, int | None], Early] = {}
         self.fed: set[int] = set()
         self._taken: dict[int, int] = {}
-        self._memories: list[Any] = []
+        self._memories: list[Shaped] = []
         self._left: int | None = None
         self._trial: list[tuple[int, Array]] | None = None
         self._stored: set[int] = set()
         self._active = False
         self._numbers: dict[int, int] = {}
-        self._kept: list[Any] = []
+        self._kept: list[HeldMemory | Semaphore] = []
         self._thawed: set[int] = set()
         self._many = 0
 
@@ -155,17 +158,17 @@ class Watch:
         return bool(self.windows) and all(w.windowed for w in self._results)
 
     @property
-    def _results(self) -> list[Any]:
+    def _results(self) -> list[SeenWindow]:
         return [w for w in self.windows if w.output]
 
     @property
-    def results(self) -> list[Any]:
+    def results(self) -> list[Shaped]:
         """What the kernel gave."""
         return [w.whole.value for w in self._results]
 
     # what a walk tells
 
-    def call(self, windows: Sequence[Any], scratch: Sequence[Any]) -> Sequence[Any] | None:
+    def call(self, windows: Sequence[SeenWindow], scratch: Sequence[Shaped]) -> Sequence[Shaped] | None:
         """A kernel begins: its results, where it is not to be walked."""
         self.calls += 1
         if self.calls - 1 != self.which:
@@ -180,11 +183,12 @@ class Watch:
         """A kernel ends."""
         self._active = False
 
-    def program(self, on: Any, jaxpr: Any, arguments: Sequence[Any]) -> None:
+    def program(self, on: Walking, jaxpr: Program, arguments: Sequence[Shaped]) -> None:
         """A program begins."""
         if not self._active:
             return
         self._numbers, self._kept, self._thawed, self._many = {}, [], set(), 0
+        assert on.programs is not None
         number = len(self.programs)
         outputs = self._results
         self._memories = list(arguments)
@@ -201,7 +205,7 @@ class Watch:
             self._left, self._trial = after, []
             on.run(jaxpr, arguments)
             self._keep()
-            blocks = tuple(np.array(on.data(w.memory.value).array) for w in outputs)
+            blocks = tuple(np.array(array_of(on.data(w.memory.value))) for w in outputs if w.memory is not None)
             self.ended[number, after] = Early(blocks, tuple(self._trial))
             self._trial = None
             for memory, value, changed in held:
@@ -213,7 +217,7 @@ class Watch:
             raise Ended
         self._stored = set()
 
-    def branch(self, equation: Any, chosen: int, operands: Sequence[Any]) -> int:
+    def branch(self, equation: Equation, chosen: int, operands: Sequence[Shaped]) -> int:
         """Which branch is taken."""
         if not self._active:
             return chosen
@@ -225,13 +229,13 @@ class Watch:
         return chosen
 
     def handed_on(
-        self, on: Any, equation: Any, step: int, before: Sequence[Any], after: Sequence[Any]
-    ) -> Sequence[Any]:
+        self, on: Walking, equation: Equation, step: int, before: Sequence[Shaped], after: Sequence[Shaped]
+    ) -> Sequence[Shaped]:
         """A step of a loop is done: what it hands on."""
         if not self._running():
             return after
         loop = self._latest(equation)
-        floats = [np.asarray(v.array) if _is_float(v) else None for v in after]
+        floats = [np.asarray(array_of(v)) if _is_float(v) else None for v in after]
         loop.handed.append(floats)
         loop.stores.append([])
         loop.reads.append([])
@@ -239,24 +243,24 @@ class Watch:
             return [b if f is not None else a for a, b, f in zip(after, before, floats, strict=True)]
         return after
 
-    def loop(self, on: Any, equation: Any) -> None:
+    def loop(self, on: Walking, equation: Equation) -> None:
         """A loop begins."""
         if self._running():
             loops = self.programs[-1].loops
             loops.append(Looped(equation, sum(loop.equation is equation for loop in loops)))
             self._thawed, self._many = set(), 0
 
-    def read(self, on: Any, value: Any) -> None:
+    def read(self, on: Walking, value: Shaped) -> None:
         """A value is taken from memory, or from a larger array: which elements of arguments are in it."""
         if self.found is None or _copies(on) or not self._running() or not _is_float(value):
             return
         loops = self._loops(on)
-        for each in self.found(np.asarray(value.array)):
+        for each in self.found(np.asarray(array_of(value))):
             self.programs[-1].reads.append((tuple(loops), each))
             for loop in loops:
                 loop.reads[-1].append(each)
 
-    def loads(self, on: Any, memory: Any) -> None:
+    def loads(self, on: Walking, memory: HeldMemory | Semaphore) -> None:
         """Something is read."""
         if self._running() and not _copies(on):
             for loop in self._loops(on):
@@ -268,7 +272,7 @@ class Watch:
             if any(w.memory is memory for w in self.windows if not w.output):
                 self.fed.update(key for key, _ in self._around(on))
 
-    def stores(self, on: Any, memory: Any, value: Any) -> bool:
+    def stores(self, on: Walking, memory: HeldMemory | Semaphore, value: Shaped) -> bool:
         """Something is stored: whether it may be."""
         if not self._active or not self.programs:
             return True
@@ -297,7 +301,7 @@ class Watch:
         """Whether a program of the kernel runs as it is."""
         return self._active and self._trial is None and bool(self.programs)
 
-    def _loops(self, on: Any) -> list[Looped]:
+    def _loops(self, on: Walking) -> list[Looped]:
         """The loops around what is computed."""
         loops = {id(loop.equation): loop for loop in self.programs[-1].loops}
         return [loops[id(e)] for e in on.around if id(e) in loops]
@@ -305,7 +309,7 @@ class Watch:
     def _latest(self, equation: Equation) -> Looped:
         return next(loop for loop in reversed(self.programs[-1].loops) if loop.equation is equation)
 
-    def _number(self, memory: Any) -> int:
+    def _number(self, memory: HeldMemory | Semaphore) -> int:
         """Memory by the order in which the program meets it."""
         if id(memory) not in self._numbers:
             self._numbers[id(memory)] = len(self._numbers)
@@ -318,7 +322,7 @@ class Watch:
         here = f is not None and loop.equation is f.equation and loop.instance == f.instance
         return here and f is not None and len(self.programs) - 1 == f.number and step > f.step
 
-    def _stores_in_loops(self, on: Any, memory: Any, value: Any) -> bool:
+    def _stores_in_loops(self, on: Walking, memory: HeldMemory | Semaphore, value: Shaped) -> bool:
         """Notes a store for the loops around it: whether it may be."""
         number, allowed = self._number(memory), True
         constant = not _is_float(value) or isinstance(value, Known)
@@ -328,7 +332,7 @@ class Watch:
                 if self._is_frozen(loop, loop.step):
                     self._thawed.add(number)
                 continue
-            loop.stores[-1].append((on.place(), number, np.asarray(value.array)))
+            loop.stores[-1].append((on.place(), number, np.asarray(array_of(value))))
             if self._is_frozen(loop, loop.step) and number in self.keeps and number not in self._thawed:
                 assert self.freeze is not None
                 many = len(loop.stores[-1])
@@ -340,16 +344,16 @@ class Watch:
         if self._trial and not self._trial[-1][1].size:
             at, _ = self._trial[-1]
             if at >= 0:
-                self._trial[-1] = at, np.asarray(self._memories[at].value.array)
+                self._trial[-1] = at, np.asarray(array_of(cast(HeldMemory, self._memories[at]).value))
 
-    def _around(self, on: Any) -> tuple[tuple[int, int], ...]:
+    def _around(self, on: Walking) -> tuple[tuple[int, int], ...]:
         conditions = [e for e in on.around if e is not None and e.primitive.name == "cond"]
         return tuple((id(e), self._taken.get(id(e), 0)) for e in conditions)
 
-    def _position(self, memory: Any) -> int:
+    def _position(self, memory: HeldMemory | Semaphore) -> int:
         return next((k for k, m in enumerate(self._memories) if m is memory), -1)
 
-    def _held(self, target: Any, value: Any) -> bool:
+    def _held(self, target: HeldMemory | Semaphore, value: Shaped) -> bool:
         """Whether a value is what some other memory holds to which the kernel stored."""
         return any(
             isinstance(m, HeldMemory) and m is not target and m.changed and _alike(m.value, value)
@@ -357,15 +361,16 @@ class Watch:
         )
 
 
-def _copies(on: Any) -> bool:
+def _copies(on: Walking) -> bool:
     """Whether what is computed is a copy by hand: what it moves is no effect of the state."""
+    assert on.equation is not None
     return bool(on.equation.primitive.name.startswith("dma_"))
 
 
-def _is_float(value: Any) -> bool:
+def _is_float(value: Shaped) -> bool:
     return hasattr(value, "array") and getattr(value.array, "dtype", np.dtype(bool)).kind == "f"
 
 
-def _alike(one: Any, other: Any) -> bool:
-    a, b = np.asarray(one.array), np.asarray(other.array)
+def _alike(one: Shaped, other: Shaped) -> bool:
+    a, b = np.asarray(array_of(one)), np.asarray(array_of(other))
     return a.size == b.size and bool(np.array_equal(a.reshape(-1), b.reshape(-1), equal_nan=a.dtype.kind == "f"))

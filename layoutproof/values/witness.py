@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from layoutproof.ir.program import Program
 from layoutproof.values.dependence import one_sided
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.floats import SHIFTS, Floats, Real
 from layoutproof.values.known import Known, first_place
-from layoutproof.values.pair import Input, Pair
-from layoutproof.values.points import Points
+from layoutproof.values.pair import Input, Pair, Retrace
+from layoutproof.values.points import Field, Points
 from layoutproof.values.prefixes import Begin, begins
 from layoutproof.values.refusals import ChainTooShort, Collision, NotModelled, OutOfBounds
 
@@ -27,8 +26,6 @@ WITNESSED = 2**22
 is looked for where a difference begins."""
 WHOLE = 8
 """Draws of whole numbers, where what points never show is what happens at equal ones."""
-Retrace = Callable[[list[tuple[int, ...]]], Program | None]
-"""The reference at other shapes of the inputs; None where it cannot be traced there."""
 
 
 @dataclass(frozen=True)
@@ -191,14 +188,15 @@ def where_one_reads(pair: Pair, numbers: Points, output: int, index: tuple[int, 
     """
     numbers = numbers.again()
 
-    def agree(values: Sequence[Any]) -> bool:
+    def agree(values: Sequence[Field | Known]) -> bool:
         ours, theirs = (results[output] for results in pair.results(numbers, values))
         return not numbers.differs(ours, theirs)[0][index]
 
     with suppress(NotModelled, OutOfBounds, ChainTooShort, Collision):
         values = pair.draw(numbers)
         for k, given in enumerate(pair.inputs):
-            if isinstance(values[k], Known) or values[k].span is not None or not prod(given.shape):
+            drawn = values[k]
+            if isinstance(drawn, Known) or drawn.span is not None or not prod(given.shape):
                 continue
             box = [(0, n) for n in given.shape]
             for axis in range(len(box)):
@@ -210,8 +208,8 @@ def where_one_reads(pair: Pair, numbers: Points, output: int, index: tuple[int, 
 
 
 def _narrowest(
-    agree: Callable[[Sequence[Any]], bool], numbers: Points, values: list[Any], k: int, box: list[tuple[int, int]],
-    axis: int,
+    agree: Callable[[Sequence[Field | Known]], bool], numbers: Points, values: list[Field | Known], k: int,
+    box: list[tuple[int, int]], axis: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The fewest indices of an axis of an input, halved again and again, without which two sides agree: where these
     elements are what another index has, which both sides read."""
@@ -227,7 +225,7 @@ def _narrowest(
             ]
             return changed
 
-        return agree([numbers.map(v, same) if j == k else v for j, v in enumerate(values)])
+        return agree([numbers.map(cast(Field, v), same) if j == k else v for j, v in enumerate(values)])
 
     found = box[axis]
     for other in (0, found[1] - 1):

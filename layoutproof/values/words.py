@@ -10,34 +10,38 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.values.known import BitWords, Known, combined, moved
+from layoutproof.ir.program import Dtype, Equation
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.known import BitWords, Known, combined, moved, numpy_type
+from layoutproof.values.state import Walking
 
 Array = np.ndarray[Any, Any]
 
 
-def bits_of(dtype: Any) -> int:
+def bits_of(dtype: Dtype) -> int:
     """How many bits an element has."""
     return int(ELEMENT_BITS[element_type(dtype)])
 
 
-def _alone(on: Any, value: Any, what: str) -> int:
+def _alone(on: Walking, value: Shaped, what: str) -> int:
     """The one integer that an array holds everywhere."""
     if isinstance(value, Known) and value.array.size and (value.array == value.array.flat[0]).all():
         return int(value.array.flat[0])
     raise on.refuse(f"bits of data {what}")
 
 
-def _made(parts: Sequence[Any], dtype: Any, shape: Sequence[int], whole: Any) -> Any:
+def _made(parts: Sequence[Shaped | None], dtype: Dtype, shape: Sequence[int], whole: npt.DTypeLike) -> Known | BitWords:
     """Words of these parts; of no bits at all they are 0."""
     if all(part is None for part in parts):
         return Known(np.zeros(tuple(shape), np.dtype(whole)))
     return BitWords(tuple(parts), dtype)
 
 
-def _shifted(up: bool) -> Callable[[Any, Any, list[Any]], Any]:
-    def rule(on: Any, equation: Any, operands: list[Any]) -> Any:
+def _shifted(up: bool) -> Callable[[Walking, Equation, list[Shaped]], Shaped]:
+    def rule(on: Walking, equation: Equation, operands: list[Shaped]) -> Shaped:
         value, by = operands
         if not isinstance(value, BitWords):
             raise on.refuse("a shift by bits of data")
@@ -55,8 +59,15 @@ def _shifted(up: bool) -> Callable[[Any, Any, list[Any]], Any]:
     return rule
 
 
-def _and(on: Any, equation: Any, operands: list[Any]) -> Any:
-    value, mask = operands if isinstance(operands[0], BitWords) else operands[::-1]
+def _words_first(operands: list[Shaped]) -> tuple[BitWords, Shaped]:
+    """Two operands, of which one is words."""
+    one, other = operands if isinstance(operands[0], BitWords) else operands[::-1]
+    assert isinstance(one, BitWords)
+    return one, other
+
+
+def _and(on: Walking, equation: Equation, operands: list[Shaped]) -> Shaped:
+    value, mask = _words_first(operands)
     bits = bits_of(value.dtype)
     held = _alone(on, mask, "masked by several numbers") & (1 << bits * len(value.parts)) - 1
     pieces = [held >> bits * k & (1 << bits) - 1 for k in range(len(value.parts))]
@@ -66,9 +77,9 @@ def _and(on: Any, equation: Any, operands: list[Any]) -> Any:
     return _made(kept, value.dtype, value.shape, equation.outvars[0].aval.dtype)
 
 
-def _or(on: Any, equation: Any, operands: list[Any]) -> Any:
+def _or(on: Walking, equation: Equation, operands: list[Shaped]) -> Shaped:
     """Bits of which no two meet; so it is `xor`, and so it is a sum."""
-    a, b = operands if isinstance(operands[0], BitWords) else operands[::-1]
+    a, b = _words_first(operands)
     if not isinstance(b, BitWords):
         if _alone(on, b, "beside several numbers"):
             raise on.refuse("bits of data beside other bits")
@@ -78,12 +89,12 @@ def _or(on: Any, equation: Any, operands: list[Any]) -> Any:
     return BitWords(tuple(y if x is None else x for x, y in zip(a.parts, b.parts, strict=True)), a.dtype)
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: Dtype) -> str:
     name = str(element_type(dtype))
     return "u" if name.startswith("u") else "i" if name.startswith("s") else "f"
 
 
-def converted(on: Any, value: BitWords, source: Any, dtype: Any) -> Any:
+def converted(on: Walking, value: BitWords, source: Dtype, dtype: Dtype) -> Shaped:
     """Words that are wider or narrower: bits of 0 are put above, or what is above is left out."""
     bits = bits_of(value.dtype)
     many, left = divmod(bits_of(dtype), bits)
@@ -92,10 +103,10 @@ def converted(on: Any, value: BitWords, source: Any, dtype: Any) -> Any:
     if many > len(value.parts) and _kind(source) == "i" and value.parts[-1] is not None:
         raise on.refuse("bits of data that keep a sign")
     parts = (value.parts + (None,) * many)[:many]
-    return _made(parts, value.dtype, value.shape, dtype)
+    return _made(parts, value.dtype, value.shape, numpy_type(dtype))
 
 
-def as_elements(on: Any, value: Any, source: Any, dtype: Any, rows: bool) -> Any:
+def as_elements(on: Walking, value: Shaped, source: Dtype, dtype: Dtype, rows: bool) -> Shaped:
     """The bits of words as elements, or of elements as words.
 
     rows: whether elements that share a word are rows that follow one another (Pallas), or the last dimension (XLA).
@@ -121,26 +132,28 @@ def as_elements(on: Any, value: Any, source: Any, dtype: Any, rows: bool) -> Any
     return combined(on.numbers, elements, lambda parts: np.stack(parts, -2).reshape(shape))
 
 
-def _whole(on: Any, value: Any, dtype: Any) -> Any:
+def _whole(on: Walking, value: Shaped, dtype: Dtype) -> Shaped:
     """Words as elements of their own width."""
     if not isinstance(value, BitWords):
         return value
     name, of = element_type(dtype), element_type(value.dtype)
     if len(value.parts) == 1 and name == of:
+        assert value.parts[0] is not None
         return value.parts[0]
     if _kind(dtype) != "f":
         return value
     if name == "f32" and of == "bf16" and value.parts[0] is None:
         # the upper half of a float32 is the same number as a bfloat16
+        assert value.parts[1] is not None
         return value.parts[1]
     raise on.refuse(f"the bits of {of} as {name}")
 
 
-def _plain(dtype: Any) -> Any:
-    return np.float64 if _kind(dtype) == "f" else np.dtype(dtype)
+def _plain(dtype: Dtype) -> npt.DTypeLike:
+    return np.float64 if _kind(dtype) == "f" else np.dtype(numpy_type(dtype))
 
 
-def _every(on: Any, part: Any, many: int, first: int, rows: bool) -> Any:
+def _every(on: Walking, part: Shaped | None, many: int, first: int, rows: bool) -> Shaped | None:
     """Of elements that share words those that are the `first` of `many`."""
     if part is None:
         return None
@@ -149,7 +162,7 @@ def _every(on: Any, part: Any, many: int, first: int, rows: bool) -> Any:
     return moved(on.numbers, part, lambda r: r[..., first])
 
 
-RULES: dict[str, Callable[[Any, Any, list[Any]], Any]] = {
+RULES: dict[str, Callable[[Walking, Equation, list[Shaped]], Shaped]] = {
     "shift_left": _shifted(True), "shift_right_logical": _shifted(False), "shift_right_arithmetic": _shifted(False),
     "and": _and, "or": _or, "xor": _or,
     **{name: (lambda on, equation, operands: operands[0]) for name in ("copy", "copy_p", "stop_gradient")},

@@ -8,7 +8,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.bodies.bit_terms import wrapped
-from layoutproof.bodies.shapes import quotient
+from layoutproof.bodies.row_major import quotient
 from layoutproof.core.index_map import Memory
 from layoutproof.core.term import Term
 from layoutproof.layouts.strided import StridedLayout

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr, JaxPrimitive
 
 if TYPE_CHECKING:
     from jax.core import Tracer
@@ -84,7 +85,7 @@ def need_jax() -> Any:
     return jax
 
 
-def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
+def opened(jaxpr: EitherJaxpr) -> tuple[JaxJaxpr, tuple[Any, ...]]:
     """(the jaxpr, values of its constants), from a ClosedJaxpr or a Jaxpr."""
     inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
     return inner, tuple(getattr(jaxpr, "consts", ()))
@@ -110,7 +111,7 @@ def is_tracer(value: object) -> TypeGuard[Tracer]:
     return core is not None and isinstance(value, core.Tracer)
 
 
-def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, EitherJaxpr]]:
     """Every jaxpr among an equation's parameters, also in tuples: (parameter name, jaxpr)."""
     for name, value in params.items():
         for entry in value if isinstance(value, tuple | list) else (value,):
@@ -118,7 +119,7 @@ def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, entry
 
 
-def scan_parts(equation: Any) -> tuple[int, int]:
+def scan_parts(equation: JaxEquation) -> tuple[int, int]:
     """Of a scan: how many constants, how many carried values."""
     params = equation.params
     if "num_consts" in params:
@@ -149,7 +150,7 @@ def axes_around() -> dict[str, int]:
     return {name: extent for name, extent in dict(sizes).items() if isinstance(name, str) and type(extent) is int}
 
 
-def axes_of(equation: Any) -> dict[str, int]:
+def axes_of(equation: JaxEquation) -> dict[str, int]:
     """The axes of the mesh that an equation runs its jaxprs on, with their extents; none of what is no shard_map."""
     mesh = equation.params.get("mesh") if equation.primitive.name == "shard_map" else None
     return {str(name): int(extent) for name, extent in dict(getattr(mesh, "shape", None) or {}).items()}
@@ -169,7 +170,7 @@ def enclosing_id(value: Any) -> str:
 class _Atom:
     """An operand of an equation that is still being traced."""
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: JaxAval) -> None:
         self.aval = aval
 
 
@@ -229,12 +230,12 @@ def body_of(params: Mapping[str, Any]) -> Any:
     return params["jaxprs"][0] if "jaxprs" in params else params["jaxpr"]
 
 
-def is_semaphore(aval: Any) -> bool:
+def is_semaphore(aval: JaxAval) -> bool:
     """Whether a value is of semaphores."""
     return "sem" in str(getattr(aval, "dtype", ""))
 
 
-def is_placed(aval: Any) -> bool:
+def is_placed(aval: JaxAval) -> bool:
     """Whether a value lies in a memory that somebody chose, and not where arrays usually do."""
     space = str(getattr(aval, "memory_space", None)).rpartition(".")[2].lower()
     return space not in ("none", "any", "device", "default")
@@ -259,7 +260,7 @@ def is_literal(atom: Any) -> bool:
     return hasattr(atom, "val")
 
 
-def dropped(variable: Any) -> bool:
+def dropped(variable: JaxAtom) -> bool:
     """Whether a result of an equation is thrown away."""
     return type(variable).__name__ == "DropVar"
 
@@ -466,7 +467,7 @@ def is_view(ref: Any) -> bool:
     return bool(getattr(ref, "transforms", ()))
 
 
-def pipelined(jaxpr: Any) -> frozenset[int]:
+def pipelined(jaxpr: JaxJaxpr) -> frozenset[int]:
     """The arguments of a kernel's body that pipelines seen by `pipelines_traced` move whole, and nothing else touches.
 
     What is handed to an unknown operation counts as touched.
@@ -476,7 +477,7 @@ def pipelined(jaxpr: Any) -> frozenset[int]:
     return frozenset(k for k, v in enumerate(inner.invars) if id(v) in whole and id(v) not in touched)
 
 
-def scope_of(equation: Any) -> str:
+def scope_of(equation: JaxEquation) -> str:
     """ "pipeline" or "body" for an equation of a pipeline seen by `pipelines_traced`, or of the body that it runs."""
     return {BODY: "body", MARK: "pipeline", PARTS: "pipeline"}.get(_scope(equation), "")
 
@@ -487,7 +488,7 @@ def _scope(equation: Any) -> str:
     return next((scope for scope in reversed(scopes) if scope in (MARK, PARTS, BODY)), "")
 
 
-def _uses(jaxpr: Any, scope: str) -> tuple[set[int], set[int]]:
+def _uses(jaxpr: JaxJaxpr, scope: str) -> tuple[set[int], set[int]]:
     """The variables of a jaxpr in a scope that pipelines use, and those that anything else uses, by identity."""
     whole: set[int] = set()
     touched: set[int] = set()
@@ -508,7 +509,7 @@ def _uses(jaxpr: Any, scope: str) -> tuple[set[int], set[int]]:
     return whole, touched
 
 
-def _passed(equation: Any) -> Iterator[tuple[tuple[list[Any], list[Any]], Any]]:
+def _passed(equation: JaxEquation) -> Iterator[tuple[tuple[list[Any], list[Any]], Any]]:
     """((operands, the variables that they become), jaxpr) of each inner jaxpr that is understood."""
     operands = list(equation.invars)
     for name, closed in inner_jaxprs(equation.params):
@@ -552,7 +553,7 @@ def is_jaxs_own(jaxpr: Any) -> bool:
     return file.startswith(str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep)
 
 
-def name_of(primitive: Any) -> str:
+def name_of(primitive: JaxPrimitive) -> str:
     """The name of a primitive; of one that has the name of another one, of JAX, and is not that, no name that we read.
 
     Anybody may make a primitive of any name, and say how it is computed. Those of SparseCores have names of others that

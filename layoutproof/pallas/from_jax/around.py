@@ -18,6 +18,7 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
     place_of,
 )
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxEquation
 
 ONCE = (
     "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "shard_map", "custom_vmap_call",
@@ -31,7 +32,7 @@ Path = tuple[int, ...]
 """Where an equation stands: its number, and of each inner jaxpr around it its number before."""
 
 
-def arounds(jaxpr: Any, found: dict[Path, Kernel]) -> dict[Path, Kernel]:
+def arounds(jaxpr: EitherJaxpr, found: dict[Path, Kernel]) -> dict[Path, Kernel]:
     """The kernels that take or give semaphores, each with the steps of the function around it.
 
     found: every kernel of the jaxpr, by the path of its equation as `paths` has it.
@@ -58,7 +59,7 @@ class _Function:
         self.apart: list[tuple[Any, Path]] = []
         self._numbers = count()
 
-    def new(self, variable: Any) -> int:
+    def new(self, variable: JaxAtom) -> int:
         number = next(self._numbers)
         if is_semaphore(variable.aval):
             self.semaphores.add(number)
@@ -69,7 +70,7 @@ class _Function:
         jaxpr, _ = opened(jaxpr)
         numbers: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
 
-        def of(atom: Any) -> int:
+        def of(atom: JaxAtom) -> int:
             if is_literal(atom):
                 value = next(self._numbers)
             elif atom in numbers:
@@ -98,7 +99,7 @@ class _Function:
             self.paths.append(here)
         return [of(atom) for atom in jaxpr.outvars]
 
-    def _once(self, equation: Any, inner: Sequence[Any]) -> bool:
+    def _once(self, equation: JaxEquation, inner: Sequence[Any]) -> bool:
         if equation.primitive.name not in ONCE or len(inner) != 1:
             return False
         body, _ = opened(inner[0][1])

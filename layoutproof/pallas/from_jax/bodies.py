@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
 from layoutproof.pallas.from_jax.programs import program_of
 
 
 class TracedBody(LateBody):
     """Reads the body of a traced call where it is asked about, once: grids and BlockSpecs do not wait for it."""
 
-    def __init__(self, jaxpr: Any, kernel: Kernel, around: Sequence[Around] = (), refused: str = "") -> None:
+    def __init__(
+        self, jaxpr: EitherJaxpr | None, kernel: Kernel, around: Sequence[Around] = (), refused: str = ""
+    ) -> None:
         """around: of a pipeline's body, what its constants are.  refused: why there is no jaxpr, "" where there is."""
         super().__init__(self._read, kernel)
         self.jaxpr = jaxpr
@@ -28,7 +31,7 @@ class TracedBody(LateBody):
     @cached_property
     def program(self) -> Program:
         """The jaxpr as data."""
-        return program_of(self.jaxpr)
+        return program_of(cast(EitherJaxpr, self.jaxpr))
 
     def of(self, kernel: Kernel) -> TracedBody:
         """The same body of another kernel, which can be recorded, too."""
@@ -50,6 +53,6 @@ class TracedBody(LateBody):
         return read_body(lambda: self.program, kernel, f"jax {jax.__version__}", self.around, begin)
 
 
-def with_body(jaxpr: Any, kernel: Kernel) -> Kernel:
+def with_body(jaxpr: EitherJaxpr, kernel: Kernel) -> Kernel:
     """The kernel with its body."""
     return replace(kernel, body_reader=TracedBody(jaxpr, kernel))

@@ -37,6 +37,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import TableReference, table_of, terms_of
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, JaxJaxpr
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
 from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
@@ -52,11 +53,11 @@ def kernel_of(
     params: Mapping[str, Any],
     source: str,
     live: Sequence[bool],
-    given: Sequence[Any] = (),
+    given: Sequence[JaxAtom] = (),
     platform: str = "",
     axes: Mapping[str, int] = MappingProxyType({}),
-    known: Callable[[Any], tuple[int, ...] | None] = lambda atom: None,
-    beside: Sequence[Any] = (),
+    known: Callable[[JaxAtom], tuple[int, ...] | None] = lambda atom: None,
+    beside: Sequence[JaxAtom] = (),
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
@@ -180,7 +181,7 @@ def _dims_below(dims: Sequence[Any]) -> int | None:
     return 1 << 31 if named and not need_jax().config.jax_enable_x64 else None
 
 
-def _stored_to(jaxpr: Any) -> set[str]:
+def _stored_to(jaxpr: JaxJaxpr) -> set[str]:
     """The types of the references that a body may store to, in words: of those of another type, it stores to none."""
     found: set[str] = set()
     for equation in jaxpr.eqns:
@@ -197,7 +198,9 @@ def _known(table: Table, atom: Any, known: Callable[[Any], tuple[int, ...] | Non
     return table if values is None else containing(table, values)
 
 
-def _with_known_inputs(kernel: Kernel, given: Sequence[Any], known: Callable[[Any], tuple[int, ...] | None]) -> Kernel:
+def _with_known_inputs(
+    kernel: Kernel, given: Sequence[JaxAtom], known: Callable[[JaxAtom], tuple[int, ...] | None]
+) -> Kernel:
     """The kernel, with the entries of those inputs that programs see as tables, where the code says them."""
     atoms = {operand.name: atom for operand, atom in zip(kernel.inputs, given, strict=False)}
     told = [_known(t, atoms[t.name], known) for t in every_table(kernel) if t.name in atoms]
@@ -214,7 +217,7 @@ def _blocks(params: Mapping[str, Any]) -> Sequence[Any]:
     return tuple(params["grid_mapping"].block_mappings)
 
 
-def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:
+def _same(operands: Sequence[Operand], given: Sequence[JaxAtom]) -> list[Operand]:
     """The operands, and of each input whether it is an earlier one once more. given: what the inputs are given."""
     first: dict[int, str] = {}
     found = list(operands)
@@ -433,7 +436,7 @@ def _pipeline_index(
 class _without_constants:
     """The same jaxpr with its constants as further inputs."""
 
-    def __init__(self, jaxpr: Any) -> None:
+    def __init__(self, jaxpr: JaxJaxpr) -> None:
         self.eqns, self.outvars, self.constvars = jaxpr.eqns, jaxpr.outvars, ()
         self.invars = [*jaxpr.invars, *jaxpr.constvars]
 
@@ -513,17 +516,17 @@ def _odd(block: Sequence[Block]) -> str:
     return next((f"block dimension {b.kind[1:]}" for b in block if b.kind[0] == "?"), "")
 
 
-def scoped_in(jaxpr: Any) -> tuple[Scratch, ...]:
+def scoped_in(jaxpr: JaxJaxpr) -> tuple[Scratch, ...]:
     """What a body allocates, of vector and of scalar memory, each when most of it is alive."""
     return tuple(s for memory in ("vmem", "smem") for s in _scoped(jaxpr, memory))
 
 
-def touched_in(jaxpr: Any) -> tuple[str, ...]:
+def touched_in(jaxpr: JaxJaxpr) -> tuple[str, ...]:
     """The element types of the vectors that a body loads or stores."""
     return tuple(sorted({dtype for _, dtype in _accesses(jaxpr)} - {""}))
 
 
-def scratch_of(aval: Any) -> Scratch:
+def scratch_of(aval: JaxAval) -> Scratch:
     """A scratch of a call, as JAX describes it."""
     shape = tuple(int(n) for n in getattr(aval, "shape", ()))
     memory = memory_word(getattr(aval, "memory_space", None))
@@ -531,7 +534,7 @@ def scratch_of(aval: Any) -> Scratch:
     return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
 
 
-def _scoped(jaxpr: Any, memory: str) -> tuple[Scratch, ...]:
+def _scoped(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
     """What a body allocates in a memory (pl.run_scoped, the buffers of pipelines) at the moment when most is alive.
 
     What ends before the next begins shares its place with it, what is inside of another lies beside it; what nobody
@@ -556,7 +559,7 @@ def bytes_of(parts: Sequence[Scratch]) -> int:
     return sum(int(vmem_bytes(list(s.dims), wide[s])) for s in parts)
 
 
-def _accesses(jaxpr: Any) -> set[tuple[int, str]]:
+def _accesses(jaxpr: JaxJaxpr) -> set[tuple[int, str]]:
     """(elements, element type) of all loads and stores in a kernel's body; of single numbers the type is ""."""
     found: set[tuple[int, str]] = set()
     for equation in jaxpr.eqns:
@@ -579,7 +582,7 @@ def _platform(compiler_params: Any) -> str:
     return "triton" if "triton" in text else "mosaic_gpu" if "mosaic_gpu" in text else "tpu"
 
 
-def body_name(jaxpr: Any) -> str:
+def body_name(jaxpr: JaxJaxpr) -> str:
     """The name of the function that a body was traced from."""
     inner, _ = opened(jaxpr)
     text = str(getattr(inner.debug_info, "func_src_info", "") or "pallas_call")

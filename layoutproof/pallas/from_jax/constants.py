@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.kernel.contents import MOST_ENTRIES
 from layoutproof.pallas.from_jax.adapter import evaluated, inner_jaxprs, is_literal, opened, scan_parts
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation
 
 MOST_EQUATIONS = 500
 """Equations that are computed for one value, with those inside of them."""
@@ -41,7 +42,7 @@ class Constants:
 
     def __init__(
         self,
-        jaxpr: Any,
+        jaxpr: EitherJaxpr,
         given: Callable[[int], Any] = lambda k: None,
         maker: Callable[[int], Maker | None] = lambda k: None,
     ) -> None:
@@ -51,7 +52,7 @@ class Constants:
         self._inputs = {id(variable): k for k, variable in enumerate(self._inner.invars)}
         self._made = {id(v): (k, e) for k, e in enumerate(self._inner.eqns) for v in e.outvars}
 
-    def integers(self, atom: Any) -> tuple[int, ...] | None:
+    def integers(self, atom: JaxAtom) -> tuple[int, ...] | None:
         """The entries of an atom of integers in row-major order; None where they are not known."""
         aval = atom.aval
         if getattr(getattr(aval, "dtype", None), "kind", "") not in ("i", "u", "b"):
@@ -65,7 +66,7 @@ class Constants:
             return None
         return None if value is None else tuple(int(n) for n in value.ravel())
 
-    def inside(self, equation: Any, closed: Any) -> Constants:
+    def inside(self, equation: JaxEquation, closed: EitherJaxpr) -> Constants:
         """Those of a jaxpr that an equation of this one runs."""
         inner, _ = opened(closed)
         name, first = equation.primitive.name, 0
@@ -88,7 +89,7 @@ class Constants:
 
         return Constants(closed, given, maker)
 
-    def maker(self, atom: Any) -> Maker | None:
+    def maker(self, atom: JaxAtom) -> Maker | None:
         """The equation that made an array, through what only moves its entries and through functions that hand it on.
 
         None of what the function is given, and of a part of an array that something has computed: perhaps it has left
@@ -130,7 +131,7 @@ class Constants:
         self._held[id(atom)] = found = numpy.asarray(evaluated(self._inner, equations, variables, values, atom))
         return found
 
-    def _needed(self, atom: Any) -> tuple[list[Any], list[Any]] | None:
+    def _needed(self, atom: JaxAtom) -> tuple[list[Any], list[Any]] | None:
         """The equations that make a value, in order, and what they start from; None for what is not computed here."""
         chosen: dict[int, Any] = {}
         starts: dict[int, Any] = {}
@@ -156,13 +157,13 @@ class Constants:
         return [chosen[k] for k in sorted(chosen)], list(starts.values())
 
 
-def _computed(equation: Any) -> bool:
+def _computed(equation: JaxEquation) -> bool:
     """Whether an equation, with all that is inside of it, is one that is computed here."""
     every = list(_every(equation))
     return len(every) <= MOST_EQUATIONS and all(map(_harmless, every))
 
 
-def _every(equation: Any) -> Iterator[Any]:
+def _every(equation: JaxEquation) -> Iterator[JaxEquation]:
     yield equation
     for _, closed in inner_jaxprs(equation.params):
         for inner in opened(closed)[0].eqns:
@@ -184,6 +185,6 @@ def _avals(variables: Sequence[Any]) -> Iterator[Any]:
     yield from (variable.aval for variable in variables)
 
 
-def _whole(aval: Any) -> bool:
+def _whole(aval: JaxAval) -> bool:
     kind = getattr(getattr(aval, "dtype", None), "kind", "")
     return kind in ("i", "u", "b") and prod(aval.shape) <= MOST_ELEMENTS

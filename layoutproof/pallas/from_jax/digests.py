@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.pallas.from_jax.adapter import is_tracer, place_of
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval
 
 NOT_RUN = ("fwd_jaxpr_thunk", "bwd", "out_trees", "jvp_jaxpr_fun")
 """Parameters of functions with a derivative of their own: what is differentiated is in a jaxpr, and these never run."""
@@ -91,10 +92,10 @@ def _program(value: Any) -> Iterator[bytes]:
     yield from _parts(tuple(getattr(value, "consts", ())))
     numbers: dict[Any, int] = {}
 
-    def variable(v: Any) -> bytes:
+    def variable(v: JaxAtom) -> bytes:
         return f"{numbers.setdefault(v, len(numbers))} {_kind(v.aval)}".encode()
 
-    def used(v: Any) -> Iterator[bytes]:
+    def used(v: JaxAtom) -> Iterator[bytes]:
         if hasattr(v, "val"):
             yield _kind(v.aval).encode()
             yield from _parts(v.val)
@@ -121,7 +122,7 @@ def _program(value: Any) -> Iterator[bytes]:
         yield from used(v)
 
 
-def _kind(aval: Any) -> str:
+def _kind(aval: JaxAval) -> str:
     text = f"{type(aval).__qualname__} {aval} {getattr(aval, 'memory_space', '')} {getattr(aval, 'weak_type', '')}"
     if "..." in text or " at 0x" in text:
         raise NotRead

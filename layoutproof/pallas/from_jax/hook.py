@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 from layoutproof.core.errors import failure
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
 
 if TYPE_CHECKING:
     from layoutproof.pallas.from_jax.calls import Pipelines
@@ -137,7 +138,7 @@ def _each_time(callback: Callback, stack: contextlib.ExitStack) -> Callback:
     known: WeakKeyDictionary[Any, tuple[Found, ...]] = WeakKeyDictionary()
     here = threading.local()
 
-    def while_traced(calls: tuple[Found, ...], jaxpr: Any) -> None:
+    def while_traced(calls: tuple[Found, ...], jaxpr: EitherJaxpr) -> None:
         here.calls = (*getattr(here, "calls", ()), *calls)
         callback(calls, jaxpr)
 

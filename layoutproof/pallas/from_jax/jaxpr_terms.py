@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import DIVISIONS, applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
 from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.from_jax.adapter import TracedEquation, is_jaxs_own, opened
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr, Var
@@ -82,13 +84,13 @@ def terms_of(
     return tuple(number_of(_value(v, values)) for v in inner.outvars)
 
 
-def _constants(jaxpr: Any, consts: Sequence[Any]) -> dict[Any, Any]:
+def _constants(jaxpr: JaxJaxpr, consts: Sequence[Any]) -> dict[Any, Any]:
     if len(jaxpr.constvars) != len(consts):
         raise UnsupportedOp("a captured value that is not known when tracing")
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
 
 
-def _run(jaxpr: Any, values: dict[Any, Any], context: Context) -> None:
+def _run(jaxpr: JaxJaxpr, values: dict[Any, Any], context: Context) -> None:
     for equation in jaxpr.eqns:
         if equation.primitive.name in _SILENT:
             continue
@@ -103,14 +105,14 @@ def _run(jaxpr: Any, values: dict[Any, Any], context: Context) -> None:
         values.update(zip(equation.outvars, results, strict=True))
 
 
-def _value(atom: Any, values: Mapping[Any, Any]) -> Any:
+def _value(atom: JaxAtom, values: Mapping[Any, Any]) -> Any:
     found = literal(atom.val) if hasattr(atom, "val") else values[atom]
     if isinstance(found, UnsupportedOp):
         raise found
     return found
 
 
-def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list[Any]:
+def _results(equation: JaxEquation, values: Mapping[Any, Any], context: Context) -> list[Any]:
     name, params = equation.primitive.name, equation.params
     if name == "get":
         return [_read(equation, values, context)]
@@ -141,7 +143,9 @@ def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list
         return [power]
     if any(isinstance(o, TableReference) for o in operands):
         raise UnsupportedOp(f"the operation {name} on a whole table")
-    return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
+    # an operation that has no operands is none of these
+    dtype = cast(Dtype, equation.invars[0].aval.dtype if equation.invars else None)
+    return [applied(name, operands, dtype)]
 
 
 def results_of(equation: TracedEquation, values: Mapping[Var, Term]) -> list[Term]:
@@ -193,7 +197,7 @@ def _branches(params: Mapping[str, Any], operands: list[Any], context: Context) 
     return [chosen(which, cases) for cases in zip(*sides, strict=True)]
 
 
-def _read(equation: Any, values: Mapping[Any, Any], context: Context) -> Term:
+def _read(equation: JaxEquation, values: Mapping[Any, Any], context: Context) -> Term:
     from jax.tree_util import tree_unflatten
 
     table = _value(equation.invars[0], values)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
@@ -22,13 +21,14 @@ from layoutproof.pallas.from_jax.adapter import memory_word, opened, over_meshes
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import barrier_of, body_name, placed, scoped_in, scratch_of, touched_in
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
+from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxEquation
 
 MESHES = {"TensorCoreMesh": "", "VectorSubcoreMesh": "vector", "ScalarSubcoreMesh": "scalar"}
 """The meshes of a TPU's cores by the names of their classes, and which processors of SparseCores they are of."""
 
 
 def mesh_kernel_of(
-    equation: Any, source: str, live: Sequence[bool], axes: Mapping[str, int] = MappingProxyType({})
+    equation: JaxEquation, source: str, live: Sequence[bool], axes: Mapping[str, int] = MappingProxyType({})
 ) -> Kernel | Unmodelled:
     """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether somebody uses its value.
 
@@ -92,7 +92,7 @@ def mesh_kernel_of(
     return with_body(jaxprs[0], placed(kernel, axes))
 
 
-def _operand(aval: Any, role: str, position: int) -> Operand:
+def _operand(aval: JaxAval, role: str, position: int) -> Operand:
     """A whole array, which stays where it lies: in HBM, or where `with_memory_space_constraint` has put it."""
     dims = tuple(int(n) for n in aval.shape)
     return Operand(

@@ -24,6 +24,7 @@ from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, op
 from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import table_of
+from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr
 from layoutproof.pallas.from_jax.programs import memory_of
 
 
@@ -103,7 +104,7 @@ def _window(spec: Any, reference: Any) -> Any:
 
 
 def _around(
-    jaxpr: Any, constants: Sequence[Any], captured: Captured, extents: Mapping[int, Any]
+    jaxpr: JaxJaxpr, constants: Sequence[Any], captured: Captured, extents: Mapping[int, Any]
 ) -> tuple[list[Around], list[Table]]:
     """What the constants of the body are, and the tables that some of them are.
 
@@ -118,7 +119,7 @@ def _around(
         tables[name] = captured_table(name, value)
         return name
 
-    def of(aval: Any, value: Any) -> Around:
+    def of(aval: JaxAval, value: Any) -> Around:
         whole = getattr(aval.dtype, "kind", "") in "iub"
         if hasattr(aval, "inner_aval"):
             words = whole and memory_of(aval) == "smem"

@@ -23,7 +23,6 @@ from layoutproof.ir.program import (
     Grid,
     Leaf,
     Literal,
-    MemRefType,
     Opaque,
     Other,
     Program,
@@ -46,6 +45,7 @@ from layoutproof.pallas.from_jax.adapter import (
     scan_parts,
     scope_of,
 )
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr
 
 _TREES = ("tree", "args_tree")
 """Parameters that are trees of operands."""
@@ -53,18 +53,18 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 """Types of parameters that hold nothing else."""
 
 
-def program_of(jaxpr: Any) -> Program:
+def program_of(jaxpr: EitherJaxpr) -> Program:
     """A jaxpr, closed or not, as a program."""
     return _Converter().program(jaxpr)
 
 
-def memory_of(aval: Any) -> str:
+def memory_of(aval: JaxAval) -> str:
     """The memory of a reference, a word of `kernel.MEMORIES`."""
     dtype = element_type(getattr(aval, "dtype", "f32"))
     return "semaphore" if dtype not in ELEMENT_BITS else memory_word(getattr(aval, "memory_space", None))
 
 
-def aval_of(aval: Any) -> Aval:
+def aval_of(aval: JaxAval) -> Aval:
     """What JAX says of a value or a reference."""
     if hasattr(aval, "inner_aval"):
         return _memory(aval)
@@ -73,7 +73,7 @@ def aval_of(aval: Any) -> Aval:
     return Opaque()
 
 
-def _memory(aval: Any) -> MemRefType:
+def _memory(aval: JaxAval) -> MemRefType:
     return MemRefType(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
 
 
@@ -98,7 +98,7 @@ class _Converter:
         self.made: dict[int, tuple[Any, Program]] = {}
         self.trees: dict[Any, Any] = {}
 
-    def program(self, jaxpr: Any) -> Program:
+    def program(self, jaxpr: EitherJaxpr) -> Program:
         """A jaxpr, which is converted now if it was not."""
         if id(jaxpr) not in self.made:
             # of jax 0.12 a jaxpr holds its constants itself
@@ -109,10 +109,10 @@ class _Converter:
             self.made[id(jaxpr)] = jaxpr, made
         return self.made[id(jaxpr)][1]
 
-    def _made(self, jaxpr: Any) -> Program:
+    def _made(self, jaxpr: JaxJaxpr) -> Program:
         variables: dict[Any, Variable] = {}
 
-        def new(given: Sequence[Any]) -> tuple[Variable, ...]:
+        def new(given: Sequence[JaxAtom]) -> tuple[Variable, ...]:
             made = tuple([Variable(aval_of(v.aval)) for v in given])
             variables.update(zip(given, made, strict=True))
             return made
@@ -133,7 +133,7 @@ class _Converter:
             )  # fmt: skip
         return Program(invars, tuple(eqns), atoms(jaxpr.outvars), constvars, own=is_jaxs_own(jaxpr))
 
-    def parameters(self, equation: Any) -> Mapping[str, Any]:
+    def parameters(self, equation: JaxEquation) -> Mapping[str, Any]:
         """The parameters of an equation, but for functions, which are none of its data."""
         params = equation.params
         found = {

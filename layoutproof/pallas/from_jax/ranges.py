@@ -11,6 +11,7 @@ from typing import Any
 
 from layoutproof.core.element_types import integer_range
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, is_literal, opened
+from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxEquation
 
 Range = tuple[int, int]
 """The least and the greatest."""
@@ -38,7 +39,7 @@ def range_of(atom: Any, equations: Sequence[Any]) -> Range | None:
     return None if found == whole else found
 
 
-def _type_of(aval: Any) -> Range | None:
+def _type_of(aval: JaxAval) -> Range | None:
     dtype = getattr(aval, "dtype", None)
     kind = getattr(dtype, "kind", "")
     if kind == "b":
@@ -52,7 +53,9 @@ def _type_of(aval: Any) -> Range | None:
 class _Ranges:
     """Ranges of the values of one jaxpr. given: of its inputs, where those around it say so."""
 
-    def __init__(self, equations: Sequence[Any], given: Mapping[int, Range | None], left: list[int] | None = None):
+    def __init__(
+        self, equations: Sequence[JaxEquation], given: Mapping[int, Range | None], left: list[int] | None = None
+    ):
         self._made = {id(v): (e, k) for e in equations for k, v in enumerate(e.outvars)}
         self._known: dict[int, Range | None] = dict(given)
         self._left = [MOST_EQUATIONS] if left is None else left
@@ -72,7 +75,7 @@ class _Ranges:
                 self._known[id(atom)] = found if inside else whole
         return self._known[id(atom)]
 
-    def _of(self, equation: Any, position: int) -> Range | None:
+    def _of(self, equation: JaxEquation, position: int) -> Range | None:
         name = equation.primitive.name
         if name in RUNS:
             return self._inside(equation, position)
@@ -103,7 +106,7 @@ class _Ranges:
         rule = RULES.get(name)
         return None if rule is None else rule(*ranges)
 
-    def _inside(self, equation: Any, position: int) -> Range | None:
+    def _inside(self, equation: JaxEquation, position: int) -> Range | None:
         found = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
         if len(found) != 1 or len(found[0].invars) != len(equation.invars):
             return None

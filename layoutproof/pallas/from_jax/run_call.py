@@ -19,6 +19,7 @@ from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import shorten
+from layoutproof.pallas.from_jax.of_jax import JaxEquation
 from layoutproof.pallas.from_jax.sent import call_of
 
 STILL = 5.0
@@ -52,7 +53,7 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     return {"signs": signs, "problem": problem, "jax": jax.__version__, "tables": tables}
 
 
-def _arguments(jax: Any, equation: Any, tables: Mapping[int, Sequence[int]]) -> list[Any]:
+def _arguments(jax: Any, equation: JaxEquation, tables: Mapping[int, Sequence[int]]) -> list[Any]:
     """Small numbers, 1 to 8 as floats and 0 to 7 as integers, that repeat after no power of two; tables as said.
 
     tables: what arguments hold, by their position.
@@ -73,7 +74,7 @@ def _arguments(jax: Any, equation: Any, tables: Mapping[int, Sequence[int]]) -> 
     return made
 
 
-def _shown(jax: Any, equation: Any, arguments: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Sign], str]:
+def _shown(jax: Any, equation: JaxEquation, arguments: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Sign], str]:
     """What one set of arguments shows, and why it could not be run to its end."""
     first, signs, problem = _interpreted(jax, equation, arguments, "nan", "on_wait")
     if first is None:
@@ -171,7 +172,7 @@ def _interpreted(
     return None, [*signs, {"kind": "raised", "text": f"it raised {_words(failed[0])}"}], ""
 
 
-def _cores(equation: Any) -> int:
+def _cores(equation: JaxEquation) -> int:
     """As many as a mesh has; else two where programs may run at once, or one."""
     if meshes := equation.params.get("meshes"):
         return math.prod(dict(meshes[0].shape).values())

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, need_jax, opened
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxJaxpr
 
 MOST_STEPS = 2**28
 """Programs of a kernel times the elements of its arguments and results."""
@@ -22,7 +23,7 @@ OUTSIDE = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_pr
 """Primitives that call other code than that of a jaxpr."""
 
 
-def too_much(jaxpr: Any) -> str:
+def too_much(jaxpr: EitherJaxpr) -> str:
     """Why a traced function is not run, in words; "" where it is.
 
     jaxpr: as `jax.make_jaxpr` gives it.
@@ -47,7 +48,7 @@ def too_much(jaxpr: Any) -> str:
     return f"{many:,} equations" if many > MOST_EQUATIONS else ""
 
 
-def _floats(jaxpr: Any) -> bool:
+def _floats(jaxpr: JaxJaxpr) -> bool:
     """Whether something in it computes with what is no integer and no truth value."""
     read = [v.aval for e in opened(jaxpr)[0].eqns for v in (*e.invars, *e.outvars)]
     return any(getattr(getattr(a, "dtype", None), "kind", "f") not in "iub" for a in read)

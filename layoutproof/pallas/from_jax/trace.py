@@ -32,6 +32,7 @@ from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
 from layoutproof.pallas.from_jax.constants import Constants, Maker
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
 
 
 def kernels_of(
@@ -145,7 +146,7 @@ ADVICE = (
 
 
 def walk(
-    jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = (), handed: bool = True
+    jaxpr: EitherJaxpr, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = (), handed: bool = True
 ) -> None:
     """The Pallas calls of a jaxpr and of every jaxpr inside of it, one for each of its `sites`.
 
@@ -228,7 +229,7 @@ class Site:
 
 
 def sites(
-    jaxpr: Any,
+    jaxpr: EitherJaxpr,
     live: Sequence[bool],
     assumed: Sequence[str] = (),
     axes: Mapping[str, int] = MappingProxyType({}),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
 from layoutproof.kernel.kernel import Work
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, opened
+from layoutproof.pallas.from_jax.of_jax import JaxEquation, JaxJaxpr
 
 _REDUCES = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin", "cumsum", "sort")
 _EXPONENTIAL = ("exp", "exp2")
 
 
-def work_of(jaxpr: Any) -> Work:
+def work_of(jaxpr: JaxJaxpr) -> Work:
     """What one program of a call does. jaxpr: its body."""
     equations = list(_equations(jaxpr))
     names = {equation.primitive.name for equation in equations}
@@ -27,14 +27,14 @@ def work_of(jaxpr: Any) -> Work:
     return Work("attention", every, every == least, max(prod(v.shape) * v.dtype.itemsize for v in values))
 
 
-def _equations(jaxpr: Any) -> Iterator[Any]:
+def _equations(jaxpr: JaxJaxpr) -> Iterator[JaxEquation]:
     for equation in jaxpr.eqns:
         yield equation
         for _, closed in inner_jaxprs(equation.params):
             yield from _equations(opened(closed)[0])
 
 
-def _products(jaxpr: Any) -> tuple[int, int]:
+def _products(jaxpr: JaxJaxpr) -> tuple[int, int]:
     """Operations of matrix products: of the branches that do most, and of those that do least."""
     most = least = 0
     for equation in jaxpr.eqns:

@@ -37,7 +37,7 @@ from layoutproof.bodies.effects import (
     loads_of,
 )
 from layoutproof.bodies.runs import STEPS, ProgramWalk, fillings, in_order, programs
-from layoutproof.bodies.symbolic import Symbolic
+from layoutproof.bodies.symbolic import Number, Symbolic
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost, maybe
 from layoutproof.core.budget import budget, effort
@@ -174,7 +174,7 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Vie
     outside = any_of(list(dict.fromkeys(_outside(p, n) for _, p, n in pieces)))
     name = view.reference.name
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         for k, piece, extent in pieces:
             start, size = value(piece.start), value(piece.size)
             last = start + (size - 1) * piece.stride
@@ -239,7 +239,7 @@ def _in_a_run(
     steps = {spot.number: (view, step) for spot, view, _, step in members}
     held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
 
-    def left(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Any, ...]) -> Obligation | None:
+    def left(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Number, ...]) -> Obligation | None:
         view, step = steps.get(effect.spot.number, (None, None))
         shown = None if view is None or step is None else _left(on, view, step, what)
         entries = run.entries() if shown else None

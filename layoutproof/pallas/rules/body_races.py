@@ -196,7 +196,7 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
     same = [Term("name", n) for n in (*kernel.grid_names, *(outer.name for outer in around))]
     apart = [*(Term("==", term, pair.other(term)) for term in same), Term("!=", counter, pair.other(counter))]
 
-    def who(at: Point, value: Callable[[Term], Any]) -> str:
+    def who(at: Point, value: Callable[[Term], int]) -> str:
         turns = f"iterations {value(counter)} and {value(pair.other(counter))} of the parallel loop"
         return f"{turns} may run in any order"
 
@@ -226,7 +226,7 @@ def _meeting(
     a: Touch,
     b: Touch,
     apart: Sequence[Term],
-    who: Callable[[Point, Callable[[Term], Any]], str],
+    who: Callable[[Point, Callable[[Term], int]], str],
     extra: tuple[Term, ...] = (),
 ) -> tuple[BodyClaim, str]:
     """The claim that an effect here and one of another program, or iteration, meet in an element. And a doubt of it.
@@ -247,7 +247,7 @@ def _meeting(
         same_place(place, tuple(map(pair.other, there))),
     ]
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         return f"{who(at, value)}, and {_meet(a, b, tuple(map(value, place)), name)}"
 
     found = asked(
@@ -313,7 +313,7 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
     alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
     asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
 
-    def who(at: Point, value: Callable[[Term], Any]) -> str:
+    def who(at: Point, value: Callable[[Term], int]) -> str:
         return f"programs {at['first']} and {at['second']} may run at the same time"
 
     try:
@@ -503,7 +503,7 @@ def _used(
         theirs = any_of([_covers(body, w, place, (), pair.other) for w in writes])
         return all_of([*read.spot.path, negation(own), theirs])
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         who = f"program {at['first']} uses what it finds in {name}, where program {at['second']} wrote"
         return f"{who}: they may run at the same time, on cores with scratch of their own"
 

@@ -154,7 +154,7 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: StartedCopy, output: Ope
         size = Term("int", 1 if block.kind == "squeezed" else int(block.size))
         inside += [fold("<=", start, place), fold("<", place, fold("+", start, size))]
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         where = [value(entry) for entry in element.place]
         who = f"program {at['first']} copies element {where} of {name}, of the block of {output.name}"
         return f"{who} that program {at['second']} leaves: it may be written back at the same time"

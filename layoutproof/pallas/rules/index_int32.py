@@ -140,7 +140,7 @@ def _wraps(
     least, end = Term("int", -limit), Term("int", limit)
     outside = Term("or", Term("<", term, least), Term("<=", end, term))
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         number = value(term)
         left = (number + limit) % (2 * limit) - limit
         what = f"the body computes {program_ids(kernel, rebuilt(term, _converted))}, which is {number}"

@@ -65,7 +65,7 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
     if not numbers:
         return Obligation(kernel.name, by_rule(""), source=spot.source)
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         wrong = next((n for n in map(value, numbers) if n % by), 0)
         return f"pl.multiple_of(.., {by}) is said of {wrong}, which {by} does not divide"
 

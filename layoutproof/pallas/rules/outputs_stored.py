@@ -240,7 +240,7 @@ class _Asked:
             return f"look at the guard: {guards}"
         return "look at the guards, slices and masks of the stores: together they have to leave nothing of a window out"
 
-    def fixes(self, at: Mapping[str, Any]) -> Iterator[KernelFix]:
+    def fixes(self, at: Mapping[str, int]) -> Iterator[KernelFix]:
         """A store that is meant for the last step of a visit, at a step that does not come."""
         free = [k for k, name in enumerate(self.kernel.grid_names) if name not in self.visit.agree]
         free = [k for k in free if type(self.kernel.grid[k]) is int and self.kernel.grid[k] != 1]

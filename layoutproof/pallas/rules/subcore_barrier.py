@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from layoutproof.bodies.barriers import odd
 from layoutproof.bodies.claims import Beside, asked, beside, not_modelled
@@ -60,7 +59,7 @@ def _reached(kernel: Kernel, pair: Beside, barrier: Spot, many: int) -> Obligati
     ends = [fold("<", name, loop.count) for loop, name in turns if loop.count in counts and loop.count is not None]
     comes = all_of([*barrier.path, *ends])
 
-    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+    def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         return f"subcore {at['first']} comes to the barrier, and subcore {at['second']} of its core does not"
 
     try:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TypeGuard
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.passes import BodyValue
 from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import Index, Value
 from layoutproof.core.budget import spend
 from layoutproof.core.folding import FALSE, negation
 from layoutproof.core.products import Factor, Monomial, Named, Sum, added
 from layoutproof.core.term import Term
+from layoutproof.ir.program import Dtype
 
 MOST_MONOMIALS = 512
 """Monomials of one element."""
@@ -23,7 +25,7 @@ class FloatArray(Value):
 
     __slots__ = ("_element", "_sums")
 
-    def __init__(self, dims: tuple[Any, ...], dtype: Any, element: Callable[[Index], Sum]) -> None:
+    def __init__(self, dims: tuple[int, ...], dtype: Dtype, element: Callable[[Index], Sum]) -> None:
         super().__init__(dims, dtype, "a number that is data")
         self._element = element
         self._sums: dict[Index, Sum] = {}
@@ -40,13 +42,25 @@ class FloatArray(Value):
         return found
 
 
-def number(value: Fraction, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
+def as_floats(value: BodyValue) -> FloatArray:
+    """An array of floats. UnsupportedOp of what is none."""
+    if not isinstance(value, FloatArray):
+        raise UnsupportedOp("integers or memory where floats stand")
+    return value
+
+
+def are_floats(values: Sequence[BodyValue]) -> TypeGuard[Sequence[FloatArray]]:
+    """Whether all of some values are arrays of floats."""
+    return all(isinstance(value, FloatArray) for value in values)
+
+
+def number(value: Fraction, dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
     """An array of one number."""
     found = Sum((Monomial(value),)) if value else Sum()
     return FloatArray(dims, dtype, lambda index: found)
 
 
-def refused(what: str, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
+def refused(what: str, dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
     """An array that is not for this engine, which who asks for an element is told."""
 
     def element(index: Index) -> Sum:
@@ -114,7 +128,7 @@ def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:
     return tuple(zip(names, extents, strict=True))
 
 
-def opaque(source: str, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
+def opaque(source: str, dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
     """What something gives that is known by its name alone: of each element itself."""
 
     def element(index: Index) -> Sum:

@@ -14,17 +14,18 @@ import numpy as np
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import View
+from layoutproof.bodies.passes import BodyValue, as_array
 from layoutproof.bodies.values import Index, Value, dims_of, extent_term
 from layoutproof.bodies.values import number as single
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import TRUE, all_of, fold, linear, negation
 from layoutproof.core.products import CallMemory, Factor, LexicographicCall, Monomial, Named, Output, Sum, added
 from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.ir.program import Equation, Grid, Variable, Window, is_for_gpu
+from layoutproof.ir.program import Dtype, Equation, Grid, Variable, Window, is_for_gpu
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.relations.arrays import FloatArray, bounded, opaque
 from layoutproof.values.relations.loops import LOOPS
-from layoutproof.values.relations.reading import Reading, bounds, reference_of, shape_terms
+from layoutproof.values.relations.reading import Reading, ReadingRule, bounds, reference_of, shape_terms
 
 
 def starts_of(
@@ -49,12 +50,12 @@ def starts_of(
     return result
 
 
-def _within(term: Term, extent: Any) -> Term:
+def _within(term: Term, extent: int | Term) -> Term:
     last = extent if isinstance(extent, Term) else Term("int", extent)
     return fold("and", fold("<=", ZERO, term), fold("<", term, last))
 
 
-def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[Any, ...]) -> FloatArray:
+def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[int, ...]) -> FloatArray:
     """What a program sees of an input."""
 
     def element(index: Index) -> Sum:
@@ -70,7 +71,7 @@ def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[A
     return FloatArray(dims, array.dtype, element)
 
 
-def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term]) -> FloatArray:
+def _memory(source: str, dims: tuple[int, ...], dtype: Dtype, ids: Sequence[Term]) -> FloatArray:
     """What memory holds when a program begins."""
 
     def element(index: Index) -> Sum:
@@ -80,7 +81,7 @@ def _memory(source: str, dims: tuple[Any, ...], dtype: Any, ids: Sequence[Term])
     return FloatArray(dims, dtype, element)
 
 
-def _cells(on: Reading, dims: Sequence[Any]) -> Named:
+def _cells(on: Reading, dims: Sequence[int]) -> Named:
     return bounded([on.named("c") for _ in dims], [extent_term(n) for n in dims])
 
 
@@ -102,7 +103,7 @@ class _Memory:
     alias: int | None
 
 
-def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
+def _pallas_call(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     params = equation.params
     mapping = params["grid_mapping"]
     if is_for_gpu(equation):
@@ -110,7 +111,7 @@ def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[A
     if on.looped:
         raise UnsupportedOp("a kernel in a long loop")
     many, tables = mapping.dynamic, mapping.tables
-    dynamic = iter(value.number() for value in operands[:many])
+    dynamic = iter(as_array(value).number() for value in operands[:many])
     grid = [Term("int", n) if type(n) is int else next(dynamic) for n in mapping.extents]
     programs = bounded([on.named("p") for _ in grid], grid)
     ids = _index(programs)
@@ -156,8 +157,8 @@ def _pallas_call(on: Reading, equation: Equation, operands: list[Any]) -> list[A
 
 
 def _fill_inputs(
-    on: Reading, mapping: Grid, given: Sequence[Any], variables: Sequence[Variable], refs: Sequence[View], ids: Index,
-    spans: Sequence[tuple[int, int]],
+    on: Reading, mapping: Grid, given: Sequence[BodyValue], variables: Sequence[Variable], refs: Sequence[View],
+    ids: Index, spans: Sequence[tuple[int, int]],
 ) -> None:  # fmt: skip
     """Puts floats of the arguments in the memory of a program, each as its window."""
     for block, array, variable, view in zip(mapping.windows[: mapping.inputs], given, variables, refs, strict=False):
@@ -208,7 +209,7 @@ def _shows(
 
 
 def _in_place(
-    on: Reading, block: Window, array: Any, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
+    on: Reading, block: Window, array: BodyValue, at: Index, ids: Sequence[Term], spans: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:  # fmt: skip
     """Of an output that takes an input's place: what is there where no program writes, and which programs read it."""
     if not isinstance(array, FloatArray):
@@ -217,8 +218,8 @@ def _in_place(
     return {"otherwise": array.sum(at), "sees": sees}
 
 
-def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
-    def rule(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
+def _program(which: Callable[..., Value]) -> ReadingRule:
+    def rule(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         if on.programs is None:
             raise UnsupportedOp("a program's id outside of a kernel")
         ids, grid, spans, extents, counted = on.programs
@@ -228,13 +229,13 @@ def _program(which: Callable[..., Value]) -> Callable[..., list[Any]]:
     return rule
 
 
-def _dimension(on: Reading, equation: Equation, operands: list[Any]) -> list[Any]:
+def _dimension(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """A size that is a name, as a number."""
     term = size_term(dimension(equation.params["dim"]))
     return [single(term, equation.outvars[0].aval.dtype, bounds(term))]
 
 
-CALLS: dict[str, Callable[..., list[Any]]] = {
+CALLS: dict[str, ReadingRule] = {
     **LOOPS,
     "pallas_call": _pallas_call,
     "dim_as_value": _dimension,

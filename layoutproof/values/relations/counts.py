@@ -7,9 +7,9 @@ they are written. Nothing of it is shared with isl but the sums of products them
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from layoutproof.core.term import Term
 from layoutproof.solvers.arrays import ArrayNumbers
 from layoutproof.solvers.interval import Interval, IntervalNumbers
 
+Array = np.ndarray[Any, Any]
+Names = Mapping[str, int | Array]
+"""What names are, in each of some rows."""
 Operand = tuple[str, tuple[int, ...]]
-Count = Counter[tuple[Operand, ...]]
+Count = Mapping[tuple[Operand, ...], Fraction | int]
+"""How often each product stands in an element."""
 
 MOST_TERMS, MOST_PROGRAMS = 2**20, 20_000
 """Products of one element, and programs that are gone through, on plain integers."""
@@ -40,9 +44,9 @@ class Counts:
             for state in call.states.values():
                 self.states |= {state.before: (call, state, False), state.after: (call, state, True)}
         self.gone = self.products = 0
-        self._known: dict[Operand, tuple[Any, bool]] = {}
+        self._known: dict[Operand, tuple[Count, bool]] = {}
 
-    def element(self, whole: Sum, names: Mapping[str, int]) -> tuple[Any, bool]:
+    def element(self, whole: Sum, names: Mapping[str, int]) -> tuple[Count, bool]:
         """One element: how often each product stands in it (as a rational), and whether it is undefined."""
         names = {**self.sizes, **names}
         total: Any = Counter()
@@ -50,32 +54,34 @@ class Counts:
             self._count(total, m, names)
         return total, any(self._undefined(m, names) for m in whole.undefined)
 
-    def _choices(self, m: Monomial, names: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
+    def _choices(self, m: Monomial, names: Mapping[str, int]) -> tuple[int, Names]:
         """The choices of bound names for which the conditions hold: (how many, every name as an array)."""
         self.gone += 1
         if self.gone > 40 * MOST_PROGRAMS:
             raise Unsupported("more steps than are counted on plain integers")
         if not m.bound and not m.unless:
             return int(all(bool(c.evaluate(names, INTS)) for c in m.when)), dict(names)
-        every: dict[str, Any] = dict(names)
+        every: dict[str, int | Array] = dict(names)
         held = np.ones(_extended(every, m.bound, 1), bool)
         for c in m.when:
             held &= np.asarray(c.evaluate(every, ARRAYS), bool)
         every, many = _rows(every, held), int(held.sum())
         for named, c in m.unless:
-            inner = {**every, "": np.arange(many)}
+            inner: dict[str, int | Array] = {**every, "": np.arange(many)}
             rows = _extended(inner, named, many)
             met = np.broadcast_to(np.asarray(c.evaluate(inner, ARRAYS), bool), (rows,))
             left = np.ones(many, bool)
-            left[inner[""][met]] = False
+            left[cast(Array, inner[""])[met]] = False
             every, many = _rows(every, left), int(left.sum())
         return many, every
 
-    def _places(self, index: Sequence[Term], many: int, every: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    def _places(self, index: Sequence[Term], many: int, every: Names) -> list[tuple[int, ...]]:
         columns = [np.broadcast_to(np.asarray(t.evaluate(every, ARRAYS), np.int64), (many,)).tolist() for t in index]
         return list(zip(*columns, strict=True)) if columns else [()] * many
 
-    def _count(self, total: Any, m: Monomial, names: Mapping[str, int]) -> None:
+    def _count(
+        self, total: MutableMapping[tuple[Operand, ...], Fraction | int], m: Monomial, names: Mapping[str, int]
+    ) -> None:
         many, every = self._choices(m, names)
         if not many:
             return
@@ -87,7 +93,7 @@ class Counts:
                     raise Unsupported(f"more than {MOST_TERMS:,} products on plain integers")
                 total[key] += m.coefficient * count
 
-    def _expanded(self, operands: Sequence[Operand]) -> Iterator[tuple[tuple[Operand, ...], Any]]:
+    def _expanded(self, operands: Sequence[Operand]) -> Iterator[tuple[tuple[Operand, ...], Fraction | int]]:
         """A product whose operands may be sums themselves."""
         if not any(source in self.outputs or source in self.states for source, _ in operands):
             yield tuple(sorted(operands)), 1
@@ -112,7 +118,7 @@ class Counts:
             for at in self._places(f.index, many, every)
         )  # fmt: skip
 
-    def _value(self, operand: Operand) -> tuple[Any, bool]:
+    def _value(self, operand: Operand) -> tuple[Count, bool]:
         if operand not in self._known:
             source, at = operand
             self._known[operand] = (
@@ -121,7 +127,7 @@ class Counts:
             )  # fmt: skip
         return self._known[operand]
 
-    def _output(self, call: LexicographicCall, output: Output, at: tuple[int, ...]) -> tuple[Any, bool]:
+    def _output(self, call: LexicographicCall, output: Output, at: tuple[int, ...]) -> tuple[Count, bool]:
         names: dict[str, int] = {**self.sizes, **dict(zip([n for n, _ in output.element], at, strict=True))}
         program = self._last(call, output, names, ())
         if program is None:
@@ -130,7 +136,9 @@ class Counts:
         cell = tuple(int(t.evaluate(names, INTS)) for t in output.cell)
         return self._value((output.state, (*cell, *program)))
 
-    def _last(self, call: LexicographicCall, output: Output, names: Mapping[str, int], chosen: tuple[int, ...]) -> Any:
+    def _last(
+        self, call: LexicographicCall, output: Output, names: Mapping[str, int], chosen: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
         """The last program that shows an element, of those that begin with some ids."""
         extents = self._grid(call)
         ids: dict[str, Any] = {}
@@ -153,7 +161,9 @@ class Counts:
     def _grid(self, call: LexicographicCall) -> list[int]:
         return [int(extent.evaluate(self.sizes, INTS)) for _, extent in call.programs]
 
-    def _memory(self, call: LexicographicCall, state: CallMemory, after: bool, at: tuple[int, ...]) -> tuple[Any, bool]:
+    def _memory(
+        self, call: LexicographicCall, state: CallMemory, after: bool, at: tuple[int, ...]
+    ) -> tuple[Count, bool]:
         cell, program = at[: len(state.cells)], list(at[len(state.cells) :])
         extents = self._grid(call)
         total: Any = Counter()
@@ -200,12 +210,12 @@ class Counts:
                 return total, undefined or asks
 
 
-def _rows(names: Mapping[str, Any], held: Any) -> dict[str, Any]:
+def _rows(names: Names, held: Array) -> dict[str, int | Array]:
     """The rows for which something holds."""
     return {name: value[held] if isinstance(value, np.ndarray) else value for name, value in names.items()}
 
 
-def _extended(names: dict[str, Any], bound: Named, many: int) -> int:
+def _extended(names: dict[str, int | Array], bound: Named, many: int) -> int:
     """Puts every choice of further names beside what there is of others, `many` rows; how many rows there are then."""
     for name, extent in bound:
         n = np.broadcast_to(np.maximum(np.asarray(extent.evaluate(names, ARRAYS), np.int64), 0), (many,))
@@ -219,7 +229,7 @@ def _extended(names: dict[str, Any], bound: Named, many: int) -> int:
     return many
 
 
-def differences(ours: Any, theirs: Any) -> list[tuple[tuple[Operand, ...], Fraction, Fraction]]:
+def differences(ours: Count, theirs: Count) -> list[tuple[tuple[Operand, ...], Fraction, Fraction]]:
     """The products that do not stand equally often in two elements: (product, in the first, in the second)."""
     keys = sorted(k for k in {*ours, *theirs} if ours[k] != theirs[k])
     return [(key, Fraction(ours[key]), Fraction(theirs[key])) for key in keys]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access, Freed, Signal, StartedCopy, Wait
@@ -16,9 +15,10 @@ from layoutproof.core.products import Factor, Monomial, Named, Sum
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
 from layoutproof.values.elementwise import kind_of
+from layoutproof.values.pair import Input
 from layoutproof.values.relations.arrays import FloatArray
 from layoutproof.values.relations.calls import CALLS
-from layoutproof.values.relations.counts import Counts, Operand, differences
+from layoutproof.values.relations.counts import Count, Counts, Operand, differences
 from layoutproof.values.relations.reading import LARGEST, Reading, shape_terms
 
 _OPEN = "InconclusiveDimensionOperation"
@@ -60,7 +60,7 @@ class Related:
 class _Side:
     """One function, read."""
 
-    def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
+    def __init__(self, program: Program, inputs: Sequence[Input]) -> None:
         self.on = Reading(CALLS)
         self.outputs = self.on.run(program, [_given(i.name, i) for i in inputs])
         # copies, semaphores, and memory that is not followed here
@@ -72,7 +72,7 @@ class _Side:
             raise UnsupportedOp(f"{what} at {place}" if place and place not in what else what)
 
 
-def _given(name: str, i: Any) -> Value:
+def _given(name: str, i: Input) -> Value:
     """An argument: an array of which each element is itself."""
     shape = shape_terms(i.shape)
     if kind_of(i.dtype) != "f":
@@ -86,7 +86,7 @@ def _given(name: str, i: Any) -> Value:
 
 def related(
     sides: tuple[Program, Program],
-    inputs: Sequence[Any],
+    inputs: Sequence[Input],
     outputs: Sequence[int] | None,
     sizes: Sequence[str] = (),
     where: Sequence[Term] = (),
@@ -111,7 +111,7 @@ def related(
 
 def _related(
     sides: tuple[Program, Program],
-    inputs: Sequence[Any],
+    inputs: Sequence[Input],
     outputs: Sequence[int] | None,
     sizes: Sequence[str],
     where: Sequence[Term],
@@ -155,7 +155,7 @@ def _grid(programs: Named) -> tuple[Term, ...]:
     return tuple(extent for _, extent in programs)
 
 
-def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str:
+def _said(counts: Sequence[tuple[Count, bool]], asked: tuple[Operand, ...]) -> str:
     """What differs at an element, in words; "" where nothing does."""
     (ours, undefined), (theirs, theirs_undefined) = counts
     if theirs_undefined:
@@ -175,7 +175,7 @@ def _said(counts: Sequence[tuple[Any, bool]], asked: tuple[Operand, ...]) -> str
     return f"{product} is there {_times(mine)}, and in the reference {_times(right)}{more}"
 
 
-def _rounded(counts: Sequence[tuple[Any, bool]]) -> bool:
+def _rounded(counts: Sequence[tuple[Count, bool]]) -> bool:
     """Whether two elements are of the same products, as often but for what numbers of the code are rounded by."""
     (ours, undefined), (theirs, _) = counts
     found = differences(ours, theirs)

@@ -14,6 +14,7 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.control import steps_of
 from layoutproof.bodies.integers import condition_of
+from layoutproof.bodies.passes import BodyValue, as_array
 from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.terms import names_in
 from layoutproof.bodies.values import Index, Value, extent_term, span_of_type
@@ -21,9 +22,9 @@ from layoutproof.bodies.values import number as single
 from layoutproof.core.folding import FALSE, TRUE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import Factor, Monomial, Named, Sum, added
 from layoutproof.core.term import ZERO, Term
-from layoutproof.ir.program import scan_parts
-from layoutproof.values.relations.arrays import FloatArray, opaque, renamed, times
-from layoutproof.values.relations.reading import Reading, bounds, is_float, shape_terms
+from layoutproof.ir.program import Array, Equation, Program, scan_parts
+from layoutproof.values.relations.arrays import FloatArray, as_floats, opaque, renamed, times
+from layoutproof.values.relations.reading import Reading, ReadingRule, bounds, is_float, shape_terms
 
 MOST_STEPS = 64
 """Iterations of a loop that are written out."""
@@ -120,9 +121,9 @@ class _Loop:
 
 
 def looped(
-    on: Reading, steps: Term, inits: Sequence[Any], adds: Sequence[int | None], most: int,
-    body: Callable[[list[Any], Term], list[Any]],
-) -> tuple[list[Any], list[Callable[[Index, Term], Sum] | None]]:  # fmt: skip
+    on: Reading, steps: Term, inits: Sequence[BodyValue], adds: Sequence[int | None], most: int,
+    body: Callable[[list[BodyValue], Term], Sequence[BodyValue]],
+) -> tuple[list[BodyValue], list[Callable[[Index, Term], Sum] | None]]:  # fmt: skip
     """A loop of steps with a name: (what is handed on at the end, what else a step gives, as of an index and a step).
 
     adds: of whole numbers that are handed on, what a step adds.  most: steps.  body: of what is handed on, and a step.
@@ -132,12 +133,12 @@ def looped(
     on.entered(counter, steps)
     loop = _Loop(on, counter, steps)
     before = dict(on.memory)
-    slots: list[Any] = []
+    slots: list[BodyValue] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
         if isinstance(init, FloatArray):
             slots.append(opaque(f"{counter}.{k}", init.dims, init.dtype))
         else:
-            slots.append(_counted(init, add, t, most - 1))
+            slots.append(_counted(as_array(init), add, t, most - 1))
     memory = {name: opaque(f"{counter}.{name}", held.dims, held.dtype) for name, held in before.items()}
     on.memory = dict(memory)
     on.looped += 1
@@ -149,14 +150,15 @@ def looped(
         loop.states[f"{counter}.{name}"] = held, changed
         if changed is not None:
             on.memory[name] = _end(loop, f"{counter}.{name}", held)
-    finals: list[Any] = []
+    finals: list[BodyValue] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
         if isinstance(init, FloatArray):
             source = f"{counter}.{k}"
-            loop.states[source] = init, None if results[k] is slots[k] else results[k]
+            loop.states[source] = init, None if results[k] is slots[k] else as_floats(results[k])
             finals.append(_end(loop, source, init))
         else:
-            finals.append(init if add == 0 else Value(init.dims, init.dtype, "a number that a long loop leaves"))
+            one = as_array(init)
+            finals.append(one if add == 0 else Value(one.dims, one.dtype, "a number that a long loop leaves"))
     return finals, [_given_by(loop, r) if isinstance(r, FloatArray) else None for r in results[len(inits) :]]
 
 
@@ -180,7 +182,7 @@ def _counted(init: Value, add: int | None, step: Term, most: int) -> Value:
     return single(linear([(1, init.number()), (add, step)]), init.dtype, span)
 
 
-def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _scan(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     p = equation.params
     consts, carry = scan_parts(equation)
     fixed, carried, rows = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
@@ -192,8 +194,8 @@ def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         def place(step: Term) -> Term:
             return linear([(1, length), (-1, step)], -1) if back else step
 
-        def body(slots: list[Any], t: Term) -> list[Any]:
-            return on.run(jaxpr, [*fixed, *slots, *(_row(x, place(t)) for x in rows)])
+        def body(slots: list[BodyValue], t: Term) -> Sequence[BodyValue]:
+            return on.run(jaxpr, [*fixed, *slots, *(_row(as_array(x), place(t)) for x in rows)])
 
         adds = steps_of(on, jaxpr, consts, carry)
         finals, made = looped(on, length, carried, adds, bounds(length)[1], body)
@@ -203,7 +205,7 @@ def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
         )]  # fmt: skip
     stacked: list[list[Any]] = []
     for k in range(count - 1, -1, -1) if back else range(count):
-        found = on.run(jaxpr, [*fixed, *carried, *(_row(x, Term("int", k)) for x in rows)])
+        found = on.run(jaxpr, [*fixed, *carried, *(_row(as_array(x), Term("int", k)) for x in rows)])
         carried = found[:carry]
         stacked.append(found[carry:])
     if back:
@@ -214,35 +216,37 @@ def _scan(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _row(value: Any, at: Term) -> Any:
+def _row(value: Value, at: Term) -> BodyValue:
     if isinstance(value, FloatArray):
         return FloatArray(value.dims[1:], value.dtype, lambda index: value.sum((at, *index)))
     return Value(value.dims[1:], value.dtype, lambda index: value.number((at, *index)))
 
 
-def _stacked_by(made: Any, place: Callable[[Term], Term], dims: tuple[Any, ...], aval: Any) -> Any:
+def _stacked_by(
+    made: Callable[[Index, Term], Sum] | None, place: Callable[[Term], Term], dims: tuple[int, ...], aval: Array
+) -> BodyValue:
     """What each step gives, one row after the other; from the last row on where the loop runs backwards."""
     if made is None:
         return Value(dims, aval.dtype, "integers that a loop gives")
     return FloatArray(dims, aval.dtype, lambda index: made(index[1:], place(index[0])))
 
 
-def _stack(rows: Sequence[Any], aval: Any, dims: tuple[Any, ...]) -> Any:
+def _stack(rows: Sequence[BodyValue], aval: Array, dims: tuple[int, ...]) -> BodyValue:
     if not is_float(aval):
         return Value(dims, aval.dtype, "integers that a loop gives")
+    floats = [as_floats(row) for row in rows]
 
     def element(index: Index) -> Sum:
         known = constant(index[0])
         if known is not None:
-            one: Sum = rows[known].sum(index[1:])
-            return one
-        each = (row.sum(index[1:]).under(fold("==", index[0], Term("int", k))) for k, row in enumerate(rows))
+            return floats[known].sum(index[1:])
+        each = (row.sum(index[1:]).under(fold("==", index[0], Term("int", k))) for k, row in enumerate(floats))
         return added(*each)
 
     return FloatArray(dims, aval.dtype, element)
 
 
-def _while(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _while(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     p = equation.params
     first, second = int(p["cond_nconsts"]), int(p["body_nconsts"])
     of_condition, of_body = operands[:first], operands[first : first + second]
@@ -260,19 +264,21 @@ def _while(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     adds = steps_of(on, p["body_jaxpr"], second, len(inits))
     steps, most = trips(on, p["cond_jaxpr"], of_condition, inits, adds)
 
-    def body(slots: list[Any], t: Term) -> list[Any]:
+    def body(slots: list[BodyValue], t: Term) -> Sequence[BodyValue]:
         return on.run(p["body_jaxpr"], [*of_body, *slots])
 
     return looped(on, steps, inits, adds, most, body)[0]
 
 
 def trips(
-    on: Reading, condition: Any, fixed: Sequence[Any], inits: Sequence[Any], adds: Sequence[int | None]
+    on: Reading, condition: Program, fixed: Sequence[BodyValue], carried: Sequence[BodyValue],
+    adds: Sequence[int | None],
 ) -> tuple[Term, int]:  # fmt: skip
     """How often a loop runs that ends when a number that each step makes 1 larger reaches one that stays, and at most.
 
     That many: a counter is a number of its type until it ends the loop.
     """
+    inits = [as_array(init) for init in carried]
     names = [on.named("i") if add == 1 and not init.dims else "" for init, add in zip(inits, adds, strict=True)]
     slots = [
         single(Term("name", name), init.dtype, init.span) if name else init if add == 0 else
@@ -289,5 +295,5 @@ def trips(
     raise UnsupportedOp("a loop whose end is no number")
 
 
-LOOPS: dict[str, Callable[..., list[Any]]] = {"scan": _scan, "while": _while}
+LOOPS: dict[str, ReadingRule] = {"scan": _scan, "while": _while}
 """Primitive -> (pass, equation, operands) -> results."""

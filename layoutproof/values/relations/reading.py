@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,18 +21,31 @@ from layoutproof.bodies.effects import BodyReference, View, places
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Interpreter
 from layoutproof.bodies.memory import through, view_of
-from layoutproof.bodies.shapes import reshaped, shape_of
+from layoutproof.bodies.passes import BodyValue, as_array
+from layoutproof.bodies.row_major import reshaped
+from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, span_of_type, takes
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import FALSE, all_of, constant, fold, linear, negation
 from layoutproof.core.products import LexicographicCall, Monomial, Sum, added
-from layoutproof.core.term import ZERO, Term, size_term
-from layoutproof.ir.program import MemRefType, planted
+from layoutproof.core.term import ZERO, Amount, Term, size_term
+from layoutproof.ir.program import (
+    Array,
+    Aval,
+    Dtype,
+    Equation,
+    Literal,
+    MemRefType,
+    Transform,
+    Transformed,
+    Variable,
+    planted,
+)
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.values.elementwise import kind_of, narrowed
 from layoutproof.values.literals import literals
-from layoutproof.values.relations.arrays import FloatArray, chosen, number, refused, tag, times
+from layoutproof.values.relations.arrays import FloatArray, are_floats, as_floats, chosen, number, refused, tag, times
 
 LARGE = 1e9
 """A literal of at least this magnitude is a mask value, and no number."""
@@ -41,7 +54,8 @@ LARGEST = 2**30
 NARROWEST = 16
 """Bits of a float type between which and wider ones a conversion changes nothing, over the reals."""
 
-_Rule = Callable[["Reading", Any, list[Any]], list[Any]]
+ReadingRule = Callable[..., Sequence[BodyValue]]
+"""(reading, equation, operands) -> results, of a reading or of one that knows more."""
 
 
 class Reading(Interpreter):
@@ -50,7 +64,7 @@ class Reading(Interpreter):
     looped: how many loops it is in whose steps have a name.
     """
 
-    def __init__(self, more: Mapping[str, Callable[..., list[Any]]] = MappingProxyType({})) -> None:
+    def __init__(self, more: Mapping[str, ReadingRule] = MappingProxyType({})) -> None:
         """more: rules beside `RULES`."""
         nothing: Any = SimpleNamespace(grid=(), grid_names=(), counted=(), axes=(), tables=())
         super().__init__(nothing, induction=False)
@@ -78,7 +92,7 @@ class Reading(Interpreter):
         except UnsupportedOp as problem:
             return refused(str(problem), dims, dtype)
 
-    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+    def _results(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         equation = _with_terms(equation)
         rule = self.rules.get(equation.primitive.name)
         floats = any(isinstance(o, FloatArray) for o in operands) or any(is_float(v.aval) for v in equation.outvars)
@@ -97,26 +111,28 @@ class Reading(Interpreter):
             ]  # fmt: skip
 
 
-def shape_terms(shape: Sequence[Any]) -> tuple[Any, ...]:
-    """A shape whose dimensions are ints, or terms over names of sizes."""
-    return tuple(n if isinstance(n, int | Term) else size_term(dimension(n)) for n in shape)
+def shape_terms(shape: Sequence[Amount]) -> tuple[int, ...]:
+    """A shape whose dimensions are ints, or terms over names of sizes; as of `dims_of`, which says no type of these."""
+    return tuple(n if isinstance(n, int | Term) else size_term(dimension(n)) for n in shape)  # type: ignore[misc]
 
 
-def _with_terms(equation: Any) -> Any:
+def _with_terms(equation: Equation) -> Equation:
     """The equation, with terms for dimensions that are no numbers."""
     variables = [*equation.invars, *equation.outvars]
     if all(isinstance(n, int) for v in variables for n in getattr(v.aval, "shape", ())):
         return equation
 
-    def seen(v: Any) -> Any:
+    def seen(v: Variable | Literal) -> SimpleNamespace:
         aval = v.aval
         shape = shape_terms(getattr(aval, "shape", ()))
         return SimpleNamespace(aval=replace(aval, shape=shape) if hasattr(aval, "shape") else aval)
 
-    return SimpleNamespace(
+    # all that a rule asks of an equation; nobody finds its variables in a program
+    found = SimpleNamespace(
         primitive=equation.primitive, params=equation.params, effects=equation.effects,
         invars=list(map(seen, equation.invars)), outvars=list(map(seen, equation.outvars)),
     )  # fmt: skip
+    return cast(Equation, found)
 
 
 def bounds(extent: Term, least: int = 1) -> tuple[int, int]:
@@ -126,7 +142,7 @@ def bounds(extent: Term, least: int = 1) -> tuple[int, int]:
     return max(int(low), 0), int(high)
 
 
-def is_float(aval: Any) -> bool:
+def is_float(aval: Aval) -> bool:
     """Whether an array holds floats; a reference is none."""
     return not isinstance(aval, MemRefType) and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
 
@@ -148,7 +164,7 @@ def rational(value: float) -> Fraction:
     return Fraction(int(read.numerator[0]), int(read.denominator[0])) * scale
 
 
-def _refused(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _refused(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """What is no sum of products; somebody may never look at it."""
     why = f"{equation.primitive.name} at {on.source()}"
     if any(isinstance(o, View) for o in operands) or equation.effects:
@@ -159,39 +175,40 @@ def _refused(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-MOVES: Mapping[str, Callable[..., list[Any]]] = {
+MOVES: Mapping[str, ReadingRule] = {
     **shapes.PRIMITIVES, "gather": choosing.PRIMITIVES["gather"], "select_n": ARITHMETIC["select_n"],
 }  # fmt: skip
 """What chooses and moves elements: run on arrays whose elements say where they are."""
 
 
-def _moved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _moved(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     parts = {k: o for k, o in enumerate(operands) if isinstance(o, FloatArray)}
     if not parts:
         return _refused(on, equation, operands)
-    tagged = [tag(k, o) if k in parts else o for k, o in enumerate(operands)]
-    every = [parts.get(k, operands[0]) for k in range(len(operands))]
+    tagged = [tag(k, parts[k]) if k in parts else o for k, o in enumerate(operands)]
+    every = [parts.get(k, cast(FloatArray, operands[0])) for k in range(len(operands))]
 
     def array(value: Value) -> FloatArray:
         return FloatArray(value.dims, value.dtype, lambda index: chosen(value.number(index), every))
 
-    return [array(value) for value in MOVES[equation.primitive.name](on, equation, tagged)]
+    return [array(as_array(value)) for value in MOVES[equation.primitive.name](on, equation, tagged)]
 
 
-def _of(value: FloatArray, dims: Sequence[Any]) -> Callable[[Index], Sum]:
+def _of(value: FloatArray, dims: Sequence[int]) -> Callable[[Index], Sum]:
     return lambda index: value.sum(aligned(value, dims, index))
 
 
-def _elementwise(of: Callable[..., Sum]) -> Callable[..., list[Any]]:
-    def rule(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _elementwise(of: Callable[..., Sum]) -> ReadingRule:
+    def rule(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         variable = equation.outvars[0]
-        if not all(isinstance(o, FloatArray) for o in operands):
+        if not are_floats(operands):
             return Interpreter._results(on, equation, operands) if not is_float(variable.aval) else _refused(
                 on, equation, operands
             )  # fmt: skip
         dims = shape_of(equation)
+        floats = operands
         return [
-            FloatArray(dims, variable.aval.dtype, lambda index: of(on, *(_of(o, dims)(index) for o in operands)))
+            FloatArray(dims, variable.aval.dtype, lambda index: of(on, *(_of(o, dims)(index) for o in floats)))
         ]  # fmt: skip
 
     return rule
@@ -203,7 +220,7 @@ def _divided(on: Reading, a: Sum, b: Sum) -> Sum:
     return a.times(1 / b.numbers[0].coefficient)
 
 
-def _power(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _power(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     (operand,), exponent = operands, int(equation.params["y"])
     if not isinstance(operand, FloatArray):
         return Interpreter._results(on, equation, operands)
@@ -220,8 +237,8 @@ def _power(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [FloatArray(operand.dims, operand.dtype, element)]
 
 
-def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    (operand,), old, new = operands, equation.invars[0].aval.dtype, equation.params["new_dtype"]
+def _converted(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
+    operand, old, new = as_array(operands[0]), equation.invars[0].aval.dtype, equation.params["new_dtype"]
     if kind_of(new) != "f":
         return Interpreter._results(on, equation, operands)
     if isinstance(operand, FloatArray):
@@ -244,7 +261,7 @@ def _converted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [FloatArray(operand.dims, new, element)]
 
 
-def _narrowed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _narrowed(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     p = equation.params
     if narrowed(p):
         return _refused(on, equation, operands)
@@ -252,7 +269,7 @@ def _narrowed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return list(operands)
 
 
-def _names(on: Reading, extents: Sequence[Any]) -> tuple[list[Term], tuple[tuple[str, Term], ...]]:
+def _names(on: Reading, extents: Sequence[int]) -> tuple[list[Term], tuple[tuple[str, Term], ...]]:
     """Names below some extents: (index, what is bound)."""
     index, bound = [], []
     for n in extents:
@@ -265,7 +282,7 @@ def _names(on: Reading, extents: Sequence[Any]) -> tuple[list[Term], tuple[tuple
     return index, tuple(bound)
 
 
-def _counted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _counted(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     """The indices along a dimension, whose size may be a name."""
     dims, dtype, d = shape_of(equation), equation.outvars[0].aval.dtype, int(equation.params["dimension"])
     if isinstance(dims[d], int) or dtype.kind not in "iu":
@@ -278,36 +295,36 @@ def _counted(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims, dtype, lambda index: index[d], span=span)]
 
 
-def _summed(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _summed(on: Reading, equation: Equation, operands: list[FloatArray]) -> Sequence[BodyValue]:
     (operand,), axes = operands, {int(a) for a in equation.params["axes"]}
 
     def element(index: Index) -> Sum:
         inner, bound = _names(on, [n for k, n in enumerate(operand.dims) if k in axes])
         added_, kept = iter(inner), iter(index)
-        whole: Sum = operand.sum(tuple(next(added_ if k in axes else kept) for k in range(len(operand.dims))))
+        whole = operand.sum(tuple(next(added_ if k in axes else kept) for k in range(len(operand.dims))))
         return whole.over(bound)
 
     return [FloatArray(shape_of(equation), operand.dtype, element)]
 
 
-def _running(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _running(on: Reading, equation: Equation, operands: list[FloatArray]) -> Sequence[BodyValue]:
     (operand,), axis = operands, int(equation.params["axis"])
     back = bool(equation.params.get("reverse"))
 
     def element(index: Index) -> Sum:
         (k,), bound = _names(on, [operand.dims[axis]])
         within = fold("<=", index[axis], k) if back else fold("<=", k, index[axis])
-        whole: Sum = operand.sum((*index[:axis], k, *index[axis + 1 :]))
+        whole = operand.sum((*index[:axis], k, *index[axis + 1 :]))
         return whole.under(within).over(bound)
 
     return [FloatArray(operand.dims, operand.dtype, element)]
 
 
-def _dot(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _dot(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     (contract, batch), variable = equation.params["dimension_numbers"], equation.outvars[0]
-    left, right = operands
-    if not is_float(variable.aval) or not all(isinstance(o, FloatArray) for o in operands):
+    if not is_float(variable.aval) or not are_floats(operands):
         return _refused(on, equation, operands)
+    left, right = operands
     free = [
         [d for d in range(len(side.dims)) if d not in (*contract[k], *batch[k])] for k, side in enumerate((left, right))
     ]
@@ -327,12 +344,12 @@ def _dot(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [FloatArray(shape_of(equation), variable.aval.dtype, element)]
 
 
-def _convolved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    image, kernel = operands
+def _convolved(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     p, variable = equation.params, equation.outvars[0]
     numbers = p["dimension_numbers"]
-    if p.get("batch_group_count", 1) != 1 or not all(isinstance(o, FloatArray) for o in operands):
+    if p.get("batch_group_count", 1) != 1 or not are_floats(operands):
         return _refused(on, equation, operands)
+    image, kernel = operands
     of_image, of_kernel, of_result = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     per = kernel.dims[of_kernel[1]]
     outs = kernel.dims[of_kernel[0]] // int(p["feature_group_count"])
@@ -397,11 +414,13 @@ def inside(view: View, index: Index) -> tuple[list[Term], Index]:
     return when, index
 
 
-def _view(on: Reading, value: Any, transforms: Any) -> View:
+def _view(
+    on: Reading, value: BodyValue | Transformed, transforms: Transform | tuple[Transform | None, ...] | None
+) -> View:
     return through(on, view_of(on, value), transforms)
 
 
-def _loaded(on: Reading, view: View, variable: Any) -> FloatArray:
+def _loaded(on: Reading, view: View, variable: Variable) -> FloatArray:
     held = on.memory[view.reference.name]
     dims = dims_of(variable.aval)
 
@@ -441,34 +460,34 @@ def _is_held(on: Reading, view: View) -> bool:
     return view.reference.name in on.memory
 
 
-def _get(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _get(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     view = _view(on, operands[0], planted(equation.params["tree"], operands[1:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
     return [_loaded(on, view, equation.outvars[0])]
 
 
-def _swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _swap(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     view = _view(on, operands[0], planted(equation.params["tree"], operands[2:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
     before = _loaded(on, view, equation.outvars[0])
-    _stored(on, view, operands[1])
+    _stored(on, view, as_floats(operands[1]))
     return [before]
 
 
-def _added_to(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _added_to(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     view = _view(on, operands[0], planted(equation.params["tree"], operands[2:]))
     if not _is_held(on, view):
         return Interpreter._results(on, equation, operands)
-    value: FloatArray = operands[1]
+    value = as_floats(operands[1])
     variable = equation.invars[1]
     before, dims = _loaded(on, view, variable), dims_of(variable.aval)
     _stored(on, view, FloatArray(dims, variable.aval.dtype, lambda index: added(before.sum(index), value.sum(index))))
     return []
 
 
-def _masked_load(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_load(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
     view = _view(on, reference, transforms)
     if not _is_held(on, view):
@@ -486,7 +505,7 @@ def _masked_load(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [FloatArray(found.dims, found.dtype, element)]
 
 
-def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _masked_swap(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = _view(on, reference, transforms)
     if not _is_held(on, view):
@@ -496,17 +515,17 @@ def _masked_swap(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return [before]
 
 
-def unwritten(dims: tuple[Any, ...], dtype: Any) -> FloatArray:
+def unwritten(dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
     """Memory that was never written."""
     return FloatArray(dims, dtype, lambda index: Sum((), (Monomial(),)))
 
 
-def reference_of(on: Reading, aval: Any, name: str, role: str) -> View:
+def reference_of(on: Reading, aval: MemRefType, name: str, role: str) -> View:
     """A reference; what it holds is in `on.memory`."""
     return View(BodyReference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
 
 
-def _run_scoped(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _run_scoped(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     jaxpr = equation.params["jaxpr"]
     fresh = []
     for variable in jaxpr.invars:
@@ -520,7 +539,7 @@ def _run_scoped(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 # control
 
 
-def _call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _call(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     if not any(isinstance(o, FloatArray | View) for o in operands) and not any(
         is_float(v.aval) for v in equation.outvars
     ):
@@ -532,8 +551,8 @@ def _call(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     return on.run(jaxpr, operands)
 
 
-def _cond(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    which, *rest = operands
+def _cond(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
+    which, rest = as_array(operands[0]), operands[1:]
     branches = equation.params["branches"]
     said = which.number()
     said = condition_of(said) if which.dtype.kind == "b" else said
@@ -550,41 +569,44 @@ def _cond(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
     ]
 
 
-def _joined(cases: Sequence[tuple[Term, Any]], dims: tuple[Any, ...], aval: Any) -> Any:
+def _joined(cases: Sequence[tuple[Term, BodyValue]], dims: tuple[int, ...], aval: Array) -> BodyValue:
     if len(cases) == 1:
         return cases[0][1]
     if not is_float(aval):
 
         def said(index: Index) -> Term:
-            found: Term = cases[-1][1].number(index)
+            found = as_array(cases[-1][1]).number(index)
             for condition, value in reversed(cases[:-1]):
-                found = fold("select", condition, value.number(index), found)
+                found = fold("select", condition, as_array(value).number(index), found)
             return found
 
         if aval.dtype.kind not in "iu":
             raise UnsupportedOp("truth values that branches give")
         return Value(dims, aval.dtype, said)
-    return FloatArray(dims, aval.dtype, lambda index: added(*(value.sum(index).under(taken) for taken, value in cases)))
+    floats = [(taken, as_floats(value)) for taken, value in cases]
+    return FloatArray(
+        dims, aval.dtype, lambda index: added(*(value.sum(index).under(taken) for taken, value in floats))
+    )
 
 
-def _same(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _same(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     return list(operands)
 
 
-def _nothing(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
+def _nothing(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
     if equation.outvars:
         raise UnsupportedOp(f"the primitive {equation.primitive.name}")
     return []
 
 
-def _of_floats(rule: _Rule) -> _Rule:
+def _of_floats(rule: ReadingRule) -> ReadingRule:
     """A rule for arrays of floats; of other arrays the interpreter's own."""
     return lambda on, equation, operands: (rule if isinstance(operands[0], FloatArray) else Interpreter._results)(
         on, equation, operands
     )
 
 
-RULES: dict[str, Callable[..., list[Any]]] = {
+RULES: dict[str, ReadingRule] = {
     "add": _elementwise(lambda on, a, b: added(a, b)),
     "add_any": _elementwise(lambda on, a, b: added(a, b)),
     "sub": _elementwise(lambda on, a, b: added(a, b.times(Fraction(-1)))),
