@@ -13,7 +13,7 @@ COMPILER = "jax 0.10.2"
 
 
 def only_target(name: str, compiler: str | None, own: str) -> None:
-    """LayoutError for another name than a file's own, and for versions whose rules nobody read."""
+    """LayoutError for another name than a file's own, and for versions without rules here."""
     if name.lower() != own:
         raise unknown_name("target", name, (own,))
     if compiler not in (None, COMPILER, COMPILER.removeprefix("jax ")):
@@ -47,7 +47,7 @@ class GpuKernels:
         return ()
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """Nobody asks a compiler for GPUs here."""
+        """None: no GPU compiler is asked."""
         return None
 
     def told(self, answer: CompilerAnswer) -> Self:

@@ -5,7 +5,7 @@ arrays in SMEM and in HBM, outputs and scratch, loaded, stored, or only there; o
 on three generations with the older ones (816 kernels each, the same answers). So the rule is one for these versions.
 
     inputs, tables     refused: f16, f8e4m3, f8e3m4, f8e4m3fnuz, f8e5m2fnuz ("Only arguments with float8e5m2, ..
-                       bfloat16 or 32-bit element types are supported"), wherever they lie and also if nobody loads them
+                       bfloat16 or 32-bit element types are supported"), wherever they lie, loaded or not
     outputs, scratch   of those types are taken, loads and stores of vectors are not ("Invalid vector type")
     any array          refused: 64 and 128 bits (f64, s64, u64, c64, c128), s1, u1, f6; 2 and 4 bits on v2 and v3
     any array          refused: no elements, s32[0] ("XLA layout ({0}) does not match Mosaic layout ({0:T(128)})"); a

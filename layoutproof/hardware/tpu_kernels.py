@@ -2,10 +2,9 @@
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
 layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, on every version of `RULES`: a rule speaks for
-the version it was measured on. The installed compiler's rules hold unless a version is named; a version that nobody has
-measured has the nearest older one's, and every answer says so. `benchmarks/compiler_rules.py` measures a version. 913
-recorded blocks and 27 Element windows agree, but for the ones that `tests/hardware/test_tpu_kernels.py` names with
-their reason.
+the version it was measured on. The installed compiler's rules hold unless a version is named; an unmeasured version has
+the nearest older one's, and every answer says so. `benchmarks/compiler_rules.py` measures a version. 913 recorded
+blocks and 27 Element windows agree, but for the ones that `tests/hardware/test_tpu_kernels.py` names with their reason.
 
 Blocks of no dimensions (f32[]): JAX refuses all but those in SMEM (jax 0.10.2 and 0.12.0.1), and libtpu refuses those
 too where the call has a grid: "Scalar windows not implemented" (0.0.52, v4, v5e and 7x, in and out, 4 element types).
@@ -211,7 +210,7 @@ class TpuKernels:
         if _divides(tile, rows):
             return ""
         if relaid(known, bits, self.name):
-            # 3 of 10 recorded ones pass, and nobody knows which rule tells them apart
+            # 3 of 10 recorded ones pass, and the rule that tells them apart is unknown
             text = f"XLA copies this operand first, into tiles of {SUBLANES} or of {tile} rows"
             raise Unsupported(f"{text}; only with the first do blocks of {rows} rows pass")
         return _needs("rows", len(dims) - 2, rows, dims[-2], tile, f"Mosaic E2002, tile ({tile}, 128), {self.compiler}")

@@ -176,8 +176,8 @@ def moves(operand: Operand, programs: Iterable[object], on: Numbers = INTS) -> A
     """Whether the block of an operand changes from one program to another, so that its window has all its buffers.
 
     It never does with one step, or with an index that uses no grid dimension of more than one program.
-    programs: the extents of the grid dimensions that its index map uses, numbers of any kind or sizes: of those nobody
-    knows that they are 1.
+    programs: the extents of the grid dimensions that its index map uses, numbers of any kind, or sizes, which are never
+    known to be 1.
     """
     if operand.buffers == 1:
         return False
@@ -220,7 +220,7 @@ def scratch_bytes(dims: Sequence[Any], dtype: str, target: str, on: Numbers = IN
 
 
 def vmem_bits(dtype: str) -> int:
-    """Bits of one element in VMEM, where truth values take 32; 32 where nobody knows the type."""
+    """Bits of one element in VMEM, where truth values take 32; 32 for an unknown type."""
     return 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
 
 

@@ -118,9 +118,9 @@ class ModuleState:
                 self.inner.setdefault(callee, of.opcode)
 
     def close(self, found: Audit, shapes: Shapes, whole: bool, executions: Executions | None) -> list[Contradiction]:
-        """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing.
+        """Adds the module to the audit; returns its contradictions. LayoutError when computations are missing.
 
-        executions: how often each computation runs; None where nobody wants sums.
+        executions: how often each computation runs; None where no sums are wanted.
         """
         entry = next((computation for computation in self.computations.values() if computation.entry), None)
         for computation in self.computations.values() if executions is not None else ():

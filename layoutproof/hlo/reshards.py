@@ -623,7 +623,7 @@ class Reshards:
         if at.element >= 0:
             found = found[at.element] if isinstance(found, list) and at.element < len(found) else None
         if not isinstance(found, tuple):
-            raise Undecided(f"nobody says which devices hold the same of {at.name}")
+            raise Undecided(f"the text does not say which devices hold the same part of {at.name}")
         return found
 
     def _labels_of(self, frame: int) -> Mapping[str, Any]:

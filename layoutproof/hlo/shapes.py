@@ -94,7 +94,7 @@ class Shapes:
 
 
 def read_array(text: str) -> ArrayShape:
-    """One array with its bytes; `unknown` where nobody says what they are. LayoutError for what is no shape.
+    """One array with its bytes, or why they are `unknown`. LayoutError for a text that is no shape.
 
     >>> read_array("f32[<=5]{0}").unknown
     'dynamic dimensions: what is allotted is not in the text'

@@ -236,7 +236,7 @@ class Bitcast:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A view, or another object, that nobody reads. kind: what it is called.  parts: its fields."""
+    """A view, or another object, that is not modelled. kind: what it is called.  parts: its fields."""
 
     kind: str
     parts: Mapping[str, Any]

@@ -16,8 +16,8 @@ class FunctionStep:
 
     name: in words.  source: file:line.  given, made: the values that it reads and gives; of a kernel its tables and
     inputs, and its outputs.  kernel: the one that it runs, None = none.  same: (position in given, position in made) of
-    what has one buffer.  moves: whether it does no more than to hand its values on.  kept: whether it runs where nobody
-    uses what it gives.
+    what has one buffer.  moves: whether it only passes its values on.  kept: whether it runs although its results are
+    unused.
     """
 
     name: str
@@ -70,7 +70,7 @@ class CallingFunction:
         return frozenset(found)
 
     def running(self) -> frozenset[int]:
-        """The steps that run: of the others nobody uses what they give, and XLA leaves them out."""
+        """The steps that run: XLA eliminates the others, whose results are unused."""
         wanted, found = set(self.returned), set[int]()
         for k in reversed(range(len(self.steps))):
             step = self.steps[k]

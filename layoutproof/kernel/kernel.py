@@ -280,12 +280,12 @@ class Kernel:
     source: file:line of the call.
     plain: whether the call names no platform; it is then judged for the one that is asked about.
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
-    unread: why nobody reads the body that it has, "" where it is read, and of a call that is stated without one.
+    unread: why its body is not read, "" where it is read, and of a call that is stated without one.
     relations: what is assumed of several tables, or of several entries, together.
     alone: whether the program that makes the call does nothing else: its arrays come from and go to the device's main
     memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
-    work: what the body computes, None = nobody has looked.
+    work: what the body computes, None = not analysed.
     dims_below: what every dimension of an array is below, None = nothing says so.
     collective: of a kernel with a barrier of its own, the number of its barrier semaphore; None = it has none.
     begins_together: whether every device has begun the kernel before one does anything, as XLA sees to it where a

@@ -85,7 +85,7 @@ def read_kernel(
     scoped = _scratch(given.get("scoped", ()), types, "scoped", parse)
     sizes = _sizes(grid, rows, tables, (*scratch, *scoped))
     if known is not None and not isinstance(given["grid"], Mapping):
-        # names that nobody wrote stand back behind those that somebody did
+        # generated names give way to written ones
         names = tuple(f"{name}_" if name in sizes else name for name in names)
     _distinct([*_called("grid dimension", names), *_called("size", sizes), *_called("table", map(_its_name, tables))])
     scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), None if known is None else frozenset(known))

@@ -111,7 +111,7 @@ def compiled(
         seconds: That one kernel may take.
         memory: Bytes of address space of the compiler's process, None for no limit.
         progress: Called with a kernel's title and what is done now.
-        stop: Whether nobody waits any more, as of `compiler.child.ask`.
+        stop: Whether the caller no longer waits, as of `compiler.child.ask`.
 
     Yields:
         One report for each; what the compiler does not answer is a `problem` in it.

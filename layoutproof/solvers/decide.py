@@ -263,7 +263,7 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
 
 
 def _attempts_of(claim: Claim, engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, float], ...]:
-    """As `_attempts`, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
+    """As `_attempts`, bits first where every map is a matrix of bits as it is: no other engine is faster then."""
     sizes, maps, _, nested = outline(claim)
     if engines is ENGINES and maps and all(map(_solver("bits").is_matrix, maps)):
         engines = BITS_FIRST

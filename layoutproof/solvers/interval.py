@@ -120,7 +120,7 @@ class IntervalNumbers(Numbers):
         return self.either(if_true, if_false)
 
     def either(self, if_true: Interval | int, if_false: Interval | int) -> Interval:
-        """One of two numbers, nobody knows which."""
+        """Either of two numbers: the interval that holds both."""
         low, high = (if_true, if_true) if isinstance(if_true, int) else (if_true.low, if_true.high)
         low_, high_ = (if_false, if_false) if isinstance(if_false, int) else (if_false.low, if_false.high)
         return self.interval(low if low <= low_ else low_, high if high >= high_ else high_)

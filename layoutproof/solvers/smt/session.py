@@ -26,7 +26,7 @@ def _context() -> Context:
 
 
 class Session:
-    """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it.
+    """A z3 context of one question and the solvers in it; it shares no term and no option with another z3 context.
 
     To be closed on the thread that opened it. z3 is not safe where two threads use a context, and Python frees terms
     wherever it collects garbage, at the latest in the finalisers at exit: so no context outlives its question. Nor
