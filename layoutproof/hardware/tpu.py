@@ -30,7 +30,7 @@ FACTS = (
     Fact("default layouts", AS_THE_RULE, "libtpu 0.0.52", "2,760,000 random arrays of ranks 0 to 12, 30 types"),
     Fact("layouts of 6 bits", "refused", "libtpu 0.0.52", "f6e2m3fn and f6e3m2fn"),
 )
-"""What the rule for default layouts rests on."""
+"""The facts behind the rule for default layouts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the TPU compiler accepts of a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
+"""The TPU compiler's rules for a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
 layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, on every version of `RULES`: a rule speaks for
@@ -37,7 +37,7 @@ KERNEL_TARGETS = tuple(CHIPS)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one version of the compiler does in its own way.
+    """The rules of one version of the compiler.
 
     Attributes:
         version: Of libtpu, as its package names it.
@@ -71,7 +71,7 @@ FACTS = (
     Fact("blocks of calls", AS_THE_RULE, "libtpu 0.0.52", "913 recorded blocks, and random ones"),
     Fact("scalars", "in SMEM, without a grid", "libtpu 0.0.52", "f32[] and s32[] in each memory, with and without"),
 )
-"""What differs between versions, of each; and what the rules rest on."""
+"""The differences between versions, of each; and the facts behind the rules."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
@@ -131,7 +131,7 @@ def _measured() -> str:
 
 
 def page(name: str) -> str:
-    """What is known of one generation, as `explain` shows it.
+    """The page of one generation, as `explain` shows it.
 
     >>> page("v5e").splitlines()[0]
     'TPU v5e: 1 core for a kernel, 128 MiB of VMEM (16 MiB unless a kernel asks for more), 16124 MiB of HBM usable.'
@@ -269,7 +269,7 @@ class TpuKernels:
         return memory(kernel, self.name)
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """What this compiler said of the kernel that it was asked about."""
+        """This compiler's answer on the kernel that it was asked about."""
         return self.answer
 
     def told(self, answer: CompilerAnswer) -> TpuKernels:
@@ -277,7 +277,7 @@ class TpuKernels:
         return replace(self, answer=answer)
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """What else is refused: the grid, the semantics, buffers, mixes of block kinds."""
+        """Further refusals: the grid, the semantics, buffers, mixes of block kinds."""
         found = [
             f"grid dimension {k} is {n}, and the compiler takes 0 to 2147483646" for k, n in _wrong_extents(kernel)
         ]
@@ -309,7 +309,7 @@ class TpuKernels:
             for why in refused_arrays(kernel, self.name):
                 found.append(why)
         except Undecided:
-            # what is refused anyway is refused, whatever the body does
+            # a refusal does not depend on the body
             if not found:
                 raise
         return tuple(found)

@@ -85,7 +85,7 @@ class ComputationState:
         return shape
 
     def forget(self) -> None:
-        """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
+        """Drops the data that only the current computation needs: a program has many computations."""
         self.shapes = self.origins = _NONE
         kept: dict[Any, Any] = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
         self.buffers = kept or _NONE

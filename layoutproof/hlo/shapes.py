@@ -1,4 +1,4 @@
-"""From the text of a shape to its arrays and their bytes. The same text is read once, whoever asks."""
+"""From the text of a shape to its arrays and their bytes. Equal texts are read once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ArrayShape:
 
 
 def bytes_of(arrays: Sequence[ArrayShape]) -> int | None:
-    """What is allotted to all of them; None if one is unknown."""
+    """The bytes allotted to all of them; None if one is unknown."""
     return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
 

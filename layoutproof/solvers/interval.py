@@ -20,7 +20,7 @@ Bound = int | float
 class Interval:
     """All integers from low to high; arithmetic gives an interval that holds every result.
 
-    What an operation returns is of the class of its left interval, so that a subclass can say what an end may be.
+    The result of an operation has the class of its left interval, so that a subclass can restrict the ends.
 
     >>> (Interval(2, 3) * Interval(-1, 4) + 1) // 2
     Interval(-1, 6)
@@ -108,7 +108,7 @@ class IntervalNumbers(Numbers):
     """The kind: ints and intervals. A condition is True, False, or None where it depends on which number it is."""
 
     interval: type[Interval] = Interval
-    """What is made of two numbers."""
+    """The class of the interval of two numbers."""
 
     def between(self, low: Interval | Bound, high: Interval | Bound) -> Interval:
         """Some number of which only bounds are known."""
