@@ -27,7 +27,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     before = len(on.effects)
     source, _, semaphore, _, _ = _parts(on, equation, operands)
-    # where what is waited for lies does not count, and nothing is read to know it
+    # only the size of a wait's view counts, and nothing is read to know it
     del on.effects[before:]
     on.effects.append(Wait(source, semaphore, on.spot()))
     return []
@@ -39,7 +39,7 @@ def _parts(on: Any, equation: Any, operands: list[Any]) -> tuple[View, View, Vie
     if len(parts) == 5:
         source, target, semaphore, sent, device = parts
     else:
-        raise UnsupportedOp(f"a copy of {len(parts)} parts, in a form that this version of JAX has and nobody read")
+        raise UnsupportedOp(f"a copy of {len(parts)} parts, a form of this version of JAX that is not modelled")
     return (
         view_of(on, source),
         view_of(on, target),
