@@ -1,4 +1,4 @@
-"""The same maps on what nobody here wrote: NumPy's own moves, JAX on every device, its interpreters, the TPU compiler.
+"""The same maps on independent implementations: NumPy's moves, JAX on every device, its interpreters, the TPU compiler.
 
 A prover whose engines all run one `place` is wrong everywhere at once where that `place` is wrong. So each case (a
 layout, two of them, a kernel) is also put to sources that share nothing with it, and what they say is compared with

@@ -71,7 +71,7 @@ def returned(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
 
 
 def unused(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
-    """The same of a program that leaves its parameters alone: nothing is emitted for layouts that nobody has code for.
+    """The same of a program that leaves its parameters alone: it needs no code for layouts that have none.
 
     "out" is another array.
     """

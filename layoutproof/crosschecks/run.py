@@ -50,7 +50,7 @@ def _beside(work: Sequence[Callable[[], Row]]) -> list[Row]:
         except BaseException as error:
             done[k] = error
 
-    # threads that nobody waits for when the run is interrupted: their processes end with this one
+    # threads that an interrupted run does not join: their processes end with this one
     threads = [threading.Thread(target=one, args=(k,), daemon=True) for k in range(len(work))]
     for thread in threads:
         thread.start()

@@ -139,7 +139,7 @@ def _programs(kernel: Kernel) -> list[tuple[int, ...]]:
 
 
 def _writers(kernel: Kernel, operand: Operand, held: NDArray[np.int32], never: int) -> Outcome:
-    """The number of the last program in each element, or what nobody has written."""
+    """The number of the last program in each element, or `never` where it is not written."""
     import numpy as np
 
     from layoutproof.layouts.kernel.layout import KernelLayout

@@ -24,7 +24,7 @@ Value: TypeAlias = "Atom | tuple[Value, ...]"
 Rule: TypeAlias = "Callable[[EquationList, Instruction, list[Any]], Value | None]"
 """From an instruction and its operands, arrays or tuples as its opcode demands, to its value; None: not modelled."""
 NOTHING = Literal(None, Opaque())
-"""A token, or the context of something asynchronous: nobody computes with it."""
+"""A token, or the context of an asynchronous instruction: no instruction computes with it."""
 
 
 class ModuleReading:
@@ -158,7 +158,7 @@ class EquationList:
         return self.unknown(instruction, operands, instruction.opcode)
 
     def unknown(self, instruction: Instruction, operands: Sequence[Value], what: str, **params: object) -> Value:
-        """The value of an instruction that nobody models: an equation of a name that is no primitive."""
+        """The value of an unmodelled instruction: an equation whose name is no primitive."""
         shape = read_shape(instruction.shape)
         arrays = [o for o in leaves(tuple(operands)) if o is not NOTHING]
         made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction, **params))

@@ -21,7 +21,7 @@ MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "moved": (">", "moved"),
     }
 )
-"""What may be special about a cell: the sign that says so without colour, and what it means where nobody says more."""
+"""The marks of a cell: the sign that shows it without colour, and its default meaning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """What a spec file states and nobody asks. what: layout, kernel, program, or claim of the gate.
+    """A definition in a spec file without a check. what: layout, kernel, program, or claim of the gate.
 
     place: `specs/a.yaml:12`.
     """

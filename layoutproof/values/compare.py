@@ -212,7 +212,7 @@ class _Question:
             again = replace(self, pair=self.pair.given(given))._compared()
             again = replace(again, drawn=words, inside=False, ordered=False, race="", defined=again.complete)
             if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
-                # they are places, and nobody says that every number of their type is one
+                # they are places, and not every number of their type need be a valid one
                 continue
             if worst is None or again.verdict < worst.verdict:
                 worst = again

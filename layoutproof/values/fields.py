@@ -112,7 +112,7 @@ class Prime:
         return self.reduced(a * b)
 
     def reduced(self, a: Array) -> Array:
-        """The residues of an array of numbers from 0 on that nobody else holds.
+        """The residues of an array of numbers from 0 on, which may be overwritten.
 
         >>> Prime(101).reduced(np.arange(10**4)).tolist() == [n % 101 for n in range(10**4)]
         True
@@ -137,7 +137,7 @@ class Prime:
         return self._less(self.p - a)
 
     def _less(self, a: Array) -> Array:
-        """The residues of numbers below 2 p that nobody else holds."""
+        """The residues of numbers below 2 p, which may be overwritten."""
         flat = _flat(a)
         if flat is None:
             a %= self.p

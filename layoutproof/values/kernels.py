@@ -68,7 +68,7 @@ def _starts(
     inner = block.index_map
     names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
     if any(v in names and names[v].changed for e in inner.eqns for v in e.invars if not hasattr(v, "val")):
-        # blocks are fetched ahead: nobody says whether the index map reads the table before or after
+        # blocks are fetched ahead: whether the index map reads the table before or after the write is unspecified
         raise on.refuse("an index map that reads a table which the body writes to")
     key = block, ids, known
     if known is None or key not in on.prepared.starts:

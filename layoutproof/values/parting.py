@@ -159,7 +159,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
 
 
 def _first(walk: _Noted, known: set[str], result: Any) -> ComputedEquation | None:
-    """The first step that a result rests on and whose value nobody else has, all its operands known."""
+    """The first step that a result depends on and whose value the other side lacks, all its operands known."""
     reached, left = set(), [walk.digest(result)]
     while left:
         name = left.pop()

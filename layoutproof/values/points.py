@@ -371,7 +371,7 @@ class Points:
         found = self._times(a, b)
         if not (a.fixed or b.fixed):
             return found
-        # of a product of two others nobody knows a number that was added
+        # the constant that was added to a product of two others is unknown
         return replace(found, shift=_shifted(a, b, np.multiply), fixed=a.fixed and b.fixed)
 
     def _times(self, a: Field, b: Field) -> Field:
@@ -935,7 +935,7 @@ def _alike(part: Array, move: Callable[[Array], Array]) -> Array:
 
 
 def _few(*marks: Array) -> tuple[Array, ...]:
-    """Flags, once for all along the axes on which nobody has written others."""
+    """Flags, one for all along the axes on which they are broadcast."""
     shape = np.broadcast_shapes(*(m.shape for m in marks))
     full = [np.broadcast_to(m, shape) for m in marks]
     at = tuple(

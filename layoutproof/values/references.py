@@ -23,10 +23,10 @@ Piece = slice | int | Array
 
 
 class HeldMemory:
-    """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
+    """The memory of a reference. value: its contents.  dtype: of its elements, NumPy's or JAX's.
 
-    changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
-    Who reads `value` may keep it, so the next store makes a copy; until somebody reads it, stores are made in place.
+    changed: whether something was stored to it.  missing: which integers are uninitialised, None = none.
+    A reader of `value` may keep it, so the next store makes a copy; stores before the first read are made in place.
     """
 
     def __init__(self, value: Any, dtype: Any, name: str = "", missing: Array | None = None) -> None:
@@ -477,7 +477,7 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     touched(on, copy.target, True)
     on.flying.append(copy)
     if not copy.add:
-        # nobody knows what is there until it is waited for
+        # the contents are undefined until the wait
         dtype = copy.target.memory.dtype
         store(on, copy.target, unwritten(on, copy.target.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
@@ -494,7 +494,7 @@ def _first_of(view: ElementView) -> tuple[Semaphore, int]:
 
 
 def _sent(on: Any, equation: Any, parts: Sequence[Any]) -> list[Any]:
-    """A copy to another device: it lands at once, as nobody touches what it moves until it is waited for.
+    """A copy to another device: it lands at once, as no effect touches its memory before the wait.
 
     That is a premise of the answer (`dma_order`, `device_races`).
     """
@@ -535,7 +535,7 @@ def _wait(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if not waiting and on.lockstep is not None:
             on.lockstep.wait(on, lambda: bool(waiting))
         if not waiting:
-            raise on.refuse("a wait for a copy that nobody started")
+            raise on.refuse("a wait for a copy that was not started")
         copy = waiting.pop(0)
         landed += prod(copy.target.shape)
         on.ordered = on.ordered and copy.target.memory.dtype == moving.memory.dtype

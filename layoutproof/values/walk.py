@@ -81,9 +81,9 @@ Step = tuple[Any, tuple[tuple[Any, Known | Complex | None], ...]]
 class Prepared:
     """Programs made ready, each once, for all walks over them.
 
-    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
-    each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether nobody has
-    checked the programs: one walk takes `MOST_STEPS` at most, and results have to have the shapes that are said.
+    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is called
+    for each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether the
+    programs are unchecked: one walk takes `MOST_STEPS` at most, and results must have the stated shapes.
     exhausted: whether a walk took more; then there are no others.  trips: of each loop that runs until something holds,
     how many steps it had at the most.  levels: how long the chain of fields had to be so far, with which a walk begins.
     """
