@@ -10,7 +10,7 @@ what we say, element by element:
     table     the sources, each with its version and its counts, and the disagreements             `table.py`
 
 Cases come from spec files, dumps, kernels and texts (`given.py`), or at random from a seed (`random_cases.py`).
-`run.py` asks; a case on which somebody disagrees is made smaller as long as the disagreement stays (`smaller.py`).
+`run.py` asks; a case with a disagreement is made smaller as long as the disagreement stays (`smaller.py`).
 
 A source that is not installed is skipped, which decides nothing; a case that a source cannot say anything about is
 skipped with the reason. Neither is ever counted as agreement. JAX and compilers run in child processes only.

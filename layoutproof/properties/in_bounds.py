@@ -14,7 +14,7 @@ Refuted:
     layoutproof ask in_bounds "f32[4] strides (2) in 6"
 Proved:
     layoutproof ask in_bounds "f32[4] strides (2) in 7"
-Limits: The range is the layout's, or that of `within`; what a device really has is not asked.
+Limits: The range is the layout's, or that of `within`; the real size of a device is not asked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Complex numbers, as two real ones each: what is computed of them is computed of these, by the rules of the reals.
+"""Complex numbers, as two real ones each: arithmetic on them is arithmetic on these, by the rules of the reals.
 
 A kernel knows none, and many references do: rotations by pairs, recurrences, Fourier transforms.
 """
@@ -20,7 +20,7 @@ LONGEST = 1024
 
 
 def _of(on: Any, equation: Any, name: str, *values: Any) -> Any:
-    """What a primitive makes of real numbers."""
+    """A primitive on real numbers."""
     (found,) = elementwise.PRIMITIVES[name](on, equation, list(values))
     return found
 
@@ -175,7 +175,7 @@ def _made(on: Any, equation: Any, operands: Sequence[Any]) -> list[Any]:
 
 
 MAKERS = {"complex": _made, "fft": _fourier}
-"""What makes complex numbers of real ones."""
+"""Primitives that make complex numbers of real ones."""
 
 _ALIKE = (
     "add", "add_any", "sub", "neg", "copy", "copy_p", "stop_gradient", "select_n", "optimization_barrier",
@@ -202,4 +202,4 @@ PRIMITIVES = {
     "conv_general_dilated": _product(contractions.PRIMITIVES["conv_general_dilated"]),
     "fft": _fourier,
 }
-"""What is computed where an operand is complex."""
+"""The rules where an operand is complex."""

@@ -229,7 +229,7 @@ def _divided(numbers: Any, value: Any, names: list[str], name: str, groups: int)
 
 
 def _identity(kind: str, dtype: Any) -> Any:
-    """What a reduction begins with."""
+    """The initial value of a reduction."""
     if kind in ("sum", "or", "xor"):
         return 0 if dtype.kind in "iub" else 0.0
     if kind == "prod":
@@ -338,7 +338,7 @@ ORDERED: dict[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
     "reduce_max_with": _pair(False),
     "reduce_min_with": _pair(True),
 }
-"""What is decided by which of several numbers is the greatest."""
+"""Primitives that depend on which of several numbers is the greatest."""
 
 PRIMITIVES = {
     **ORDERED,

@@ -89,7 +89,7 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _handed_on(on: Any, equation: Any, step: int, before: list[Any], after: list[Any]) -> list[Any]:
-    """What a step of a loop hands on to the next one."""
+    """The carried values of a step of a loop."""
     return after if on.watch is None else list(on.watch.handed_on(on, equation, step, before, after))
 
 

@@ -152,10 +152,10 @@ _DATA: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 _RATIONAL = ("add", "add_any", "sub", "mul", "div", "square", "one_minus_square")
-"""What is computed of numbers of the code as of what they stand for."""
+"""Functions that are computed on numbers of the code by their meaning."""
 
 _GROWN = ("exp", "expm1", "logistic", "tanh")
-"""Functions that `exp` makes: what they give has its place in the field."""
+"""Functions that `exp` makes: their results have a place in the field."""
 
 _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
     "eq": lambda n, a, b: n.equal(a, b), "ne": lambda n, a, b: ~n.equal(a, b),
@@ -180,7 +180,7 @@ def _rule(name: str) -> Callable[[Any, Any, list[Any]], list[Any]]:
 
 
 def _known(name: str, on: Any, operands: Sequence[Known]) -> Any:
-    """What a primitive makes of known numbers."""
+    """A primitive on known numbers."""
     parts = [o.array for o in operands]
     with np.errstate(all="ignore"):
         if name in _RATIONAL and all(part.dtype.kind == "f" for part in parts):
@@ -195,7 +195,7 @@ def _known(name: str, on: Any, operands: Sequence[Known]) -> Any:
 
 
 def _of_data(name: str, on: Any, equation: Any, operands: Sequence[Any]) -> Any:
-    """What a primitive makes of data."""
+    """A primitive on data."""
     n = on.numbers
     data = [on.data(o) for o in operands]
     if name in ("max", "min"):
@@ -392,7 +392,7 @@ def _reduce(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def kind_of(dtype: Any) -> str:
-    """ "b", "i", "f" or "c": of what is no NumPy type, by its name."""
+    """ "b", "i", "f" or "c"; for a type that is not NumPy's, by its name."""
     kind = getattr(dtype, "kind", "f")
     if kind in "iu":
         return "i"

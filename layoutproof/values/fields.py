@@ -228,7 +228,7 @@ class Prime:
         >>> int(Prime(2**31 - 1).matmul(np.full((1, 9), 2**31 - 2), np.full((9, 1), 2**31 - 2))[0, 0])
         9
         """
-        # what is added up stays below 2^53, by as much as the upper sums come to once they are residues
+        # partial sums stay below 2^53, with room for the upper sums once they are residues
         half = max(2 ** (_SPLIT - 1), (self.p >> (_SPLIT + 1)) + 1)
         most = (2**53 - (self.p << (_SPLIT + 2))) // ((self.p // 2 + 1) * half)
         if a.shape[-1] > most:

@@ -63,7 +63,7 @@ def _starts(
 ) -> tuple[tuple[int, int], ...]:
     """Of each dimension (first element, extent) of the block that a program sees.
 
-    known: what is in the tables, None where that is data. What it gives is the same at every point.
+    known: the entries of the tables, None where they are data. The result is the same at every point.
     """
     inner = block.index_map
     names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
@@ -85,7 +85,7 @@ def _starts(
 
 
 def _contents(tables: Sequence[HeldMemory]) -> tuple[bytes, ...] | None:
-    """What is in tables, None where that is data."""
+    """The entries of tables, None where they are data."""
     if not all(isinstance(t.value, Known) for t in tables):
         return None
     return tuple(str(t.shape).encode() + np.asarray(t.value.array).tobytes() for t in tables)

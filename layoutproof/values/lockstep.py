@@ -17,7 +17,7 @@ from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import Semaphore
 
 PARTS = ("program", "programs", "equation", "flying", "around", "device")
-"""What a walk knows of where it is, which each device has for itself."""
+"""The parts of a walk's state that each device has for itself."""
 
 
 class OtherDeviceFailed(Exception):
@@ -45,7 +45,7 @@ class Lockstep:
         self._back = threading.Event()
 
     def run(self, on: Any, compute: Callable[[list[Any]], list[Any]], rows: Sequence[list[Any]]) -> list[list[Any]]:
-        """What a kernel gives on each device. rows: what each is given."""
+        """The results of a kernel on each device. rows: the operands of each."""
         kept = {part: getattr(on, part) for part in PARTS}
         threads = []
         for device in range(self.count):
@@ -100,7 +100,7 @@ class Lockstep:
         self._going[device].wait()
         self._going[device].clear()
 
-    # what a walk asks
+    # used by walks
 
     def wait(self, on: Any, until: Callable[[], bool]) -> None:
         """Goes on when something is so; meanwhile other devices do."""
@@ -138,7 +138,7 @@ class Lockstep:
         self.wait(on, lambda: all(self._met[device] >= often for device in group))
 
     def peer(self, on: Any, device: int, memory: Any) -> Any:
-        """What a reference of this device is on another one."""
+        """The reference of another device that corresponds to one of this device."""
         own = on.device
         if memory is self._barriers[own]:
             return self._barriers[device]

@@ -77,7 +77,7 @@ class Pair:
         return replace(self, inputs=inputs)
 
     def draw(self, numbers: Any) -> list[Any]:
-        """The inputs: what is given, and of the rest a draw."""
+        """The inputs: the given values, and a draw for the rest."""
         return drawn(numbers, self.inputs)
 
     def walked(self, numbers: Any, side: int, values: Sequence[Any], audit: Any = None) -> tuple[list[Any], Walk]:
@@ -130,7 +130,7 @@ def only(program: Program, outputs: Sequence[int]) -> Program:
 
 
 def drawn(numbers: Any, inputs: Sequence[Input]) -> list[Any]:
-    """What is given, and of the rest a draw."""
+    """The given values, and a draw for the rest."""
     found = []
     for i in inputs:
         kind = kind_of(i.dtype)

@@ -19,7 +19,7 @@ from layoutproof.values.words import bits_of
 
 Array = np.ndarray[Any, Any]
 Piece = slice | int | Array
-"""What is taken along one axis: a slice, an element, or an array of elements."""
+"""The selection along one axis: a slice, an element, or an array of elements."""
 
 
 class HeldMemory:
@@ -37,7 +37,7 @@ class HeldMemory:
 
     @property
     def value(self) -> Any:
-        """What is in it."""
+        """Its contents."""
         self._own = False
         return self._value
 
@@ -75,7 +75,7 @@ class HeldMemory:
 
 @dataclass(eq=False)
 class Semaphore:
-    """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""
+    """Counters. waiting: the copies that signal each, in order.  counts: other signals of each."""
 
     shape: tuple[int, ...]
     waiting: dict[int, list[CopyUnderWay]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class ElementView:
 class CopyUnderWay:
     """A copy under way. slot: the semaphore that it signals, with the place in it.  at: `file:line` of its start.
 
-    done: whether what it moves is there; one to another device lands at once, and is waited for all the same.
+    done: whether it has arrived; one to another device lands at once, and is waited for all the same.
     """
 
     source: ElementView
@@ -136,7 +136,7 @@ def missing_of(on: Any, shape: Sequence[int], dtype: Any) -> Array | None:
 
 
 def unwritten(on: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """What is in memory that was never written: any integers, undefined floats."""
+    """The contents of uninitialised memory: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
@@ -290,7 +290,7 @@ def _meshed(base: Array, pieces: Sequence[Piece]) -> Array:
 
 
 def load(on: Any, view: ElementView) -> Any:
-    """What is there."""
+    """The contents."""
     memory = view.memory
     if view.words:
         return BitWords(tuple(load(on, word) for word in view.words), memory.dtype)
@@ -430,7 +430,7 @@ def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def masked_load(on: Any, view: ElementView, held: Array, other: Any) -> Any:
-    """What is there where a mask holds; elsewhere `other`, None = unknown."""
+    """The contents where a mask holds; elsewhere `other`, None = unknown."""
     if view.words:
         raise on.refuse("a masked load of words")
     if on.watch is not None:
@@ -599,7 +599,7 @@ def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _signal(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    """What semaphores count beside copies is followed where devices wait for one another."""
+    """Semaphore counts beside copies are tracked where devices wait for one another."""
     on.ordered = False
     if on.lockstep is None:
         return _nothing(on, equation, operands)

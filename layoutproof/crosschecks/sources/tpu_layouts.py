@@ -57,7 +57,7 @@ def version() -> str:
 
 
 def missing() -> str:
-    """What has to be installed for it."""
+    """The missing packages for it."""
     return libtpu.missing()
 
 

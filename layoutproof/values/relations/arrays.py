@@ -115,7 +115,7 @@ def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:
 
 
 def opaque(source: str, dims: tuple[Any, ...], dtype: Any) -> FloatArray:
-    """What something gives that is known by its name alone: of each element itself."""
+    """A result that is known by its name alone: each element is a source of its own."""
 
     def element(index: Index) -> Sum:
         one = (Monomial(factors=(Factor(source, index),)),)

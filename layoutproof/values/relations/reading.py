@@ -149,7 +149,7 @@ def rational(value: float) -> Fraction:
 
 
 def _refused(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
-    """What is no sum of products; somebody may never look at it."""
+    """A value that is no sum of products; it is refused only if an element is used."""
     why = f"{equation.primitive.name} at {on.source()}"
     if any(isinstance(o, View) for o in operands) or equation.effects:
         raise UnsupportedOp(why)
@@ -162,7 +162,7 @@ def _refused(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
 MOVES: Mapping[str, Callable[..., list[Any]]] = {
     **shapes.PRIMITIVES, "gather": choosing.PRIMITIVES["gather"], "select_n": ARITHMETIC["select_n"],
 }  # fmt: skip
-"""What chooses and moves elements: run on arrays whose elements say where they are."""
+"""Primitives that choose and move elements: run on arrays of element indices."""
 
 
 def _moved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
@@ -355,7 +355,7 @@ def _convolved(on: Reading, equation: Any, operands: list[Any]) -> list[Any]:
                 when.append(fold("==", fold("%", place, Term("int", spread)), ZERO))
             to[of_kernel[2 + k]] = inner[1 + k]
         sides = (image.sum(tuple(at[d] for d in range(len(at)))), kernel.sum(tuple(to[d] for d in range(len(to)))))
-        # what lies in the padding is 0, whatever the kernel has there
+        # padding is 0, whatever the kernel has there
         inside = Sum(times(*sides, on.named).under(*when).numbers, sides[0].under(*when).undefined)
         return added(inside, Sum((), sides[1].undefined)).over(bound)
 
@@ -502,7 +502,7 @@ def unwritten(dims: tuple[Any, ...], dtype: Any) -> FloatArray:
 
 
 def reference_of(on: Reading, aval: Any, name: str, role: str) -> View:
-    """A reference; what it holds is in `on.memory`."""
+    """A reference; its contents are in `on.memory`."""
     return View(BodyReference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
 
 
