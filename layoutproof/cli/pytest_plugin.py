@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--layoutproof-strict-tables",
         action="store_true",
-        help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+        help="Count a violation that only some of the assumed tables have as refuted, not as unknown (refuted if).",
     )
     group.addoption(
         "--layoutproof-specs",

@@ -216,8 +216,8 @@ def named(path: str) -> Path:
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
     """The files below a folder with such an ending, sorted; links to folders are not followed.
 
-    Unreadable files are among them, and so are folders that cannot be listed: reading one raises the reason, so that
-    no file is skipped in silence.
+    Files that cannot be read are among them, and so are folders that cannot be listed: reading one raises the reason,
+    so that no file is skipped in silence.
     """
     unlisted: list[Path] = []
     walk = os.walk(folder, onerror=lambda error: unlisted.append(Path(error.filename)))

@@ -65,7 +65,7 @@ class TracedProblem(TilingProblem):
     """Arguments of a traced function. trace: the kernels of one choice; LayoutError where the function refuses it.
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
-    is kept free of it, None = what the kind of each body needs.
+    is kept free of it, None = the need of the kind of each body.
     step_overhead: ps of one grid step, None = not stated.
     confirm: asks the compiler, None = there is none; confirmed: whether it is asked.
     source: file, line and column of the function's name.

@@ -66,7 +66,7 @@ class SpecDocument(Document):
 @click.option(
     "--strict-tables",
     is_flag=True,
-    help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+    help="Count a violation that only some of the assumed tables have as refuted, not as unknown (refuted if).",
 )
 @click.option("--only", type=click.Choice(["grid"]), help="Ask nothing of the kernels' bodies; the headline says so.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Accept the unknowns that this file records.")
