@@ -68,7 +68,7 @@ def page(found: Sequence[Answered]) -> str:
         "are not counted. The others break the constraint that is named.",
         "",
         "The sizes were found on hardware; the ranking is by the model of bytes, flops and steps that",
-        "`layoutproof search` uses, which nobody fitted to anything. `cheaper`: how many of the candidates that fit",
+        "`layoutproof search` uses, which was not fitted to any data. `cheaper`: how many of the candidates that fit",
         "the model thinks cheaper than the published one. `python benchmarks/tuned_blocks.py ROWS.jsonl` prints this",
         "page; `tests/searching/test_tuned.py` holds it against a fresh run.",
         "",

@@ -16,7 +16,7 @@ import layoutproof.core.forks  # noqa: F401  from the first import on, or a fork
 __version__ = "0.1.0"
 
 TYPE_CHECKING = False
-"""`typing` itself takes most of the time in which Ctrl-C would meet nobody who says one line: it is left to later."""
+"""Importing `typing` takes most of the time before Ctrl-C is handled: it is deferred."""
 
 if TYPE_CHECKING:
     from typing import Any

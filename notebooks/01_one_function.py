@@ -52,8 +52,8 @@ print("padding", found.padding)
 # %% [markdown]
 # ## Sets and solvers: every size at once
 # A property is one formula that says what a violation looks like. If there is none, it is *proved*; if there is one,
-# it is *refuted*, and you are shown the smallest; if nobody can tell within a budget of steps, it is *unknown*. There
-# is no fourth answer, and `bool(answer)` raises, because three outcomes do not fit into two.
+# it is *refuted*, and you are shown the smallest; if no engine decides it within a budget of steps, it is *unknown*.
+# There is no fourth answer, and `bool(answer)` raises, because three outcomes do not fit into two.
 
 # %%
 print(lp.ask("injective", "f32[N,M]{1,0:T(a,b)}"))

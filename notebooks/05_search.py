@@ -75,7 +75,7 @@ print(f"{slow['bytes'] / best['bytes']:.1f}x fewer bytes, {slow['cost'] / best['
 # %% [markdown]
 # ## What the real compiler says
 # Windows and scratch of the best fill VMEM to the last byte, and a kernel's registers spill there too. That is in no
-# index map, so nobody but the compiler can say how much. `confirm: compiler` has libtpu compile what is found, ahead of
+# index map, so only the compiler can say how much. `confirm: compiler` has libtpu compile what is found, ahead of
 # time and without a TPU, and takes the next where it refuses.
 
 # %%

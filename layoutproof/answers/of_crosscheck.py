@@ -15,7 +15,7 @@ from layoutproof.crosschecks.given import given_cases
 
 
 class CrosscheckDocument(Document, table.TableEntry):
-    """What sources say that share nothing with this package, compared with what is said here."""
+    """Answers of sources that share nothing with this package, compared with its own."""
 
     findings: Annotated[list[FindingEntry], Doc("disagreements, each kind once, on the smallest case")]
 
@@ -33,7 +33,7 @@ class CrossChecked(Answer):
 
     @property
     def exit_code(self) -> int:
-        """0 whoever was asked agrees, 1 somebody disagrees, 3 nobody compared anything."""
+        """0 all sources that answered agree, 1 a source disagrees, 3 nothing was compared."""
         if any(row.disagreeing for row in self.table.rows):
             return 1
         return 0 if any(row.agree for row in self.table.rows) else 3

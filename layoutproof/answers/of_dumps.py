@@ -43,7 +43,7 @@ class Audited(Answer):
     """audits: one for each dump.  others: texts beside them that are no dumps.
 
     target: the TPU generation that better layouts are for, None for v4 and later.  top: lines of each table.
-    advice: what was tried for each program, where that was asked for.
+    advice: the candidates tried for each program, where that was asked for.
     """
 
     audits: tuple[Audit, ...]
@@ -86,12 +86,12 @@ class Audited(Answer):
 
 
 def tried_text(of: Advice) -> str:
-    """What was tried, or why nothing was, as the command prints it."""
+    """The candidates tried, or why there are none, as the command prints them."""
     return "\n".join(filter(None, [str(of), *map(finding_text, of.findings)]))
 
 
 def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, try_: bool = False) -> Audited:
-    """Audit HLO text: what padding costs and what would pad less, copies, bitcasts, entry layouts.
+    """Audit HLO text: the cost of padding and layouts that pad less, copies, bitcasts, entry layouts.
 
     Args:
         hlo: A dump's path, a folder of dumps, or "-" for standard input; the text itself (several lines); or what has
@@ -106,7 +106,7 @@ def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, 
         The audits: `findings`, `exit_code`, `str` the report; `advice`, with `try_`.
 
     Raises:
-        LayoutError: There is no dump. What is wrong within a dump is a finding.
+        LayoutError: There is no dump. A mistake within a dump is a finding.
 
     >>> audit("HloModule m\\nENTRY e {\\n  ROOT p = f32[8,128]{1,0} parameter(0)\\n}").exit_code
     0
@@ -142,7 +142,7 @@ def rules_and_target(target: str | None, try_: bool) -> tuple[str | None, str]:
 
 
 def advice_of(found: Audit, text: str, target: str, progress: Callable[[str], None] = lambda what: None) -> Advice:
-    """What was tried for the program of one dump. text: of the dump.  progress: is called with what is done now."""
+    """The candidates tried for the program of one dump. text: of the dump.  progress: is called with each step."""
     if len(found.programs) != 1 or found.errors:
         why = "one program that can be read is tried at a time"
         return Advice(found.file, findings=(Finding(QUESTION, found.file, why, verdict=Verdict.UNKNOWN),))
@@ -187,7 +187,7 @@ def _audited(file: Path, target: str | None, alone: bool) -> Audit:
     except LayoutError as error:
         if alone:
             raise
-        # what cannot be read hides nothing of what lies beside it
+        # an unreadable file hides nothing of the files beside it
         return Audit(file.as_posix(), errors=[error])
 
 

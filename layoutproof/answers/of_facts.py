@@ -32,7 +32,7 @@ class FactEntry(TypedDict):
 
 
 class FactsDocument(Document):
-    """With --facts: what rules about targets rest on, found again with what is installed."""
+    """With --facts: the facts behind the rules of targets, measured again with the installed versions."""
 
     compiler: str
     facts: list[FactEntry]
@@ -48,7 +48,7 @@ class Drift(Answer):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """One for each fact: proved as recorded, refuted where it has moved, unknown where nobody answered."""
+        """One for each fact: proved as recorded, refuted where it has moved, unknown where it has no answer."""
         return tuple(map(_finding, self.facts))
 
     @property
@@ -114,7 +114,8 @@ def drift(library: str | Path = "", progress: Callable[[str], None] | None = Non
         progress: Called with the name of each fact that is asked.
 
     Returns:
-        The facts: `findings`, `exit_code` 1 where one has moved, 3 where nobody could be asked, `str` the report.
+        The facts: `findings`, `exit_code` 1 where one has moved, 3 where one is unanswered or none was asked, `str`
+        the report.
 
     Raises:
         LayoutError: There is no compiler at `library`.

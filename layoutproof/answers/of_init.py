@@ -91,7 +91,7 @@ class CallEntry(TypedDict):
 
 
 class InitDocument(Document):
-    """What was written, and what there is to prove."""
+    """The files written, and the commands to prove their claims."""
 
     written: list[str]
     kept: list[str]
@@ -104,11 +104,11 @@ class InitDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class Initialised(Answer):
-    """What was written and what was found. Paths are relative to the folder, with `/`.
+    """The files written and the kernels and dumps found. Paths are relative to the folder, with `/`.
 
     written: files that are new or were replaced.  kept: files that were there and stay as they were.
     kernels: (file, line, function) of Pallas calls; the function is "" where the call is in none.
-    dumps: HLO texts.  add: what to put below `repos:` of a pre-commit configuration that was kept.
+    dumps: HLO texts.  add: the entry for `repos:` of a pre-commit configuration that was kept.
     git: whether the folder is a repository's root.  arguments: shapes for the first of `kernels` that has a function.
     """
 
@@ -176,7 +176,7 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
             entries of others.
 
     Returns:
-        What was written, kept and found, and the commands to run next; `str` is what the command prints.
+        The files written, kept and found, and the commands to run next; `str` is the command's output.
 
     Raises:
         LayoutError: There is no such folder, it is inside of a repository and not its root, or a file cannot be
@@ -226,7 +226,7 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
 
 
 def _packages(specs: Sequence[str], kernels: Sequence[object]) -> str:
-    """What the workflow installs besides: what traces kernels and compiles programs of spec files, or will."""
+    """The further packages of the workflow: those that trace kernels and compile programs of spec files."""
     if any(
         re.search(r"(?m)^programs\s*:", text) and re.search(r"\btarget\s*:\s*['\"]?(?!cpu)\w", text) for text in specs
     ):

@@ -46,14 +46,14 @@ class Kernels(Answer):
         return exit_code(self.calls)
 
     def text(self, everything: bool = False) -> str:
-        """What is not proved of each call, or everything, and a line that counts."""
+        """The findings of each call that are not proved, or all of them, and a line of counts."""
         return report.text(self.calls, everything)
 
     def __str__(self) -> str:
         return self.text()
 
     def svg(self) -> str:
-        """What is refuted of each call drawn, or the walk of its grid."""
+        """The refuted findings of each call as pictures, or the walk of its grid."""
         # pictures read every language; a command that draws none does not wait for them
         from layoutproof.answers.of_pictures import calls_svg
 
@@ -98,12 +98,12 @@ def kernels(
         baseline: A file that `layoutproof kernels --write-baseline` wrote: the unknowns in it are accepted.
         trace: Whether code that a spec file names may be imported.
         where: Conditions on sizes of the running program, e.g. ["grid1 <= 7"]; each is for the calls that have them.
-        replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process: what it shows against a
-            proof leaves that unknown, and is an error `conflict`.
-        compile: Whether the TPU compiler is asked of each kernel, ahead of time, in a child process: whether it takes
-            it, and what of VMEM, spills, relayouts and cycles it makes of it: `calls[..].compiled`.
-        strict_tables: Whether what only some of the tables refute that are as assumed is refuted. It is unknown,
-            "refuted if prefetch0 can be 0, 1, 0", where nobody fixed what a table holds.
+        replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process: a run that contradicts a
+            proof makes it unknown, and is an error `conflict`.
+        compile: Whether the TPU compiler compiles each kernel, ahead of time, in a child process: whether it accepts
+            it, and its figures of VMEM, spills, relayouts and cycles: `calls[..].compiled`.
+        strict_tables: Whether a violation that only some of the assumed tables have is refuted. By default it is
+            unknown, "refuted if prefetch0 can be 0, 1, 0", unless the entries of the table are fixed.
         **kwargs: Arguments of the function by name, as `args`.
 
     Returns:
@@ -173,7 +173,7 @@ def asked_compiler(
         for name in names:
             made.append(_without_numbers(kernel, name) if kernel.named_sizes() else next(told))
             chip = (first if name == names[0] else kernel_target(name)).told(made[-1].answer())
-            # what rules could not settle of the first target, its compiler has
+            # the compiler has decided what the rules of the first target left open
             again = {f.question for f in more} & {"vmem_total", "memory_budget"} if name == names[0] else set()
             settled = judge(kernel, names=["compiled", *sorted(again)], target=chip, where=found[k].where or None)
             more = [f for f in more if f.question not in again] + list(settled)
@@ -223,7 +223,7 @@ def judged_all(
     where: Sequence[str] = (),
     strict_tables: bool = False,
 ) -> Kernels:
-    """What is found of calls; arguments and errors as of `kernels`."""
+    """The findings of some calls; arguments and errors as of `kernels`."""
     if only not in ("", GRID):
         raise LayoutError(f"only is {GRID!r}, or nothing for everything; not {only!r}")
     asked = list(properties) or None

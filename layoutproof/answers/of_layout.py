@@ -135,7 +135,7 @@ class Picture(Answer):
         return text_picture(self._drawn(), width=self.width, color=self.color) + "\n"
 
     def _numbers(self) -> list[str]:
-        """What padding costs in closed form, for a layout that cannot be drawn."""
+        """The cost of padding in closed form, for a layout that cannot be drawn."""
         figures, lines = self.figures, [str(self.layout), ""]
         if figures:
             lines.append(f"elements  {figures['elements']} in {figures['padded_elements']} places")

@@ -1,4 +1,4 @@
-"""`lp.why`: what a pasted message means."""
+"""`lp.why`: the meaning of a pasted message."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class MessageEntry(TypedDict):
 
 
 class WhyDocument(Document):
-    """What the messages of a pasted text mean."""
+    """The meaning of the messages of a pasted text."""
 
     messages: list[MessageEntry]
 
 
 @dataclass(frozen=True, slots=True)
 class Why(Answer):
-    """What the messages of a text mean, in the order of their lines."""
+    """The meaning of the messages of a text, in the order of their lines."""
 
     messages: tuple[Explanation, ...]
 
@@ -70,10 +70,10 @@ class Why(Answer):
 
 
 def why(text: str, *, target: str | None = None) -> Why:
-    """Explain a pasted message: which arrays, how large and why, what in the program would avoid it.
+    """Explain a pasted message: which arrays, how large and why, which change of the program would avoid it.
 
     Args:
-        text: What was pasted: an out-of-memory report, a warning of the SPMD partitioner, an error of JAX's about
+        text: An out-of-memory report, a warning of the SPMD partitioner, an error of JAX's about
             shardings, donation or a Pallas kernel, a line of HLO or MLIR, a shape.
         target: The TPU generation that fixes and default layouts are for; by default v4 and later.
 

@@ -1,4 +1,4 @@
-"""What answers found, as pictures: what `--svg` of `ask`, `check`, `gate` and `kernels` writes."""
+"""Findings as pictures: the files that `--svg` of `ask`, `check`, `gate` and `kernels` writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def finding_svg(finding: Finding, layouts: Sequence[object] = ()) -> str:
 
     Args:
         finding: The answer.
-        layouts: What was asked about, in the order of the question.
+        layouts: The layouts of the question, in its order.
 
     Returns:
         One SVG document; where there is nothing to draw, it says so.
@@ -39,7 +39,7 @@ def findings_svg(title: str, findings: Iterable[Finding]) -> str:
 
 
 def calls_svg(calls: Sequence[Judged]) -> str:
-    """The kernels of some calls: what is refuted of each, or its whole walk where nothing is."""
+    """The kernels of some calls: the refuted findings of each, or its whole walk where there are none."""
     found = (each for judged in calls if isinstance(judged.call, Kernel) for each in _call(judged, judged.call))
     return svg_text(together("kernels", _first(found)))
 
@@ -50,7 +50,7 @@ def _first(drawn: Iterable[Drawing | None]) -> list[Drawing]:
 
 
 def _call(judged: Judged, kernel: Kernel) -> Iterator[Drawing | None]:
-    # an info refutes what nobody needs, e.g. that no block reaches past the edge: the walk shows it
+    # an info refutes a property that need not hold, e.g. that no block reaches past the edge: the walk shows it
     refuted = [finding for finding in judged.findings if finding.verdict is Verdict.REFUTED and finding.counterexample]
     bad = [finding for finding in refuted if finding.severity != "info"]
     drawn = [finding_drawing(finding, (kernel,)) for finding in bad[:MOST_FOUND]]

@@ -29,9 +29,9 @@ class CompileDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class Programs(Answer):
-    """records: of what was compiled, in the order in which it was asked for.  texts: the compiled program of each.
-    problems: why there is no record of the rest.  top: lines of each list of the report.  advice: what was tried for
-    each record, where that was asked for.  same: likewise, whether each computes what its source says."""
+    """records: of the compiled programs, in the order of the request.  texts: the compiled program of each.
+    problems: why there is no record of the rest.  top: lines of each list of the report.  advice: the candidates tried
+    for each record, where that was asked for.  same: likewise, whether each computes what its source says."""
 
     records: tuple[Record, ...]
     problems: tuple[Finding, ...] = ()
@@ -42,8 +42,8 @@ class Programs(Answer):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Why there is no record of what could not be compiled, why nothing could be tried, and whether each computes
-        what its source says."""
+        """Why a program has no record, why no candidate could be tried, and whether each program computes what its
+        source says."""
         return (*self.problems, *(finding for each in self.advice for finding in each.findings), *self.same)
 
     @property
@@ -84,9 +84,9 @@ def compile(
     same: bool = False,
     **kwargs: Any,
 ) -> Programs:
-    """Compile a program ahead of time, for a TPU that is not there or for the CPU, and keep what its compiler says.
+    """Compile a program ahead of time, for a TPU that is not there or for the CPU, and record its compiler's figures.
 
-    A function is traced and compiled in a process of its own. What is compiled already is read.
+    A function is traced and compiled in a process of its own. A compiled program is read.
 
     Args:
         program: `package.module:function` or `file.py:function`; the path of a file of `jax.export`; a dump's path, its
@@ -112,7 +112,7 @@ def compile(
         `str` the report; `advice`, with `try_`.
 
     Raises:
-        LayoutError: There is no program. What is wrong with one of several is a finding.
+        LayoutError: There is no program. A mistake in one of several is a finding.
 
     >>> compile("HloModule m\\nENTRY e {\\n  ROOT p = f32[8,128]{1,0} parameter(0)\\n}").records[0].entry_bytes
     4096

@@ -31,7 +31,7 @@ COMMAND = "the command line"
 
 
 class SearchDocument(Document):
-    """What is in every answer of a search, beside its own keys."""
+    """The keys of every answer of a search, beside its own ones."""
 
     target_assumed: Annotated[bool, Doc("no target is named")]
     written: list[str]
@@ -39,7 +39,7 @@ class SearchDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class Found(Answer):
-    """What was found. answer: of the kind of problem that it is, with its own figures.
+    """The answer of a search. answer: of the kind of problem that it is, with its own figures.
 
     more: the answer of the same search with so many found.  assumed: the target, where none is named.
     """
@@ -148,18 +148,18 @@ def search(
         sizes: Of a ready kernel, in the order of its file (matmul: M, N, K); () = those of the file.
         dtype: Of a ready kernel: the element type of its arrays, such as `bf16`.
         target: Of a ready kernel or a function: the TPU generation.
-        headroom: Of a ready kernel or a function: what of VMEM is kept free for registers that spill, a percentage such
-            as `"25%"`, or a kind of body such as `"matmul"`; by default what the kind of the body needs. What takes
-            more is set aside.
+        headroom: Of a ready kernel or a function: the VMEM that is kept free for registers that spill, a percentage
+            such as `"25%"`, or a kind of body such as `"matmul"`; by default the need of the kind of the body.
+            Candidates that take more are set aside.
         args: Of a function: its arguments, shapes as texts.
         kwargs: Of a function: how the variables are passed; by default each by its own name.
-        tune: Of a function: what each variable may be, `{"bm": "128..2048"}` or as in a file.
+        tune: Of a function: the range of each variable, `{"bm": "128..2048"}` or as in a file.
         keep: No more answers than so many; with `prune`, of those that are allowed the cheapest.
         within: No answers that cost more than so many times the best, such as `"1.2x"`.
         progress: Called while the compiler is asked about a function, with the candidate and what is done now.
 
     Returns:
-        What was found: `verdict`, `exit_code`, `answer` with the numbers of its kind, `str` the report.
+        The answer: `verdict`, `exit_code`, `answer` with the numbers of its kind, `str` the report.
 
     Raises:
         LayoutError: Something is wrong with the problem, with file, line and column where it has a file; or with an
@@ -218,7 +218,7 @@ def _word(problem: object) -> str:
 
 @contextmanager
 def _as_asked(problem: object, file: str = COMMAND) -> Iterator[None]:
-    """Errors in a document that was made of a word and options name no line of it: nobody has written that."""
+    """Errors in a document that was made of a word and options name no line of it: no user wrote that document."""
     try:
         yield
     except LayoutError as error:

@@ -18,14 +18,14 @@ from layoutproof.specs.spec import Unasked
 
 @dataclass(frozen=True, slots=True)
 class Checked(Answer):
-    """outcomes: one for each check, in the order of the files.  unasked: what the files state and never ask."""
+    """outcomes: one for each check, in the order of the files.  unasked: definitions in the files without a check."""
 
     outcomes: tuple[Outcome, ...]
     unasked: tuple[Unasked, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is not as the files state."""
+        """The checks that do not end as the files state."""
         return self.report().findings
 
     @property
@@ -38,11 +38,11 @@ class Checked(Answer):
         return report.as_findings(self.outcomes, self.unasked)
 
     def text(self, everything: bool = False) -> str:
-        """What is not as stated, a line per file, a line that counts; everything: also what is as stated."""
+        """The checks that failed, a line per file, a line of counts; everything: also the checks that passed."""
         return report.text(self.outcomes, everything, self.unasked)
 
     def svg(self) -> str:
-        """What is not as stated, drawn."""
+        """The checks that failed, as pictures."""
         # pictures read every language; a command that draws none does not wait for them
         from layoutproof.answers.of_pictures import findings_svg
 
@@ -83,7 +83,7 @@ def check(
         The outcomes: `findings` are those that are not as stated, `exit_code`, `str` the report.
 
     Raises:
-        LayoutError: There is no file. What is wrong within a file is a finding.
+        LayoutError: There is no file. A mistake within a file is a finding.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.mkdtemp()

@@ -1,4 +1,4 @@
-"""`lp.gate`: what changed between two states of spec files and HLO dumps, and what the rules say of it."""
+"""`lp.gate`: the changes between two states of spec files and HLO dumps, and the rules' decisions on them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Changes(Answer):
         return self.text()
 
     def svg(self) -> str:
-        """Each difference that can be drawn, what is elsewhere marked."""
+        """Each difference that can be drawn, with the moved elements marked."""
         # pictures read every language; a command that draws none does not wait for them
         from layoutproof.answers.of_pictures import findings_svg
 
@@ -94,8 +94,8 @@ def gate(
             a work tree and processes of its own: that code is run.
         same_function: Whether every program has to compute what it did: one that does not is denied, and one of which
             it is unknown is unknown. With `against`, that revision's functions are traced: that code is run.
-        libtpu: Paths. One: what compiles the programs of spec files. Two: the same programs compiled with both.
-        new_only: Whether to leave out what is allowed or approved.
+        libtpu: Paths. One: the compiler of the programs of spec files. Two: the same programs compiled with both.
+        new_only: Whether to leave out allowed and approved findings.
         accept_approvals: Whether approvals that the change itself adds count.
         check_lock: Whether to ask only if `layoutproof.lock` is what is here, line by line; `paths` are what it is to
             be of, by default what it says itself.
@@ -108,7 +108,7 @@ def gate(
         The changes: `findings`, `exit_code`, `str` the report, `text(form)` one of its other forms.
 
     Raises:
-        LayoutError: There is nothing to compare, or a state cannot be read. What is wrong within a file is a finding.
+        LayoutError: There is nothing to compare, or a state cannot be read. A mistake within a file is a finding.
     """
     given = (old is not None) + (new is not None)
     libraries: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
         if first == second:
             config = first or config
         else:
-            # rules that neither state holds are nobody's change
+            # rules outside of both states are no change of theirs
             before = rules.rules_of(first if first or config == second else config)
             config = second
         lock = _lock_above(Path(paths[0]))
@@ -228,7 +228,7 @@ def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
 
 
 def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
-    """What code may be traced, as the old state says where it says something: no change allows itself."""
+    """Which code may be traced, by the old state where it has a setting: no change allows itself."""
     old: Tracing | None = None
     if against is not None:
         then = states.nearest_at(against, rules.PYPROJECT)
@@ -245,7 +245,7 @@ def _lock_at(reference: str) -> Lock | None:
     now = Path(NAME)
     if then is None and not os.path.lexists(now):
         return None
-    # what most runs do not need is imported where it is needed
+    # imported here because most runs do not need it
     from layoutproof.gating.lock import Lock, read_lock
     from layoutproof.gating.lock_check import stale
 
@@ -259,7 +259,7 @@ def _lock_at(reference: str) -> Lock | None:
         try:
             kept = read(now, MAX_LOCK) == data
             if not kept:
-                # whoever rewrites the lock says what the next change is compared with
+                # a rewritten lock is the baseline of the next change
                 found += stale(now)
         except LayoutError as error:
             return replace(lock, findings=(*found, *_unread_lock(error, now).findings))

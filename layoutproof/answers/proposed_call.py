@@ -1,7 +1,7 @@
 """Arguments for a function with a Pallas call, by its text alone: shapes that its blocks and its grid divide.
 
-Nothing is imported. What the text does not say is guessed (`GRID` programs, blocks of `EXTENT`, f32), so it is a first
-command to run and to edit, and no statement about the function.
+Nothing is imported. Sizes that the text does not state are guessed (`GRID` programs, blocks of `EXTENT`, f32), so it is
+a first command to run and to edit, and no statement about the function.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Text:
         return [] if meant is None else [meant]
 
     def meant(self, value: ast.expr) -> ast.expr:
-        """What a name stands for; else itself."""
+        """The expression that a name is bound to; else itself."""
         for _ in range(8):
             if not isinstance(value, ast.Name) or value.id not in self.names:
                 break

@@ -1,4 +1,4 @@
-"""Operations element by element: exact on integers and truth values, what is undefined on everything.
+"""Elementwise operations: exact on integers and truth values, with undefinedness for all types.
 
 A size of 1 meets every size, with no broadcast between (as Pallas' own equations have it). `0 * undefined` is
 undefined, and so is a comparison with an undefined element; a choice is as defined as what it chooses, where the
@@ -140,7 +140,7 @@ def _select(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
 
 def _either(on: Pass, equation: Equation, which: Value, *cases: Value) -> Value:
-    """What chooses between single integers: a number that is not known where data say it, so that it is one of them."""
+    """A choice between single integers: where data choose, an unknown that is one of them."""
     if dims_of(equation.outvars[0].aval) or equation.outvars[0].aval.dtype.kind not in "iu" or which.dims:
         return which
     try:
@@ -171,7 +171,7 @@ def _converted(on: Pass, equation: Equation, operands: list[Value]) -> list[Valu
 
     whole = span_of_type(new)
     kept = old.kind in "iub" and whole[0] <= operand.span[0] and operand.span[1] <= whole[1]
-    # a number that is stored in another precision and read back is the same one to whoever asks where it is from
+    # a number that is stored in another precision and read back has the same origin
     floats = getattr(new, "kind", "") not in "iub" and old.kind not in "iub"
     return [
         Value(

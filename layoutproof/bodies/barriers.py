@@ -1,7 +1,7 @@
 """How far apart barriers keep the effects of two subcores of a core: in which segment of its run each effect is.
 
-A subcore is in segment n when it has passed n barriers. Two subcores of one core that are in different segments do
-nothing at the same time. What counts are barriers that every program reaches equally often: under no condition, in
+A subcore is in segment n when it has passed n barriers. Effects of two subcores of one core in different
+segments do not overlap. Only barriers count that every program reaches equally often: under no condition, in
 loops that run equally often in all programs. Of other barriers it is asked whether they are reached (`odd`).
 """
 

@@ -1,7 +1,7 @@
-"""What a walk knows of memory besides copies: the numbers in scalar memory, and what scratch was written.
+"""A walk's knowledge of memory besides copies: the numbers in scalar memory, and the written parts of scratch.
 
 A number that the body stores to scalar memory is loaded again later, by this program or by one after it: the slot of a
-double buffer, a flag. Where a store's place or number is not known, nothing is known of the reference any more.
+double buffer, a flag. After a store with an unknown place or number, all cells of the reference are unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def number_at(cells: Cells, name: str, at: Place) -> Number | None:
 
 
 def lost(cells: Cells, name: str) -> bool:
-    """Whether what is not stored at a place may be anything."""
+    """Whether cells without a stored number may hold any number."""
     return (name, LOST) in dict(cells)
 
 

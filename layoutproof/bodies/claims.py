@@ -1,7 +1,7 @@
 """From a condition over a body's names to a claim that the engines decide.
 
 The points of such a claim are the `program`, the `iteration` of the loops around an effect, an `element`, and
-`values`: what is read from tables and what no term says. Reads of one table at equal indices are equal
+`values`: entries read from tables, and unknowns. Reads of one table at equal indices are equal
 (`kernel.read_consistency`).
 """
 
@@ -42,8 +42,8 @@ class BodyClaim:
 
     claim: for the engines.  tables: names of those of `every_table` that it reads.  lost: why numbers in it are not
     known, each once: a refutation that rests on one is none.  value: evaluates a term at a point of the claim, on ints.
-    reads: what it reads of tables.  alone: without what relations of tables say, which is less to look at; None where
-    they say nothing.
+    reads: the entries of tables that it reads.  alone: the claim without relations of tables, which is smaller; None
+    where there are none.
     """
 
     claim: Claim
@@ -69,7 +69,7 @@ def asked(
 
     loops: around the effect; those that it does not depend on are left out.  elements: further names, each below its
     extent.  explain: point, numbers, and a function that gives terms their value there -> sentence.  extra: terms whose
-    values `explain` wants.  programs: where there are several, what each is called in the counterexample and the names
+    values `explain` wants.  programs: where there are several, the name of each in the counterexample and the names
     of its ids (see `beside`).  place: the element as the counterexample has it; () = as `elements` say it.
     Raises Unsupported where the condition says `maybe` or speaks of a leaf.
     """
@@ -167,9 +167,9 @@ def without_wraps(kernel: Kernel, body: Any, terms: Sequence[Term], spans: Mappi
 
 
 def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
-    """What a question about the body leaves unknown where something in it is not modelled; nothing where all is.
+    """The unknown of a question about a body with unmodelled parts; none where all is modelled.
 
-    Of what is refused at one line the first is named: the others mostly follow from it.
+    Of several refusals at one line the first is named: the others mostly follow from it.
     """
     first: dict[str, str] = {}
     for what, at in body.unmodelled:
@@ -185,7 +185,7 @@ def _short(source: str) -> str:
 
 
 class TablePoint:
-    """What is read from tables, and numbers that no term says, as one point of a claim."""
+    """Entries read from tables, and unknowns, as one point of a claim."""
 
     def __init__(self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown]) -> None:
         self.reads, self.unknowns = tuple(reads), tuple(unknowns)
@@ -236,7 +236,7 @@ Environment = Callable[[Sequence[Index], Numbers], Evaluation]
 
 
 def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, TablePoint]) -> Environment:
-    """What evaluates terms at places of some spaces, in their order, each name its coordinate.
+    """The evaluator of terms at places of some spaces, in their order, with each name as a coordinate.
 
     values: of the spaces that hold values, by label.
     """
@@ -281,7 +281,7 @@ def said(
 class Beside:
     """A second program beside the first, of the same body.
 
-    body: of both, for `asked`.  programs: what the two are called, with the names of their ids.  other: a term of the
+    body: of both, for `asked`.  programs: the names of the two, with the names of their ids.  other: a term of the
     first program -> the same of the second.  loops: likewise.
     """
 
@@ -294,7 +294,7 @@ class Beside:
 def beside(kernel: Kernel, body: Body) -> Beside:
     """Two programs of one body: `first`, in the body's own names, and `second`, whose names are others.
 
-    What is a number of the call is the same for both: sizes, and what its tables hold.
+    Numbers of the call are the same for both: sizes, and entries of its tables.
     """
     shared = set(kernel.parameters())
 
@@ -344,7 +344,7 @@ def _loaded(body: Body, table: Table) -> str:
 
 
 def _reference(body: Body, load: str) -> BodyReference | None:
-    """What a load reads."""
+    """The reference that a load reads."""
     found = loads_of(body).get(load)
     return None if found is None else found.view.reference
 
@@ -383,7 +383,7 @@ def _of_input(reference: BodyReference) -> Table:
 
 
 def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
-    """What a load gives, within what the body's stores keep of what the call fills in."""
+    """The table of a load, within the bounds of the caller's values that the body's stores preserve."""
     table, kept = body.loads[name], body.kept.get(name)
     filled = None if kept is None else next((t for t in every_table(kernel) if t.name == kept.reference), None)
     if kept is None or filled is None or table.low is not None or table.signed != filled.signed:

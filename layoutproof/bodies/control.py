@@ -30,7 +30,7 @@ from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Equation, Literal, Program, Variable, scan_parts
 
 _HANDED_ON = "a number that a loop hands on"
-"""What is said of a carried number that no term says."""
+"""The reason of an unknown carried number."""
 
 
 def _call(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -155,9 +155,9 @@ def looped(
     consts: Sequence[BodyValue],
     inits: Sequence[BodyValue],
 ) -> list[BodyValue]:
-    """What is left after a loop from one bound to below another one, by steps, whose iterations have no order.
+    """The values after a loop from one bound to below another one, by steps, whose iterations have no order.
 
-    program: of an iteration: it sees `consts`, the index, and what is carried.  bounds: lower, upper, step.
+    program: of an iteration: it sees `consts`, the index, and the carried values.  bounds: lower, upper, step.
     """
     lower, upper, step = (b if isinstance(b, Value) else on.constant_value(b) for b in bounds)
     by = _whole(step)
@@ -241,7 +241,7 @@ def _as_often(
     finals: Sequence[BodyValue],
     known: frozenset[str],
 ) -> list[BodyValue]:
-    """What is left after a loop whose condition may be undefined: so is then how often the loop ran.
+    """The values after a loop whose condition may be undefined: its trip count is then undefined, too.
 
     conditions: before the first iteration, in an iteration, and after the last one.  known: the unknowns that were
     there before it.
@@ -263,7 +263,7 @@ def _as_often(
 
     found: list[Any] = []
     for (_, slot), result, final in zip(slots, results, finals, strict=True):
-        # what no iteration changes is the same however often the loop runs
+        # a loop-invariant value does not depend on the trip count
         found.append(final if isinstance(final, View) or result is slot else doubtful(final))
         if found[-1] is not final and isinstance(final, Value) and not final.dims:
             with suppress(Lost):
@@ -273,7 +273,7 @@ def _as_often(
 
 
 def steps_of(on: Pass, jaxpr: Program, before: int, count: int) -> list[int | None]:
-    """What a loop's body adds to each carried number, as its equations say it; None where they say no such number.
+    """The step of each carried number, by the equations of a loop's body; None where it has no constant step.
 
     before: how many inputs of the body come before the carried ones.  count: of the carried ones.
     """
@@ -313,7 +313,7 @@ def _spans_of_scan(on: Pass, jaxpr: Program, consts: int, inits: Sequence[BodyVa
 def _spans_of_while(
     on: Pass, condition: tuple[Program, Sequence[BodyValue]], body: tuple[Program, int], inits: Sequence[BodyValue]
 ) -> list[Span | None]:
-    """The same of a loop that a condition ends: of what moves towards what no iteration changes.
+    """The same for a while loop: spans of numbers that move towards a loop-invariant bound.
 
     condition: its equations, and the values that they see beside the carried ones.  body: the equations, and how many
     such values they see.
@@ -327,7 +327,7 @@ def _spans_of_while(
     carried = list(inner.invars[len(seen) :])
     moving = {own for own, step in zip(carried, steps, strict=True) if step != 0}
     values = {own: v for own, v in zip(inner.invars, [*seen, *inits], strict=True) if own not in moving}
-    # what the condition itself computes also sees the number that ends the loop
+    # the condition itself also sees the number that ends the loop
     alone = len(inner.eqns) == 1
     for smaller, larger, strict in _comparisons(inner):
         for own, end, way in ((smaller, larger, 1), (larger, smaller, -1)):
@@ -349,7 +349,7 @@ def _spans_of_while(
 
 
 def _comparisons(jaxpr: Program) -> Iterator[tuple[Variable | Literal, Variable | Literal, int]]:
-    """What a loop compares, all of which holds in an iteration: (smaller, larger, 1 where they are never equal)."""
+    """The comparisons of a loop, all true in an iteration: (smaller, larger, 1 where they are never equal)."""
     made, todo = _made_by(jaxpr), list(jaxpr.outvars)
     while todo:
         atom = todo.pop()
@@ -394,7 +394,7 @@ def _close(
     count: Term | None,
     condition: Term | None = None,
 ) -> list[BodyValue]:
-    """What the carried names mean, and the values after the loop.
+    """The definitions of the carried names, and the values after the loop.
 
     known: the unknowns that were there before an iteration.  count: of iterations, None where `condition` ends it.
     """
@@ -513,9 +513,9 @@ def _counted(
     loop: Loop, condition: Term, forms: Mapping[str, Term], starts: Mapping[str, Term | None],
     nexts: Mapping[str, Term | None], varying: Collection[str],
 ) -> tuple[str, Term, Term] | None:  # fmt: skip
-    """(What a loop with `i < upper` counts by one, its start, the upper bound that stays as it is); None of others.
+    """(The number that a loop with `i < upper` counts by one, its start, the invariant upper bound); None for others.
 
-    forms: of what is carried, as terms of the counter.  starts, nexts: as for `closed_form`.  varying: unknowns of
+    forms: of carried numbers, as terms of the counter.  starts, nexts: as for `closed_form`.  varying: unknowns of
     which each iteration may have others.
     """
     if condition.op != "<" or condition.args[0].op != "name":
@@ -523,7 +523,7 @@ def _counted(
     (name,), upper = condition.args[0].args, condition.args[1]
     start, following = starts.get(name), nexts.get(name)
     above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
-    # what is carried and is no term may be another number in each iteration
+    # a carried number without a closed form may be another number in each iteration
     changing = {loop.name, *varying, *(other for other in starts if other not in forms)}
     if start is None or name not in forms or changing & set(_reached(forms, above)):
         return None

@@ -28,7 +28,7 @@ def _start(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
 def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     before = len(on.effects)
     source, _, semaphore, _, _ = _parts(on, equation, operands)
-    # where what is waited for lies does not count, and nothing is read to know it
+    # only the size of a wait's view counts, and nothing is read to know it
     del on.effects[before:]
     on.effects.append(Wait(source, semaphore, on.spot()))
     return []
@@ -40,7 +40,7 @@ def _parts(on: Pass, equation: Equation, operands: list[BodyValue]) -> tuple[Vie
     if len(parts) == 5:
         source, target, semaphore, sent, device = parts
     else:
-        raise UnsupportedOp(f"a copy of {len(parts)} parts, in a form that this version of JAX has and nobody read")
+        raise UnsupportedOp(f"a copy of {len(parts)} parts, a form of this version of JAX that is not modelled")
     return (
         view_of(on, source),
         view_of(on, target),

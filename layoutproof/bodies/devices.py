@@ -1,7 +1,7 @@
-"""One kernel on all devices of its mesh: what each does in order, and what must have happened before what.
+"""One kernel on all devices of its mesh: the events of each in order, and the happens-before relation.
 
 Every device runs the same programs, one after the other; where numbers are known they are run as they are, once for
-each device. What a device does is then a list of events: it touches memory, starts copies, signals, waits. Between
+each device. A device is then a list of events: it touches memory, starts copies, signals, waits. Between
 devices only semaphores order them: a wait of one device lasts until its semaphore counts enough.
 
 Who waits for a semaphore is one device, and how much is taken does not depend on who signalled. So a run that goes on
@@ -15,7 +15,7 @@ A copy reads its source from its start until the bytes are sent, and writes its 
 wait may be content with a part of its bytes, that is taken into account.
 
 Cores of one chip that signal each other are run the same way: each is a device that runs one program. Arrays are one
-memory for all of them, what the subcores of a core share is one for these, and a barrier of subcores is a signal to
+memory for all of them, the shared memory of a core is one for its subcores, and a barrier of subcores is a signal to
 each of the others with a wait for all of theirs.
 """
 
@@ -90,12 +90,12 @@ class DeviceMemory:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a device does at one moment.
+    """One event of a device.
 
     kind: "touch", "start" (of a copy), "signal", "wait".  call: of which kernel.  position: among the events of the
-    device.  amount: what is signalled or waited for, or bytes.  semaphore: what is counted; of a copy, what counts when
-    it has arrived.  sent: of a remote copy, what counts when it has been sent.  pieces: what is touched; of a copy, its
-    source and its target.
+    device.  amount: of the signal or the wait, or bytes.  semaphore: that it changes; of a copy, at its arrival.  sent:
+    of a remote copy, the semaphore that it changes when it has been sent.  pieces: of memory that it touches; of a
+    copy, its source and its target.
     """
 
     kind: str
@@ -116,7 +116,7 @@ class Event:
 class TouchedTime:
     """The time in which something touches memory: an event, or a copy until it has sent or arrived.
 
-    end: what is held back so that it has not ended.
+    end: the event to hold back so that it has not ended.
     """
 
     event: Event
@@ -150,7 +150,7 @@ def has_devices(kernel: Kernel) -> bool:
 
 
 def has_cores(kernel: Kernel) -> bool:
-    """Whether what its body reaches are other cores of the same chip, each of which runs one program."""
+    """Whether its body reaches other cores of the same chip, each of which runs one program."""
     body: Body | None = kernel.body
     remote = [effect for effect in body.effects if is_remote(effect)] if body is not None else []
     return bool(remote) and all(e.device.core and e.device.places for e in remote)  # type: ignore[union-attr]
@@ -356,7 +356,7 @@ class Devices:
             yield self._problem("left", what, hint, name, last, device=device)
 
     def _early(self) -> Iterator[DeviceProblem]:
-        """What reaches a device that has not begun."""
+        """Effects that reach a device that has not begun."""
         for call, kernel in enumerate(self.kernels):
             for device in range(0 if kernel.begins_together or self.cores else len(self.events)):
                 problem = self._before_it_begins(call, kernel, device)
@@ -389,7 +389,7 @@ class Devices:
         return None
 
     def _meetings(self) -> Iterator[DeviceProblem]:
-        """What touches memory while a copy moves it."""
+        """Accesses to memory while a copy moves it."""
         for spans in self.memory.values():
             if not any(span.piece.writes for span in spans):
                 continue
@@ -410,7 +410,7 @@ class Devices:
                         yield problem
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
-        """Whether two that nobody holds back come one after the other, or do the same and write the same."""
+        """Whether two effects without a wait between them are ordered, or do the same and write the same."""
         if one.event.device == other.event.device:
             return one.end[0] == other.end[0] == "at"
         spot = one.event.spot
@@ -471,10 +471,10 @@ class Devices:
         shown = {name: value for name, value in point.items() if value != ()}
         return DeviceProblem(kind, what, hint, subject, event.spot.source, True, shown)
 
-    # what is written
+    # writes
 
     def unwritten(self, spot: Spot) -> DeviceProblem | None:
-        """Where what an effect reads is not all written before, on its own device; None where it always is."""
+        """The unwritten part of an effect's read, on its own device; None where all of it is always written before."""
         spans = [
             span
             for events in self.memory.values()
@@ -571,7 +571,7 @@ def _line(event: Event) -> str:
 
 
 def _check(kernel: Kernel, body: Body) -> None:
-    """Raises Unsupported where what devices do is not all in the body."""
+    """Raises Unsupported where effects of devices are not all in the body."""
     cores = has_cores(kernel)
     if not axes_of(kernel):
         raise Unsupported("the mesh of devices is not known: nothing around the call says it")
@@ -616,7 +616,7 @@ class _Trace:
         self.loaded = {} if devices.cores else {axis_table(name): at for name, at in self.place.items()}
         self.tables = {table.name: table for table in every_table(self.kernel)}
         self.events = events
-        # of semaphores that scopes allocate: what they count, as far as this device counts them, and which were freed
+        # of semaphores that scopes allocate: their counts, as far as this device changes them, and which were freed
         self._balance: dict[Key, int] = {}
         self._freed: set[str] = set()
         self._signalled = {effect.semaphore.reference.name for effect in self.body.effects if is_remote(effect)}
@@ -753,7 +753,7 @@ class _Trace:
             forward(nest.parts, self, inner, state)
 
     def _open(self, nest: Nest) -> None:
-        """A loop of which nobody knows how often it runs: nothing in it may order devices or touch what copies move."""
+        """A loop with an unknown trip count: nothing in it may order devices or touch memory that copies move."""
         for effect in nest.effects:
             name = effect.view.reference.name if isinstance(effect, Access) else ""
             if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
@@ -861,7 +861,7 @@ class _Trace:
 
 
 _BARRIER = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
-"""What subcores signal each other where they all meet."""
+"""The semaphore of a barrier of all subcores."""
 
 
 def _with_barriers(body: Body) -> tuple[Effect, ...]:
@@ -872,7 +872,7 @@ def _with_barriers(body: Body) -> tuple[Effect, ...]:
 
 
 def _home(kernel: Kernel, reference: BodyReference) -> str:
-    """Who shares memory among cores: "all", "core" for the subcores of one, "" for nobody."""
+    """Which cores share a memory: "all", "core" for the subcores of one, "" for none."""
     if reference.role == "semaphore" or reference.memory == "semaphore":
         return ""
     if reference.role in ("in", "out"):

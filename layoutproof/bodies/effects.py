@@ -1,11 +1,11 @@
-"""What a body does, as data: references, views of them, and the effects in program order. This is the manual of bodies.
+"""A body as data: references, views of them, and the effects in program order. This is the manual of bodies.
 
 A reference is memory that the body is given (the window of an operand, a whole array in HBM, a scalar-prefetch operand,
 scratch, semaphores) or allocates (`run_scoped`). A view is a reference seen through steps: a slice per dimension, a
 reshape, a bitcast. Every effect happens at a `Spot`: under a path condition, inside loops, at a source line.
 
-Names in terms: a dimension of the grid by its name in the kernel; a loop's counter `loop3`; what no term says `any5`
-(an `Unknown` with a range); a carried number by a `definition`; what a load gives `read(load2, indices)`.
+Names in terms: a dimension of the grid by its name in the kernel; a loop's counter `loop3`; an unknown `any5`
+(an `Unknown` with a range); a carried number by a `definition`; the result of a load `read(load2, indices)`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from layoutproof.kernel.kernel import Table
 Index = tuple[Term, ...]
 
 ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore", "around")
-"""What a reference is: an operand's, memory of the call, a scalar-prefetch operand, allocated by the body, or, of a
-pipeline's body, memory of the body around it."""
+"""The roles of a reference: an operand's, memory of the call, a scalar-prefetch operand, allocated by the body, or, of
+a pipeline's body, memory of the body around it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodyReference:
     """Memory that a body may address.
 
-    name: of the operand, or `scratch[0]`, `prefetch[1]`, `scoped2`.  role: one of ROLES.  dims: of what the body sees,
-    in elements: the window of a blocked operand, without squeezed dimensions.  dtype: XLA's name of the element type.
+    name: of the operand, or `scratch[0]`, `prefetch[1]`, `scoped2`.  role: one of ROLES.  dims: of its view in the
+    body, in elements: the window of a blocked operand, without squeezed dimensions.  dtype: XLA's name of the element
+    type.
     memory: where it lies, a word of `kernel.MEMORIES`.  position: among the operands, scratches or prefetched ones.
     fresh_in: for memory the body allocates, the loops around the allocation.  pipeline: whether it is a buffer of a
     pipeline (`emit_pipeline`), which fills and empties it.
@@ -132,7 +133,7 @@ class Spot:
 class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
-    mask: the condition for an element of the view, None = all.  value: what is written.
+    mask: the condition for an element of the view, None = all.  value: the written one.
     """
 
     kind: str
@@ -143,7 +144,7 @@ class Access:
 
     @property
     def name(self) -> str:
-        """What a load is called in terms (`Body.loads`) and as what may be undefined (`values.leaf`)."""
+        """The name of a load in terms (`Body.loads`) and as a possibly undefined source (`values.leaf`)."""
         return f"load{self.spot.number}"
 
 
@@ -152,8 +153,8 @@ class Device:
     """A device, or a core, whose memory or semaphore is meant, as the body says it.
 
     places: along axes of the mesh, by name; along others it is where the device is that runs the body.  logical: its
-    number, counted over the mesh in row-major order.  core: whether a core is said.  Nothing of them: in a form that
-    nobody reads.
+    number, counted over the mesh in row-major order.  core: whether it is a core.  None of them: a form that is
+    not modelled.
     """
 
     places: tuple[tuple[str, Term], ...] = ()
@@ -166,10 +167,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartedCopy:
-    """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
+    """A copy that is started. semaphore: to which its end adds bytes; sent: of a remote copy, the sender's.
 
-    device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether what arrives is added to
-    what is there, element by element and never two at once.
+    device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether the data is added to the
+    target, element by element and never two at once.
     """
 
     source: View
@@ -206,9 +207,9 @@ class Signal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Freed:
-    """The end of a scope (`run_scoped`): its references are no more, and others may get their memory.
+    """The end of a scope (`run_scoped`): its references are dead, and others may get their memory.
 
-    spot: without a path, as what a scope that is not entered has allocated nobody has touched.
+    spot: unconditional, since memory of an untaken scope is untouched.
     """
 
     references: tuple[BodyReference, ...]
@@ -220,7 +221,7 @@ Effect = Access | StartedCopy | Wait | Signal | Freed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
-    """A number that no term says: low <= value < high. why: what it is, in words, with its line.
+    """An unknown number: low <= value < high. why: its origin, in words, with its line.
 
     facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).  fixed: that a
     program has one such number, and no iteration of a loop has its own.
@@ -237,7 +238,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptEntry:
-    """A load of scalar memory that the call fills and the body stores to: what stores keep.
+    """A load of scalar memory that the call fills and the body stores to: the bounds that stores preserve.
 
     reference: its name.  sign: if the call fills in no number below 0, the load gives none.  highs: if it fills in
     numbers from 0 to below one of these, the load gives such a number.  least: so it is of any that is not less, as
@@ -252,9 +253,9 @@ class KeptEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """What one program does.
+    """The body of one program.
 
-    references: what the body is given, in the order of its arguments.  effects: in program order.
+    references: in the order of its arguments.  effects: in program order.
     unknowns: by name.  definitions: carried numbers as terms over their loops' counters, by name.
     loads: for each integer or boolean load, the table that models its values.
     kept: bounds that the body's stores preserve, of scalar memory that the caller fills, by the name of the load.
@@ -295,10 +296,10 @@ class Body:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """What chooses among elements: the condition of a select, or of a masked load or store.
+    """The condition that chooses among elements: of a select, or of a masked load or store.
 
     value: a `values.Value` of truth values.  cases: of a select, and of a load, the `Value`s that are taken where it
-    is false and where it is true, None for what nobody names.
+    is false and where it is true, None = unnamed.
     """
 
     value: Any
@@ -308,9 +309,9 @@ class Mask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handed:
-    """A number that `loop` hands on, an unknown elsewhere: `start` at first, then what `following` says of the last.
+    """A number that `loop` carries, an unknown elsewhere: `start` at first, then `following` of the last one.
 
-    name: in an iteration.  after: what it is called when the loop has ended.  trips: how many iterations there are.
+    name: in an iteration.  after: its name when the loop has ended.  trips: the trip count.
     """
 
     name: str
@@ -323,9 +324,9 @@ class Handed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """A value that a loop hands from one iteration to the next: of `loop`, what it starts with and what each gives on.
+    """A value that `loop` carries from one iteration to the next.
 
-    start, next: `values.Value`s; the second speaks of the loop's counter.  final: what is left after the loop.
+    start, next: `values.Value`s; the second is over the loop's counter.  final: the value after the loop.
     """
 
     loop: Loop
@@ -350,7 +351,7 @@ def adds_to(effect: Effect) -> bool:
 
 
 def writes_to(effect: Effect) -> View | None:
-    """What a store, or a copy that arrives, changes; None of every other effect."""
+    """The view that a store, or a copy that arrives, changes; None for every other effect."""
     match effect:
         case Access(kind, view) if kind != "read":
             return view
@@ -360,7 +361,7 @@ def writes_to(effect: Effect) -> View | None:
 
 
 def reads_from(effect: Effect) -> View | None:
-    """What a load, or a copy that leaves, looks at; None of every other effect."""
+    """The view that a load, or a copy that leaves, reads; None for every other effect."""
     match effect:
         case Access(kind, view) if kind != "write":
             return view

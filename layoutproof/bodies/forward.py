@@ -85,7 +85,7 @@ def within(parts: Iterable[Part], loops: Iterable[Loop], number: int) -> tuple[P
 
 
 class Domain(Protocol[Place, State]):
-    """What is asked on the way. place: where in a run it is, whatever the domain knows of that."""
+    """An abstract domain of the walk. place: where in a run it is, in the domain's own form."""
 
     def effect(self, effect: Effect, place: Place, state: State) -> State:
         """The state after an effect."""
@@ -122,7 +122,7 @@ class Here:
 
 
 class Evaluates(Protocol):
-    """What knows numbers at a place."""
+    """An evaluator of numbers at a place."""
 
     body: Body
 
@@ -130,7 +130,7 @@ class Evaluates(Protocol):
         """The values of some terms: numbers, and conditions, which may be open."""
 
     def handed(self, one: Handed, value: Any, here: Here) -> Number:
-        """What is remembered of a number that a loop hands on."""
+        """The remembered value of a number that a loop carries."""
 
     def turned(self, loop: Loop) -> None:
         """A turn has ended; raises where there are too many."""
@@ -139,8 +139,8 @@ class Evaluates(Protocol):
 def turns(on: Evaluates, loop: Loop, count: int | None, here: Here) -> Iterator[tuple[Here, Any]]:
     """The places in the turns of a loop, one after the other, each with whether the loop goes on there.
 
-    count: the turns; None of a loop that a condition ends. A condition is looked at once more than the body runs, whose
-    effects have it on their path. Where it is not known, None or open, nobody knows of another turn.
+    count: the trip count; None for a while loop, whose condition is evaluated once more than its body runs; the body's
+    effects have it on their path. Where the condition is None or open, no further turn is known.
     """
     goes_on = on.body.goes_on.get(loop.name)
     handed = [one for one in on.body.handed if one.loop is loop]

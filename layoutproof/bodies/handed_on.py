@@ -1,8 +1,8 @@
 """A walk over the kernels that hand semaphores to one another, and over what a function does between them.
 
 A kernel may start a copy and give its semaphore away: another one waits for it. Until then the copy runs beside all
-that the function does, of which XLA only knows what needs what: a step that does not need the one that waits may run
-before it, and memory that nothing needs any more is given to others.
+that the function does, of which XLA only knows the dependencies: a step that does not depend on the wait may run
+before it, and memory without further uses is given to others.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from layoutproof.kernel.kernel import Kernel, Operand
 
 
 def handed_on(kernel: Kernel) -> FlightProblem | None:
-    """What goes wrong with copies in a kernel, or with those that it starts for others; None where nothing does.
+    """The problem with copies in a kernel, or with those that it starts for others; None where there is none.
 
-    A problem that is not `sure` says what is not known. kernel: with what is `around` it.
+    A problem that is not `sure` says why it is unknown. kernel: with what is `around` it.
     """
     around: CallingFunction = kernel.around
     walk = _Function(around, kernel)
@@ -42,14 +42,14 @@ def handed_on(kernel: Kernel) -> FlightProblem | None:
         pass
     mine = walk.problems.get(around.mine)
     if mine is None and walk.problems:
-        # what comes after it has not been looked at
+        # later steps have not been looked at
         step, problem = next(iter(walk.problems.items()))
         return _open(f"of {around.steps[step].name}{_at(around.steps[step])}: {problem.what}")
     return mine
 
 
 class _Known(Exception):
-    """What is known of a step decides."""
+    """A problem at a step decides the answer."""
 
 
 def _open(why: str, subject: str = "", source: str = "") -> FlightProblem:
@@ -68,12 +68,12 @@ class _Function:
     ways: list[Way] = field(default_factory=lambda: [Way()])
 
     def say(self, step: int, why: str, source: str = "") -> None:
-        """What is not known, of a step; nothing after it is looked at."""
+        """Records an unknown at a step; no later step is looked at."""
         self.problems.setdefault(step, _open(why, source=source or self.around.steps[step].source))
         raise _Known
 
     def wrong(self, step: int, what: str, hint: str, subject: str, line: str, sure: bool = True) -> None:
-        """What goes wrong with a copy that a step starts."""
+        """Records a problem with a copy that a step starts."""
         sure = sure and not any(way.assumed for way in self.ways)
         found = FlightProblem(what if sure else f"perhaps {what}", hint, sure, subject, Spot(0, (), (), line))
         if sure or step not in self.problems:
@@ -89,7 +89,7 @@ class _Function:
             if why:
                 self.say(mine, why)
             if k not in running:
-                self.say(k, f"nobody uses what {around.steps[k].name} gives: XLA leaves it out, and what it waits for")
+                self.say(k, f"the results of {around.steps[k].name} are unused: XLA eliminates it, and its waits")
         for k, step in enumerate(around.steps):
             copied, perhaps = self._placed(k, step)
             if k not in running:
@@ -115,7 +115,7 @@ class _Function:
         self._end()
 
     def _unseen(self, k: int) -> str:
-        """Why what a step does with semaphores is not looked at, "" = it is."""
+        """Why a step's use of semaphores is not looked at, "" = it is."""
         around, step = self.around, self.around.steps[k]
         if not {*step.given, *step.made} & around.semaphores:
             return ""
@@ -160,10 +160,10 @@ class _Function:
                 copied.append(of)
         return copied, perhaps
 
-    # what a step does beside copies in flight
+    # uses of memory beside copies in flight
 
     def _used_around(self, step: FunctionStep, kernel: Kernel | None, copied: list[int], perhaps: list[int]) -> None:
-        """What a step does with values that a copy moves, outside of what the body of its kernel does."""
+        """A step's uses of values that a copy moves, besides those in the body of its kernel."""
         flights = self._flights()
         if step.moves or not flights:
             return
@@ -198,7 +198,7 @@ class _Function:
         self.wrong(start, what, hint, name, flight.line, sure)
 
     def _word(self, step: int, buffer: str) -> str:
-        """What the kernel of a step calls a buffer."""
+        """The name of a buffer in the kernel of a step."""
         found = self.around.steps[step]
         kernel = self.kernel if step == self.around.mine else found.kernel
         pairs = self._operands(found, kernel) if kernel is not None else ()
@@ -220,7 +220,7 @@ class _Function:
                 continue
             name = array_of(kernel, operand.name)
             if names.setdefault(name, self.buffers[value]) != self.buffers[value] and operand.role == "out":
-                # what is copied before shares no buffer with what it is a copy of
+                # a copy made before shares no buffer with its source
                 names[name] = self.buffers[value]
             if operand.memory == "semaphore":
                 semaphores.add(name)
@@ -302,7 +302,7 @@ class _Function:
 def _lost(kernel: Kernel) -> str:
     """Why the body of a kernel cannot be walked, "" where it can."""
     if kernel.body_reader is None:
-        return f"nobody has read the body of {kernel.name}"
+        return f"the body of {kernel.name} was not read"
     if kernel.body.unmodelled:
         return f"not modelled: {kernel.body.unmodelled[0][0]}"
     if any(map(is_remote, kernel.body.effects)):
@@ -313,7 +313,7 @@ def _lost(kernel: Kernel) -> str:
 
 
 def _bare(way: Way) -> Way:
-    """What the next kernel finds: what is in flight, and that something was taken to hold."""
+    """The state for the next kernel: the copies in flight, and whether there are path conditions."""
     return Way(way.slots, ((FORGOTTEN, True),) if way.assumed else ())
 
 

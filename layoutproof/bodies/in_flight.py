@@ -1,4 +1,4 @@
-"""A walk over a body, program after program: what every semaphore counts, and which copies are in flight.
+"""A walk over a body, program after program: the count of every semaphore, and the copies in flight.
 
 A semaphore's slot counts bytes: those of the copies that were started on it, less those that were waited for. A wait
 blocks until its bytes are there, so where all bytes of a slot have been waited for, all its copies have ended; before,
@@ -95,7 +95,7 @@ Run = tuple[Number, Number, int]
 
 @dataclass(frozen=True, slots=True)
 class ViewedRegion:
-    """What a view shows of an array: name, one run per dimension; exact: whether it shows all of that."""
+    """The region of an array that a view shows: name, one run per dimension; exact: whether it shows all of that."""
 
     name: str
     runs: tuple[Run, ...]
@@ -104,7 +104,7 @@ class ViewedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A copy that was started: by which effect, what it reads and writes, how many bytes, in which program and line.
+    """A copy that was started: by which effect, its source and target, its bytes, in which program and line.
 
     lists: memory out of which it takes places.  adds: whether it adds to its target.
     """
@@ -134,9 +134,9 @@ State = Mapping[Key, Slot]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way through the body so far: the slots that do not count 0, and the conditions that were taken to hold.
+    """One path through the body so far: the slots that do not count 0, and the path conditions.
 
-    cells: what scalar memory holds.  loaded: what this program's loads gave of it.  written: what scratch was written.
+    cells: of scalar memory.  loaded: the results of this program's loads of it.  written: the written scratch.
     """
 
     slots: tuple[tuple[Key, Slot], ...] = ()
@@ -146,7 +146,7 @@ class Way:
     written: frozenset[tuple[str, Box]] = frozenset()
 
     def slot(self, key: Key) -> Slot:
-        """What a slot counts."""
+        """The state of a slot."""
         return dict(self.slots).get(key, Slot())
 
     def with_slot(self, key: Key, slot: Slot) -> Way:
@@ -182,11 +182,11 @@ class _Stop(Exception):
 
 @dataclass(eq=False)
 class FlightWalk:
-    """One walk. problems: what was found; those that are not sure first, one that is sure last.
+    """One walk. problems: those that are not sure first, one that is sure last.
 
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
-    programs were walked to their end.  ways: through all of them; what is in flight then, others have to wait for.
-    fill: what tables hold, None = unknown.  read: what was read of them then.  most: terms that are evaluated.
+    programs were walked to their end.  ways: the paths through all of them; others have to wait for copies in flight.
+    fill: the entries of tables, None = unknown.  read: those that were read.  most: terms that are evaluated.
     """
 
     kernel: Kernel
@@ -209,7 +209,7 @@ class FlightWalk:
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
         self._tables = {table.name: table for table in every_table(self.kernel)}
-        # of one program that stands for all nobody knows what those before it have left
+        # one program stands for all, so the memory that earlier programs left is unknown
         self._kept: frozenset[str] = frozenset()
         self._scratch: frozenset[str] = frozenset()
         self._compared: set[Any] = set()
@@ -239,9 +239,9 @@ class FlightWalk:
         return not self.problems and all(not way.slots for way in ways)
 
     def one_by_one(self, begin: Sequence[Way] = (Way(),), handed: Collection[str] = ()) -> bool:
-        """Walks the programs in order. False where there are too many; what was found by then stands.
+        """Walks the programs in order. False where there are too many; the problems found by then stand.
 
-        begin: what is in flight before.  handed: semaphores that others have afterwards, which may count something.
+        begin: the copies in flight before.  handed: semaphores that others use afterwards, which need not count 0.
         """
         parallel = self.kernel.parallel()
         ways = list(begin)
@@ -284,7 +284,7 @@ class FlightWalk:
                 self._found(way, self._remains(name, at, slot, program, "when the kernel ends"))
 
     def _spot(self, name: str, slot: Slot) -> Spot:
-        """Where what a slot counts was started or signalled."""
+        """The place of the copy or signal that a slot counts."""
         if slot.flights:
             number = slot.flights[0].effect
             spots = (e.spot for e in self.body.effects if isinstance(e, StartedCopy) and e.spot.number == number)
@@ -316,14 +316,14 @@ class FlightWalk:
                     for window in windows & {flight.source.name, flight.target.name}:
                         what = f"a copy is in flight when the program of the window of {window} ends: not modelled"
                         self._open(window, self._spot(name, slot), what)
-        # what held of this program is nothing to the next, where nothing is in flight and nothing is held
+        # path conditions of this program do not matter to the next if nothing is in flight and no cell is known
         ways = [replace(w, loaded=(), assumed=w.assumed if w.slots or w.cells else ()) for w in ways]
         if len(ways) > FEW_WAYS:
             ways = [replace(way, assumed=self._remembered(way)) for way in ways]
         return list(dict.fromkeys(ways))
 
     def _remembered(self, way: Way) -> tuple[tuple[Name, bool], ...]:
-        """What was taken to hold, without what this program has not looked at: others hardly will."""
+        """The path conditions that this program has looked at: later programs hardly need others."""
         kept = tuple(one for one in way.assumed if one[0] != FORGOTTEN and compared(one[0]) in self._compared)
         return kept if len(kept) == len(way.assumed) else (*kept, (FORGOTTEN, True))
 
@@ -569,7 +569,7 @@ class FlightWalk:
             self._count(on)
 
     def _symbolic(self, here: Here, way: Way) -> Symbolic:
-        """What evaluates terms here; the same as before where nothing has changed."""
+        """The evaluator of terms here; the same as before where nothing has changed."""
         key = (here.names, way.assumed, way.loaded, here.program, here.turns)
         if self._last is None or self._last[0] != key:
             self._last = (dict(here.names), *key[1:]), self._evaluates(here, way, self._compared)
@@ -595,7 +595,7 @@ class FlightWalk:
     # memory
 
     def _remembering(self, on: Symbolic, effect: Access | StartedCopy, way: Way, sure: bool) -> Way:
-        """What is known of scalar memory and of scratch after an effect. sure: whether it happens, without a mask."""
+        """The state of scalar memory and scratch after an effect. sure: whether it happens, without a mask."""
         if isinstance(effect, StartedCopy):
             self._read(on, effect.source, effect.spot.number, way)
             if effect.target.reference.name in self._kept:
@@ -609,7 +609,7 @@ class FlightWalk:
         return self._wrote(on, effect.view, way) if effect.kind == "write" and sure else way
 
     def _loaded(self, on: Symbolic, load: Access, way: Way) -> Way:
-        """What a load of scalar memory gives: what was stored last, or what the call filled in."""
+        """The result of a load of scalar memory: the number stored last, or the caller's."""
         name, load_name = load.view.reference.name, load.name
         at = self._cell(on, load.view)
         number = None if at is None else number_at(way.cells, name, at)
@@ -665,7 +665,7 @@ class FlightWalk:
     def _started(self, on: Symbolic, copy: StartedCopy, way: Way, at: Any, program: Any) -> Way:
         self._touched(on, copy, way, at, True)
         source, target = (self._region(on, view) for view in (copy.source, copy.target))
-        # what a device sends to itself counts twice: what has gone out, and what has come in
+        # a copy of a device to itself counts twice: when it is sent, and when it has arrived
         nowhere = replace(source, name="")
         ends = [(copy.semaphore, source, target)] if copy.sent is None else [
             (copy.sent, source, nowhere), (copy.semaphore, nowhere, target),
@@ -724,7 +724,7 @@ class FlightWalk:
             mine: ViewedRegion | None = None
             for key, slot in way.slots:
                 for flight in slot.flights:
-                    # what two copies add to one element is there in the end, whichever comes first
+                    # additions of two copies to one element commute
                     together = flight.adds and isinstance(effect, StartedCopy) and effect.adds
                     sides = [] if together else [(flight.target, "into")]
                     sides += [(flight.source, "out of")] if touch.writes else []
@@ -749,7 +749,7 @@ class FlightWalk:
         region: ViewedRegion,
         direction: str,
     ) -> None:
-        """Notes a touch of what a copy moves. mine: what is touched.  region: what the copy moves."""
+        """Notes an access to memory that a copy moves. mine: the accessed region.  region: of the copy."""
         common = common_element(on, mine, region)
         if common is False:
             return
@@ -847,7 +847,7 @@ def _forgetting(way: Way, place: Name | None = None) -> Way:
 def walked_with_tables(kernel: Kernel) -> tuple[FlightProblem, dict[str, int]] | None:
     """A problem that is sure for some contents of tables, with what it reads of them; None where none is found.
 
-    Of a table of which nothing is assumed nobody knows what it may hold. Raises Undecided.
+    A problem that needs entries of a table without assumptions does not count. Raises Undecided.
     """
     tables = {table.name: table for table in every_table(kernel)}
     for fill in fillings() if tables else ():
@@ -879,7 +879,7 @@ def walked(kernel: Kernel) -> tuple[FlightWalk, bool]:
 
 
 def filled(body: Body) -> list[BodyReference]:
-    """What a copy fills, or a store that what the body loads decides: what a walk knows more of than terms do."""
+    """References that copies fill, or stores that depend on loads: a walk knows more of them than terms do."""
     copies = [e.target.reference for e in body.effects if isinstance(e, StartedCopy)]
     stores = [e for e in body.effects if isinstance(e, Access) and e.kind == "write"]
     return copies + [e.view.reference for e in stores if any(_loads(body, r) for r in reads(e.spot.path))]
@@ -921,7 +921,7 @@ def array_of(kernel: Kernel, name: str) -> str:
 
 
 def region_of(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
-    """What a view shows of its array."""
+    """The region of its array that a view shows."""
     runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
     seen = list(range(len(runs)))
     exact = True

@@ -1,8 +1,8 @@
 """One pass over a body: every equation becomes values, effects, or a named refusal.
 
-The equations are those of an `ir.program.Program`, whoever made it. Each primitive is in one file, by family; a
-primitive that none of them has is refused by its name: what it gives is lost and perhaps undefined, and where it
-touches a reference nothing is proved of the body.
+The equations are those of an `ir.program.Program` from any front end. Each primitive is in one file, by family; an
+unknown primitive is refused by name: its results are lost and perhaps undefined, and where it touches a reference
+nothing is proved of the body.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ PRIMITIVES: Mapping[str, Rule] = {
 """Primitive -> (interpreter, equation, operands) -> results."""
 
 LOGIC = ("and", "or", "xor", "eq", "ne")
-"""What puts truth values together."""
+"""Primitives that combine truth values."""
 
 COMPARED: Mapping[str, tuple[str, bool, bool]] = {
     "lt": ("lt", False, False),
@@ -128,7 +128,7 @@ REFUSED: Mapping[str, str] = {
     "matmul_pop": "the matrix unit used directly",
     "sc_fetch_and_add": "scalar memory of another subcore",
 }
-"""Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
+"""Primitives that are known and not modelled, and why. Their results are lost, and perhaps undefined."""
 
 
 Found = TypeVar("Found")
@@ -140,8 +140,8 @@ class Interpreter:
     kernel: whose body it is.  constant: of references that show entries of a table to which nothing stores, how they
     are a view of it.  whole: those that hold nothing undefined, and to which nothing stores.  steady: those to which
     nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
-    what is not known of it.  forwards: whether what a copy has brought from a table is known by its name there;
-    forwarded: memory, the loop, and the effect at which that was believed of what is outside of the loop.
+    messages on unknown forms.  forwards: whether data that a copy has brought from a table is known by its name there;
+    forwarded: memory, the loop, and the effect at which that was assumed of a copy outside of the loop.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Interpreter:
         self._seen = 0
         self._left = INVARIANTS
 
-    # what families make
+    # made by families
 
     def named(self, prefix: str) -> str:
         """A name that is not used yet."""
@@ -214,7 +214,7 @@ class Interpreter:
         return next((place for e in reversed(inward) if e is not None and (place := str(e.source))), "")
 
     def searched(self, look: Callable[[], dict[str, Found]]) -> dict[str, Found]:
-        """What is found of the numbers that a loop hands on, by name; nothing where the steps for it are spent."""
+        """The invariants of numbers that a loop carries, by name; none where the steps for it are spent."""
         if not self.induction or self._left <= 0:
             return {}
         with budget(self._left) as mine, suppress(BudgetExceeded):
@@ -255,7 +255,7 @@ class Interpreter:
             return self._of_data(value, str(lost), value.dtype if dtype is None else dtype)
 
     def same(self, what: tuple[object, ...]) -> object:
-        """What stands for something: the same object where it is asked again."""
+        """An object that stands for a key: the same one for equal keys."""
         if what not in self._same:
             self._same[what] = object()
             if not self.loops:
@@ -316,7 +316,7 @@ class Interpreter:
             return self._of_data(value, str(lost), value.dtype, depth)
 
     def is_used(self, variable: Variable) -> bool:
-        """Whether somebody looks at a result of the equation that is looked at."""
+        """Whether a result of the current equation is used."""
         return variable in self._used
 
     def refuse(self, what: str) -> None:
@@ -382,7 +382,7 @@ class Interpreter:
             try:
                 term = folded(literal(value))
             except TypeError:
-                # what a pipeline's body takes from around it may stand in an inner function as a constant
+                # a value that a pipeline's body captures may be a constant of an inner function
                 return Value(dims, dtype, "a value of the body around the pipeline")
             known = constant(term)
             found = Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
@@ -468,8 +468,8 @@ def body_of(
 ) -> Body:
     """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
-    arguments: where they are not references alone, what the program is given: views of them, and values.  version: of
-    JAX, for messages.  begin: what is filled with zeros before.
+    arguments: of the program, where they are not references alone: views of them, and values.  version: of JAX, for
+    messages.  begin: the memory that is filled with zeros before.
     Raises BudgetExceeded for bodies that are too long.
     """
     with budget(STEPS):
@@ -512,7 +512,7 @@ def _read(
     on = passed(tables, whole, True)
     before, stored = stored, stored_names(on.effects)
     if (stored - before) & (whole | given):
-        # what is stored into an input's window may be undefined, and is not what it held before
+        # a store into an input's window may be undefined, and replaces its values
         on = passed(tables, whole - stored, True)
     body = Body(
         tuple(on.references),

@@ -1,8 +1,8 @@
-"""What holds of numbers that no term says: carried ones in every iteration, stored ones in every program.
+"""Invariants of numbers without a closed form: carried ones in every iteration, stored ones in every program.
 
-Conditions of a few shapes are proposed, all at once, and those that a step may break are dropped until the rest is kept
-(Houdini: Flanagan and Leino, FME 2001). All that is proposed of a carried number holds before the first iteration by
-its shape. Each step is a claim like any other, within few solver steps: what is not proved is dropped.
+Conditions of a few shapes are proposed, all at once, and those that a step may break are dropped until the rest is
+inductive (Houdini: Flanagan and Leino, FME 2001). Every proposal about a carried number holds before the first
+iteration by its shape. Each step is a claim like any other, within few solver steps: an unproved one is dropped.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def kept(
     carried: Mapping[str, tuple[Term, Term]],
     condition: Term,
 ) -> dict[str, tuple[Shape, ...]]:
-    """What holds of carried numbers before every iteration, and after the last one.
+    """The invariants of carried numbers, which hold before every iteration, and after the last one.
 
-    body: what is known so far, an interpreter or a Body.  path: of the loop.  loops: around its body, itself last.
-    carried: name -> (what it starts with, what an iteration hands on).  condition: of one more iteration.
+    body: the body so far, an interpreter or a Body.  path: of the loop.  loops: around its body, itself last.
+    carried: name -> (its start, its value after an iteration).  condition: of one more iteration.
     """
     counter = Term("name", loops[-1].name)
     starts = {name: start for name, (start, _) in carried.items()}
@@ -125,7 +125,7 @@ def _within(start: Term, step: int) -> Shape:
 
 
 def _ends(name: str, condition: Term) -> list[Term]:
-    """What a loop's condition compares a number with."""
+    """The terms with which a loop's condition compares a number."""
     found = []
     for part in every(condition):
         if part.op in ("<", "<=", "!=") and any(a.op == "name" and a.args[0] == name for a in part.args):
@@ -139,7 +139,7 @@ def _numbers(following: Term) -> list[Term]:
 
 
 def _cases(term: Term) -> list[Term]:
-    """What a choice of choices may give."""
+    """The possible results of nested choices."""
     found, todo = [], [term]
     while todo:
         part = todo.pop()
@@ -169,7 +169,7 @@ def never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[
 
 
 def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, KeptEntry]:
-    """What stores keep of numbers in scalar memory that the call fills, by the name of the load that sees them.
+    """Bounds that stores preserve for caller-initialised scalar memory, by the name of the load that sees them.
 
     An interval is kept if every store puts a number of it there, as long as every load has given one: then it holds of
     each load in each program, provided that the call was given numbers of the interval.
@@ -190,7 +190,7 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, KeptEntry]:
         for place in places:
             of = [(e, value) for e, value in stores if place is None or _place(e.view) == place]
             here = {name: e for name, e in seen.items() if place is None or _place(e.view) == place}
-            # where a number may fall below 0, what one place holds may come to another
+            # where a number may fall below 0, the contents of one place may reach another
             among = (seen, stores) if not sign else (here, of)
             highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, *among, high))
             if sign or highs or least is not None:
@@ -284,7 +284,7 @@ def _place(view: View) -> tuple[int, ...] | None:
 
 
 def _tops(stores: Sequence[tuple[Access, Term]]) -> set[int]:
-    """One more than what is stored, where that is a number, and than a truth value; what a remainder is below."""
+    """Proposed exclusive bounds: one more than a stored number or a truth value; the divisor of a remainder."""
     numbers = {int(n.args[0]) + 1 for _, value in stores for n in _numbers(value) if n.args[0] >= 0}
     divisors = [part.args[1] for _, value in stores for part in every(value) if part.op in ("%", "truncrem")]
     return {2} | numbers | {int(by.args[0]) for by in divisors if by.op == "int" and by.args[0] > 0}
@@ -298,7 +298,7 @@ def _keeps(
     high: int | None,
     low: int = 0,
 ) -> bool:
-    """Whether what is stored lies from low to high - 1 (None: is not less) as long as all that was loaded does."""
+    """Whether stored numbers lie from low to high - 1 (None: are at least low) as long as all loaded ones do."""
     bounded: dict[str, Table] = dict(body.loads)
     bounded |= {name: replace(body.loads[name], low=low, high=1 << 31 if high is None else high) for name in seen}
     held = replace(body, loads=bounded)

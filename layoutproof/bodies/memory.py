@@ -150,7 +150,7 @@ def gather(on: Pass, dims: tuple[int, ...], picks: Sequence[Value | None], lists
 
 
 def named(transform: Transform) -> str:
-    """What a view that nobody reads is called."""
+    """The name of a view that is not modelled."""
     return transform.kind if isinstance(transform, Other) else type(transform).__name__
 
 
@@ -186,9 +186,9 @@ def _term(on: Pass, value: Value | int) -> Term:
 
 
 def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: Dtype) -> Value:
-    """What a load gives: entries of a table where nothing stores to it, else numbers of its own.
+    """The result of a load: entries of a table where nothing stores to it, else numbers of its own.
 
-    What is loaded again of memory to which nothing stores is what was loaded before.
+    Loading memory again to which nothing stores gives the same numbers.
     """
     reference, name = view.reference, access.name
     known = _put(on, view, access.spot)
@@ -209,7 +209,7 @@ def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: D
         return None if at is None else places(table, at)
 
     if integral and entry((ZERO,) * len(dims)) is None and not (isinstance(known, Value) and _is_said(known)):
-        # at once, not when an element is asked for: what the body does not name is the same number in every program
+        # now, not when an element is asked for: a term that the body does not name is the same number in every program
         low, high = (0, 2) if kind == "b" else (None, None)
         on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=kind == "i")
 
@@ -238,7 +238,7 @@ def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: D
 
 
 def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
-    """What a view of memory shows, where that is known: a part of a table, or the numbers; None where it is not.
+    """The known contents of a view of memory: a part of a table, or the numbers; None where they are not known.
 
     Of some elements the numbers may be known, and not of others. A copy, which was waited for, or a store was the last
     to write there, in the same iteration or around its loop.
@@ -295,8 +295,8 @@ def _stored_there(
 ) -> Value | None:
     """The elements that a store has put where a view looks.
 
-    put: what was put at an element of its target.  rest: the steps of the view from the target on; None where it is
-    looked for element by element whether it is one of them.
+    put: the value at an element of its target.  rest: the steps of the view from the target on; None where each
+    element is checked for being one of them.
     """
     if view.dims is None or view.dtype not in _INTEGERS:
         return None
@@ -349,7 +349,7 @@ def _get(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyVa
 
 
 def load(on: Pass, view: View, variable: Variable, mask: Value | None = None, other: Value | None = None) -> Value:
-    """What a load of a view gives: `other` where the mask does not hold, else it is undefined there."""
+    """The result of a load of a view: `other` where the mask does not hold, or undefined without it."""
     access = Access("read", view, on.spot(), mask=mask)
     on.effects.append(access)
     dims = dims_of(variable.aval)
@@ -367,7 +367,7 @@ def _described(step: ViewStep) -> tuple[object, ...]:
 
 
 def _masked(name: str, value: Value, mask: Value, other: Value | None) -> Value:
-    """A masked load: what the mask leaves out is `other`, or undefined."""
+    """A masked load: masked-off elements are `other`, or undefined."""
 
     def condition(index: Index) -> Term:
         try:
@@ -402,7 +402,7 @@ def _swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value
 
 
 def _stored(on: Pass, view: View, value: Value, mask: Value | None, variable: Variable) -> list[Value]:
-    # a swap also gives what was there; nearly always nobody looks
+    # a swap also gives the old contents, which are rarely used
     before = [Value(value.dims, value.dtype, "what a swap gives")]
     if on.is_used(variable):
         before = [load(on, view, variable, mask)]

@@ -1,8 +1,8 @@
-"""What memory holds: which elements of a reference are undefined, or not written yet, at any point of a body.
+"""The state of memory: which elements of a reference are undefined, or not written yet, at any point of a body.
 
-Conditions here are upper bounds: what they exclude is excluded. They are built forwards from what a program finds (a
-window's padding, what earlier programs left), store after store: a store replaces what is inside of its slice where its
-path holds; what a loop stored is what any of its iterations may have left, less what they have surely replaced.
+Conditions here over-approximate: an element that they exclude is defined. They are built forwards from the state on
+entry (a window's padding, the contents that earlier programs left), store after store: a store replaces the elements of
+its slice where its path holds; a loop leaves the union over its iterations, less the surely replaced elements.
 
 The state that programs and iterations carry from those before them is summarised by inductive invariants: each is one
 of a few candidates, the strongest first, that holds at the start and is kept by every step (an engine checks it; all
@@ -71,10 +71,10 @@ Store = Access | StartedCopy
 
 @dataclass(eq=False)
 class _Invariant:
-    """Of one reference or carried value: candidates for what is undefined on entry, over the names at0, at1, ..
+    """Of one reference or carried value: candidates for the undefined elements on entry, over the names at0, at1, ..
 
-    dims: of the reference or value.  starts: conditions that must imply the one that is chosen: what is found at first,
-    and what a step leaves, each with how the names are called there.
+    dims: of the reference or value.  starts: conditions that must imply the chosen one: at first, and after a step,
+    each with its own names.
     more: candidates that hold besides, and whether they were looked for.
     """
 
@@ -92,7 +92,7 @@ class _Invariant:
 
 
 class _Names:
-    """What names stand for: those of a body, which grow while its values are asked about elements, and new ones."""
+    """Definitions of names: those of a body, which grow while its values are asked about elements, and new ones."""
 
     def __init__(self, body: Body) -> None:
         self.witnesses: ChainMap[str, int] = ChainMap({}, body.witnesses)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ class _Names:
         self._made = 0
 
     def some(self, extent: int) -> Term:
-        """A number below an extent, nobody says which."""
+        """An arbitrary number below an extent."""
         name = self._new("k")
         self.witnesses[name] = extent
         return Term("name", name)
@@ -155,7 +155,7 @@ class States:
     unwritten: ask what has not been written yet, in place of what is undefined: a store of anything then makes an
     element written, and padding is.  only: the number of the one load whose elements may be undefined, -1 = all.
     stale: the name of a reference of which nothing is defined at first, while all else is; "" = none.
-    own: what programs before have left counts for nothing.
+    own: whether the contents that earlier programs left are ignored.
     reason: why the last question could not be asked.
     """
 
@@ -182,7 +182,7 @@ class States:
             if isinstance(effect, Access | StartedCopy) and (view := writes_to(effect)) is not None:
                 self._stores.setdefault(view.reference.name, []).append(effect)
 
-    # what properties ask
+    # used by properties
 
     def at_exit(self, reference: BodyReference) -> Term:
         """The condition for element (at0, ..) of a reference when a program ends."""
@@ -287,7 +287,8 @@ class States:
         return self._small(self._after(store, at, state))
 
     def loop(self, nest: Nest, at: Index, state: Term) -> Term:
-        """The condition after a loop: what any store of any iteration leaves, and what surely none has replaced."""
+        """The condition after a loop: of elements stored by any iteration, and of those that surely none has
+        replaced."""
         stores = [store for store in nest.effects if isinstance(store, Access | StartedCopy)]
         depth = len(nest.around)
         left = []
@@ -336,7 +337,7 @@ class States:
         return maybe(f"what another {who} into {view.reference.name}")
 
     def _given(self, store: Store, index: Index, state: Term) -> Term:
-        """Whether what is stored at an element of the view is undefined."""
+        """Whether the value stored at an element of the view is undefined."""
         if self.unwritten:
             return FALSE
         if isinstance(store, StartedCopy):
@@ -369,9 +370,9 @@ class States:
     def _surely(self, store: Store, depth: int, at: Index) -> Term:
         """A condition under which an element is replaced by some iteration of the loops from `depth` on.
 
-        From the innermost loop outwards, what of each dimension one iteration replaces is put together to what all do:
-        of a start that moves by a constant, and of one that goes on where the iteration before has ended. For the last
-        iteration whose start is not beyond a place has it, if the end of each is the start of the next.
+        From the innermost loop outwards, the range of each dimension that one iteration replaces is extended to all:
+        for a start that moves by a constant, and for one that goes on where the iteration before has ended. For the
+        last iteration whose start is not beyond a place has it, if the end of each is the start of the next.
         """
         if is_remote(store) or adds_to(store) or (isinstance(store, Access) and store.mask is not None):
             return FALSE
@@ -424,7 +425,7 @@ class States:
     def _changes(self, term: Term, loops: Sequence[Loop], depth: int, store: Store) -> bool:
         """Whether a term of a store may be another number in another iteration of some loops, `depth` of which around.
 
-        What a loop further out hands on stays, and so does what was loaded there.
+        Values carried by a loop further out, and values loaded there, do not change.
         """
         around = store.spot.loops[:depth]
         held = {one.name for one in self.body.handed if one.loop in around}
@@ -451,11 +452,11 @@ class States:
         first, second = (replaced(replaced(left, renaming({loop.name: t})), folded) for t in (ZERO, ONE))
         if difference(second, first) != 1 or self._changes(first, (loop,), depth, store):
             return None
-        # what counts up to a number of 32 bits does not wrap, unless it has before
+        # a counter below a 32-bit number does not wrap, unless it has before
         return Term("-", right, first) if first.op in ("name", "int") else None
 
     def _compared(self, loop: Loop) -> tuple[Term | None, Term | None]:
-        """What a loop that a condition ends counts up, and below what."""
+        """The counter of a while loop, and its exclusive bound."""
         condition = self.body.goes_on.get(loop.name)
         plain = None if condition is None else self._plain(condition)
         if plain is None or plain.op != "<" or not _is_sum(unwrapped(plain.args[0])):
@@ -463,7 +464,7 @@ class States:
         return unwrapped(plain.args[0]), plain.args[1]
 
     def _ended(self, loop: Loop, last: Term, begin: Term) -> Term:
-        """Where what moves by one has come to after a loop: last, said by what the loop counts up to if that is it."""
+        """The final value of a number that moves by one: `last`, or the loop's bound where they are equal."""
         left, right = self._compared(loop)
         beyond = None if left is None else difference(begin, left)
         return last if right is None or beyond is None else shifted(right, beyond)
@@ -489,7 +490,7 @@ class States:
         if carried is not None:
             return self._handed_on(source, carried, index)
         if source.startswith(LEFT_OUT):
-            # it is no memory that somebody may write
+            # it is no memory, and cannot be written
             return FALSE if self.unwritten or self.stale else TRUE
         effect = loads_of(self.body).get(source)
         if effect is None:
@@ -690,7 +691,7 @@ class States:
         nest = nests_of(self.body)[loops[-1].name]
         before = partial(self.before, reference, nest.first, nest.around)
         left = partial(self.before, reference, nest.end, loops)
-        # what is found may be there in the first iteration only
+        # the state on entry may be there in the first iteration only
         return self._over_turns(loops[-1], loops, reference.dims, before, left, first=True)
 
     def _over_carried(self, carried: Carried) -> _Invariant:
@@ -711,7 +712,8 @@ class States:
         left: Callable[[], Term],
         first: bool = False,
     ) -> _Invariant:
-        """known: loops whose counters a candidate may name.  before, left: what is found, and what a turn leaves."""
+        """known: loops whose counters a candidate may name.  before, left: the conditions on entry, and after an
+        iteration."""
         counter = Term("name", loop.name)
 
         def starts() -> list[tuple[Term, Mapping[str, Term]]]:

@@ -21,13 +21,13 @@ def operand_of(kernel: Kernel, reference: BodyReference) -> Operand | None:
 
 
 def unfilled(kernel: Kernel, reference: BodyReference) -> str:
-    """What made the array of an input that nobody has filled, or not all of it; "" of all other memory."""
+    """The operation that made the array of an input which is not filled, or not wholly; "" for all other memory."""
     given = reference.role == "in" and reference.position < len(kernel.operands)
     return (kernel.operands[reference.position].unfilled or partly(kernel, reference)) if given else ""
 
 
 def partly(kernel: Kernel, reference: BodyReference) -> str:
-    """What made the array of an input and stores a part of it alone: whether what is read is filled is not known."""
+    """The operation that made the array of an input and stores only a part of it: the read part may be unfilled."""
     given = reference.role == "in" and reference.position < len(kernel.operands)
     return kernel.operands[reference.position].partly if given else ""
 
@@ -92,7 +92,7 @@ def valid(kernel: Kernel, operand: Operand, index: Index) -> Term:
 
 
 def _one_of(kernel: Kernel, operand: Operand, k: int) -> Term:
-    """The condition that a window is one of the array's in a dimension; TRUE where all see that, or nobody."""
+    """The condition that a window is one of the array's in a dimension; TRUE where it always holds, or is unknown."""
     block, extent, term = operand.block[k], operand.dims[k], operand.index[k]
     if block.kind not in ("blocked", "squeezed") or type(block.size) is not int or type(extent) is not int:
         return TRUE

@@ -1,7 +1,7 @@
 """Elements that share words: bitcasts, numbers packed into words and taken out again.
 
 Rows are packed along the dimension before the last: of two bf16 rows, the words of row i hold rows 2 i and 2 i + 1. A
-word of which all parts are undefined is undefined; of one with some such parts nobody knows here what is used.
+word of which all parts are undefined is undefined; if only some are, the parts that are used are unknown here.
 Source: `_bitcast_lowering_rule` and `pack_elementwise` in jax/_src/pallas/mosaic/primitives.py, jax 0.10.2.
 """
 
@@ -94,7 +94,7 @@ def _packed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
 
 def _unpacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
-    """One part of each word: what was packed there, where the words were packed here into as many parts."""
+    """One part of each word: the packed value, where the words were packed here into as many parts."""
     operand: Value = operands[0]
     dtype = equation.outvars[0].aval.dtype
     index, packed = int(equation.params["index"]), equation.params["packed_dtype"]

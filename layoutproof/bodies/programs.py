@@ -58,7 +58,7 @@ def _dimension(on: Pass, equation: Equation, operands: list[Value]) -> list[Valu
 
 
 def _below(extent: Amount) -> Span:
-    """The ids of a dimension of the grid. What is counted at run time is counted in 32 bits."""
+    """The ids of a dimension of the grid. A dynamic grid is counted in 32 bits."""
     return 0, (extent if type(extent) is int and extent > 0 else INT32 - 1) - 1
 
 
@@ -86,7 +86,7 @@ def _nothing(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
 
 
 def _unmodelled(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
-    """What whoever made the equations found no primitive for; it says why."""
+    """An operation for which the front end found no primitive; it says why."""
     raise UnsupportedOp(str(equation.params["why"]))
 
 
@@ -97,7 +97,7 @@ NUMBERS = {
     "multiple_of": _multiple,
     "dim_as_value": _dimension,
 }
-"""What gives a number of the program that runs."""
+"""Primitives that give a number of the running program."""
 
 PRIMITIVES: dict[str, Rule] = {
     **NUMBERS,

@@ -1,4 +1,4 @@
-"""A body from whoever reads it: what its arguments are, and words for what cannot be read."""
+"""A body from its front end: its arguments, and reasons for unreadable parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from layoutproof.kernel.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the body of a pipeline takes from the body around it.
+    """A value that the body of a pipeline captures from the body around it.
 
     kind: "memory"; "table": scalar memory of integers, the table `name` of the kernel; "number": `term` says it;
     "value": nothing is known of it, but that it is defined.
@@ -34,7 +34,7 @@ class LateBody:
     """A `kernel.BodyReader`: the body is read once, where it is asked about."""
 
     def __init__(self, read: Callable[[Kernel, Begin], Body], kernel: Kernel, begin: Begin = ()) -> None:
-        """begin: what is filled with zeros when a program begins, and where."""
+        """begin: the memory that is filled with zeros when a program begins, and where."""
         self.read, self.kernel, self.begin = read, kernel, begin
         self._body: Body | None = None
 
@@ -54,7 +54,7 @@ class LateBody:
 
 
 class EditedBody:
-    """A `kernel.BodyReader`: what another one reads, with a change."""
+    """A `kernel.BodyReader`: the body of another one, with a change."""
 
     def __init__(self, reader: Any, edit: Callable[[Body], Body]) -> None:
         """reader: of the body that is changed."""
@@ -88,10 +88,10 @@ def read_body(
     around: Sequence[Around] = (),
     begin: Begin = (),
 ) -> Body:
-    """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`.
+    """The body of a call with the grid and operands of `kernel`. Failures are recorded in `unmodelled`.
 
-    program: gives it.  version: of JAX, for messages.  around: of a pipeline's body, what its constants are; its inputs
-    are the windows.  begin: what is filled with zeros first.
+    program: gives it.  version: of JAX, for messages.  around: of a pipeline's body, its constants; its inputs are the
+    windows.  begin: the memory that is filled with zeros first.
     """
     references: tuple[BodyReference, ...] = ()
     try:
@@ -112,7 +112,7 @@ def read_body(
 
 
 def references_of(program: Program, kernel: Kernel) -> tuple[BodyReference, ...]:
-    """What the body is given: its tables, its operands, its scratch, in this order."""
+    """The arguments of the body: its tables, its operands, its scratch, in this order."""
     tables = len(kernel.tables)
     references = []
     # the references of `core_map` are its constants
@@ -137,7 +137,7 @@ def references_of(program: Program, kernel: Kernel) -> tuple[BodyReference, ...]
 
 
 def _given(program: Program, kernel: Kernel, around: Sequence[Around]) -> list[View | Value]:
-    """What the body of a pipeline is given: what it takes from around it, and its windows."""
+    """The arguments of a pipeline's body: its captured values, and its windows."""
     given: list[View | Value] = []
     for position, (variable, one) in enumerate(zip(program.constvars, around, strict=True)):
         aval = variable.aval

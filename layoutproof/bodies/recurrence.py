@@ -1,4 +1,4 @@
-"""Numbers that a loop carries, as terms of its counter: what a step adds, what alternates, what wraps around.
+"""Numbers that a loop carries, as terms of its counter: constant steps, alternations, wrap-around.
 
 >>> from layoutproof.bodies.effects import Loop
 >>> i = Term("name", "carry1")
@@ -34,8 +34,8 @@ def closed_form(
 ) -> dict[str, Term]:
     """Carried names whose value in iteration `loop.name` is a term; the others are missing.
 
-    starts: what each is before the first iteration; nexts: what an iteration hands on, over the carried names and the
-    counter. None where no term says it.  varying: names of numbers that each iteration has its own of.  fits: whether
+    starts: the value of each before the first iteration; nexts: after an iteration, over the carried names and the
+    counter. None where it is no term.  varying: names of numbers that each iteration has its own of.  fits: whether
     no `int32(..)` in a term over the counter loses anything.
     """
     counter = Term("name", loop.name)
@@ -51,7 +51,7 @@ def closed_form(
             form = _swapped(name, start, following, starts, nexts, counter)
         if form is not None:
             found[name] = form
-    # what the iteration before computed, out of numbers that are terms by now
+    # values of the iteration before, from numbers that have terms by now
     progress = True
     while progress:
         progress = False
@@ -73,7 +73,7 @@ def _held(name: str, form: Term, following: Term, fits: Callable[[Term], bool]) 
     """A form that was found without regard to what 32 bits lose, as they hold it; None where that is not known."""
     if fits(replaced(following, renaming({name: form}))):
         return form
-    # what moves by a constant does so in 32 bits, too
+    # a number with a constant step has it in 32 bits, too
     moves = difference(unwrapped(following), Term("name", name)) is not None
     return Term("int32", form) if moves else None
 
@@ -87,8 +87,8 @@ def rounds(
 ) -> dict[str, Term]:
     """Carried names that count how often others have gone round, as the ids of a grid that one loop runs through do.
 
-    What is guessed is proved: of a guess, the claim that a step keeps it. starts, nexts: as for `closed_form`.  known:
-    the terms of the names that have one.  holds: whether a condition on the loop's counter always holds.
+    Guesses are proved: a guess is kept if the claim holds that a step keeps it. starts, nexts: as for `closed_form`.
+    known: the terms of the names that have one.  holds: whether a condition on the loop's counter always holds.
     """
     counter = Term("name", loop.name)
     found: dict[str, Term] = {}
@@ -122,7 +122,7 @@ Guess = Callable[[Term, Term, int, Term | None], Term]
 
 
 def _guesses(name: str, following: Term) -> list[tuple[int, Guess]]:
-    """What a name may be that moves by one in some iterations: (after how many it is at its start again, the term)."""
+    """Guesses for a name that moves by one in some iterations: (its period, the term)."""
     own = Term("name", name)
     if following.op != "select":
         return []
@@ -154,7 +154,7 @@ def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | Non
     if step is not None:
         return _moved(start, step, counter)
     if following.op == "%" and following.args[1].op == "int":
-        # what wraps around at a width, or a ring of buffers
+        # a number that wraps around at a width, or a ring of buffers
         step, whole = difference(following.args[0], own), following.args[1]
         if step is not None and start.op == "int" and 0 <= start.args[0] < whole.args[0]:
             return Term("%", _moved(start, step, counter), whole)

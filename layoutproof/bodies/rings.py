@@ -1,4 +1,4 @@
-"""Rings of every size: what devices do to each other where each does the same to those as many places away.
+"""Rings of every size: the effects of devices on each other where each does the same at the same distance.
 
 Let no place of the mesh be special: each device has the same events, on memory and semaphores of devices that lie at
 the same distances, of at most C places, to its right or left. The same events then make a ring of any number of
@@ -14,9 +14,9 @@ most. So those further than (R + 1) C end as always. Those that are nearer get a
 come depends on nothing else: a run that goes on wherever it can comes to one end. On rings of more than
 2 (R + 1) C + 2 C devices that is the same question, whatever the size.
 
-Two at a time. What is asked is of two events that touch memory of one device, or reach it: of devices at most 2 C
+Two at a time. The questions are about two events that touch memory of one device, or reach it: of devices at most 2 C
 places apart. Whether one comes first is seen from a run in which the other is held, so that it is the same on all rings
-of more than 2 (R + 1) C + 4 C devices. Therefore: what holds on rings of 2 to 2 (R + 1) C + 4 C + 1 holds on all.
+of more than 2 (R + 1) C + 4 C devices. Therefore: a property of rings of 2 to 2 (R + 1) C + 4 C + 1 holds for all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_RUN = 1_500_000
 
 @dataclass(frozen=True, slots=True)
 class Rings:
-    """What is known of rings of other sizes.
+    """The results for rings of other sizes.
 
     least: proved for rings of so many devices or more; 0 where not.  size, problem: the smallest ring on which
     something goes wrong, and what; 0 and None where there is none.
@@ -47,7 +47,7 @@ class Rings:
 
 
 def rings_of(devices: Devices) -> Rings | None:
-    """What is known of rings of other sizes; None where devices do not all do the same, or too much had to be run."""
+    """The results for rings of other sizes; None where devices do not all do the same, or the runs are too long."""
     steps = alike(devices)
     if steps is None:
         return None
@@ -89,7 +89,7 @@ def alike(devices: Devices) -> tuple[Event, ...] | None:
 
 
 class _Ring(Devices):
-    """Devices that do the same, each seen from its place: what holds of device 0 holds of all."""
+    """Devices that do the same, each relative to its place: a property of device 0 holds for all."""
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far devices may come before something has ended: as before that of device 0, so many places on."""

@@ -1,8 +1,8 @@
-"""Programs of a body run on plain ints: what a loop hands on by what data say is a number in every iteration.
+"""Programs of a body run on plain ints: a loop-carried value that depends on data is a number in every iteration.
 
-A program is run alone, or one after the other all of them: then what one stores to scalar memory another one loads.
-Tables hold what a filling says, and what is read of them is noted. Where data, or what nobody knows, say whether an
-effect happens, or what a loop hands on, nothing is claimed of that: a run shows violations, and proves nothing.
+A program is run alone, or all of them one after the other: then one loads the scalars that another one stored.
+A filling gives the entries of tables, and each entry that is read is noted. Where data or unknowns decide whether an
+effect happens, or the value that a loop carries, nothing is claimed of it: a run shows violations, and proves nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_READ = 64
 
 Place = tuple[int, ...]
 Filling = Callable[[Table, Place], int]
-"""What a table holds at a place."""
+"""The entry of a table at a place."""
 
 
 def fillings() -> Iterator[Filling]:
@@ -65,7 +65,7 @@ def programs(kernel: Kernel) -> list[Place]:
 
 
 class Filled(Symbolic):
-    """Terms at one place of a run, with tables that are filled. read: what was read of them."""
+    """Terms at one place of a run, with tables that are filled. read: the entries read of them."""
 
     fill: Filling
     read: dict[tuple[str, Place], int]
@@ -77,14 +77,14 @@ class Filled(Symbolic):
         at = tuple(self._known[a] for a in part.args[1:])
         inside = all(type(n) is int and type(m) is int and 0 <= n < m for n, m in zip(at, table.dims, strict=True))
         if not inside:
-            # nobody knows what lies behind a table
+            # memory behind a table has unknown contents
             return super()._value(part)
         self.read[table.name, at] = self.fill(table, at)
         return self.read[table.name, at]
 
 
 def entries_of(tables: Mapping[str, Table], read: Mapping[tuple[str, Place], int]) -> dict[str, int] | None:
-    """What was read of tables, by entry; None where no tables hold all of it, or it is too much to show."""
+    """The entries read of tables; None where they are inconsistent, or too many to show."""
     seen = [(tables[name], at, value) for (name, at), value in read.items()]
     if len(seen) > MOST_READ or not consistent_reads(seen, INTS):
         return None
@@ -92,13 +92,13 @@ def entries_of(tables: Mapping[str, Table], read: Mapping[tuple[str, Place], int
 
 
 class _Found(Exception):
-    """What was looked for on the way was found."""
+    """The effect that was looked for was found."""
 
 
 def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[ProgramWalk]:
-    """The first programs as they run, each to be run before the next is asked for; none where nobody knows the order.
+    """The first programs in their order, each to be run before the next is asked for; none where the order is unknown.
 
-    What is stored to scalar memory that all of them see is there for who loads it.
+    Later programs load the values that earlier ones stored to shared scalar memory.
     """
     known = all(type(extent) is int for extent in kernel.grid)
     if not known or kernel.parallel() or kernel.relations:
@@ -110,7 +110,7 @@ def in_order(kernel: Kernel, body: Body, fill: Filling) -> Iterator[ProgramWalk]
 
 
 class ProgramWalk:
-    """One program. read: what is read of tables so far.  cells: numbers in scalar memory, None = nobody looks at it."""
+    """One program. read: the entries of tables read so far.  cells: numbers in scalar memory, None = not tracked."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ProgramWalk:
         return None
 
     def entries(self) -> dict[str, int] | None:
-        """What was read of tables; see `entries_of`."""
+        """The entries read of tables; see `entries_of`."""
         return entries_of(self._tables, self.read)
 
     # the domain: an effect is looked at where it happens, a loop runs while it is known that there is one more turn
@@ -211,7 +211,7 @@ class ProgramWalk:
     # scalar memory that all programs see
 
     def number(self, name: str, at: Place) -> int | None:
-        """What is in scalar memory at a place, as far as it is known."""
+        """The number in scalar memory at a place, as far as it is known."""
         if self._cells is not None and (name, at) in self._cells:
             return self._cells[name, at]
         table = self._tables.get(name)
@@ -221,7 +221,7 @@ class ProgramWalk:
         return self.read[name, at]
 
     def _remember(self, effect: Effect, on: Symbolic) -> None:
-        """What is loaded of scalar memory, and what it holds, after an effect that happens."""
+        """Updates the loaded numbers and the cells of scalar memory after an effect that happens."""
         if not isinstance(effect, Access) or effect.view.reference.name not in self._kept:
             self._refuse((effect,), "a copy into scalar memory")
             return
@@ -261,7 +261,7 @@ class ProgramWalk:
 
 
 Look = Callable[[ProgramWalk, Effect, Symbolic, tuple[Number, ...]], Any]
-"""What is looked for: (the run, an effect that happens, what evaluates terms there, its iteration) -> what is found."""
+"""A search: (the run, an effect that happens, the evaluator of terms there, its iteration) -> the result."""
 
 
 def _stored_number(store: Access, on: Symbolic) -> int | None:

@@ -53,7 +53,7 @@ from layoutproof.solvers.decide import proves
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visit:
-    """What is asked of one output: its elements, and which programs write them together.
+    """The question about one output: its elements, and which programs write them together.
 
     element: names and extents of an element's coordinates.  programs: whether each program is asked; otherwise all of
     them write one array.  valid: the condition that the element exists, over the program and the element.
@@ -92,7 +92,7 @@ def visit_of(kernel: Kernel, operand: Operand, reference: BodyReference) -> Visi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRegion:
-    """What one store or copy reaches.
+    """The elements that one store or copy reaches.
 
     condition: that it reaches the element of a visit.  loops: around it.  source: file:line.
     lost: why it does not surely reach what the condition says, "" = it does.  path: the part of the condition that says
@@ -107,12 +107,12 @@ class StoredRegion:
 
 
 def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[StoredRegion, ...]:
-    """What stores into, and copies into, the references with these names."""
+    """The stores and copies into the references with these names."""
     return _touching(body, names, element, writes_to)
 
 
 def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[StoredRegion, ...]:
-    """What loads from, and copies out of, the references with these names."""
+    """The loads and copies from the references with these names."""
     return _touching(body, names, element, reads_from)
 
 
@@ -260,7 +260,7 @@ def _is_table(body: Body, read: Term) -> bool:
 class _Told:
     """A store whose condition is one of terms over the program that stores.
 
-    loops: which it depends on, of those around it.  ends: what lets its loops go on.
+    loops: which it depends on, of those around it.  ends: the conditions under which its loops go on.
     """
 
     condition: Term
@@ -372,7 +372,7 @@ def _nowhere(
 
 
 def _every_value(body: Body, told: _Told, single: TablePoint, more: Mapping[str, Space]) -> bool:
-    """Whether what the store reads of tables is as good as free: at some indices that nothing else uses, any value."""
+    """Whether the table entries that the store reads are free: any value, at indices that no other read uses."""
     extents = {name: extent for space in more.values() for name, extent in zip(space.names, space.extents, strict=True)}
     whole: list[str] = []
     for table, read in zip(single.tables, single.reads, strict=True):

@@ -1,4 +1,4 @@
-"""What the subcores of SparseCores do: places by lists, masks that pack, loops without order, barriers.
+"""Primitives of the subcores of SparseCores: places by lists, masks that pack, loops without order, barriers.
 
 Read from jax/_src/pallas/mosaic/sc_primitives.py (jax 0.10.2 and 0.12.0.1). Its primitives begin with `sc_` here, since
 some have the names of others (`adapter.name_of`).
@@ -114,13 +114,13 @@ def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
 
 
 def _parallel_loop(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """`parallel_loop`: iterations in any order; what is carried goes from one to the next."""
+    """`parallel_loop`: iterations in any order; carried values go from one to the next."""
     lower, upper, step, consts, carry = planted(equation.params["tree"], operands)
     return looped(on, equation.params["jaxpr"], (lower, upper, step), list(consts), list(carry))
 
 
 def _lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """What is computed of all lanes at once: of the numbers nothing is known."""
+    """An operation over all lanes at once: its numbers are unknown."""
     why = f"the result of {equation.primitive.name}"
     given = [o for o in operands if isinstance(o, Value) and not o.defined]
 

@@ -59,7 +59,7 @@ class _Most:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Added:
-    """What an iteration adds: no less than 0 and no more than `times * (read + more) / by`, of an entry that is not."""
+    """The summand of an iteration: at least 0 and at most `times * (read + more) / by`, for a nonnegative entry."""
 
     term: Term
     read: Term
@@ -100,7 +100,7 @@ class _TilesOfRows:
     its own, and `t * ((x + s % a - 1) // t) <= a * ((x + s % a - 1) // a) = a * ((s + x - 1) // a) - a * (s // a)`. So
     `t * (tiles - k) <= a * ((s - 1) // a)` is kept, and a group may also have no tiles.
 
-    added: what an iteration adds, of the entry `read`.  rows: the other number.  last: iterations in the table.
+    added: the summand of an iteration, of the entry `read`.  rows: the other number.  last: iterations in the table.
     """
 
     one: Handed
@@ -112,7 +112,7 @@ class _TilesOfRows:
     most: _Most
 
     def facts(self, name: str, done: Term, after: bool) -> tuple[Term, ...]:
-        """What holds of the number after some iterations, and with what the next one adds."""
+        """The facts about the number after some iterations, and with the next summand."""
         number, rows = Term("name", name), Term("name", self.rows.after if after else self.rows.name)
         last, tile, first = Term("int", self.last), self.tile, int(self.one.start.args[0])
 
@@ -204,7 +204,7 @@ def _tiles(term: Term, less: Term, divisor: Term) -> _Added | None:
 
 
 def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tuple[Term, ...]:
-    """What holds of the number after some iterations: with what the next one adds to it is no more, either.
+    """The facts about the number after some iterations: the bound also holds with the next summand.
 
     The entries are no less than 0, and each iteration adds the one after, as long as that is inside of the table. Of
     tiles, each entry needs at most a part of one more: sum(cdiv(t, b)) <= (sum(t) + n * (b - 1)) / b of n entries.
@@ -232,7 +232,8 @@ def _facts(kernel: Kernel, body: Body, one: Handed, name: str, done: Term) -> tu
 class _Summed(NamedTuple):
     """A number to which each iteration adds another entry of a table.
 
-    total: what all entries together are at most.  added: by an iteration.  ahead: of the counter, where its entry is.
+    total: an upper bound on the sum of all entries.  added: by an iteration.  ahead: of the counter, where its entry
+    is.
     entries: of the table.  start: the number at first.
     """
 
@@ -264,7 +265,7 @@ def _summed(kernel: Kernel, body: Body, one: Handed) -> _Summed | None:
 
 
 def _added_by(one: Handed) -> _Added | None:
-    """What an iteration adds to a number, where that is one entry of a table, or tiles over it."""
+    """The summand of an iteration, where it is one entry of a table, or tiles over it."""
     rest = unwrapped(one.following)
     own = [part for part in rest.args if part.op == "name" and part.args[0] == one.name] if rest.op == "+" else []
     others = [made for part in rest.args if (made := _added(part)) is not None] if own else []

@@ -1,6 +1,6 @@
 """Terms on numbers of which some are not known: sums of named numbers, and conditions that may be open.
 
-A number is an int or a `LinearSum`; a condition is a bool or an `OpenCondition`. What no sum says becomes a named
+A number is an int or a `LinearSum`; a condition is a bool or an `OpenCondition`. Any other result becomes a named
 number of its own, named by the operation and its operands: the same operation on the same numbers is the same number.
 """
 
@@ -143,10 +143,10 @@ def named(*name: Any) -> LinearSum:
 class Symbolic:
     """Evaluates terms of one body at one place of one run.
 
-    names: what grid names and loop counters are.  assumed: conditions by name that are taken to hold, or not.
-    place: tells what is unknown here from the same unknown elsewhere.  within: named numbers with their least and
-    greatest value.  tables: of the call, with what is assumed of them.  loaded: what loads gave, by their names.
-    asked: collects what conditions compare.
+    names: the values of grid names and loop counters.  assumed: path conditions by name, true or false.
+    place: distinguishes an unknown here from the same unknown elsewhere.  within: named numbers with their least and
+    greatest value.  tables: of the call, with their assumptions.  loaded: the results of loads, by their names.
+    asked: collects the numbers that conditions compare.
     """
 
     def __init__(
@@ -281,14 +281,14 @@ class Symbolic:
         if name in self.assumed:
             return self.assumed[name]
         for other, held in self.assumed.items() if name[0] == "<" else ():
-            # what is above 64 is above 0, and what is not above 64 is not above 128
+            # a number above 64 is above 0, and one not above 64 is not above 128
             if other[0] == "<" and other[2] == name[2] and (other[1] >= name[1] if held else other[1] <= name[1]):
                 return held
         return OpenCondition("is", (name,))
 
 
 def compared(name: Name) -> Any:
-    """What a condition compares with a constant, by the condition's name."""
+    """The number that a condition compares with a constant, by the condition's name."""
     return name[-1] if name[0] in ("<", "==") else name
 
 

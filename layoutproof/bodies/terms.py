@@ -29,7 +29,7 @@ FEW = 64
 
 @lru_cache(maxsize=256)
 def parts_of(term: Term) -> tuple[Term, ...]:
-    """`every`, kept for a while: what memory holds is looked at before it is rewritten, and after, and again later."""
+    """`every`, cached: terms of memory are looked at before and after they are rewritten, and again later."""
     return tuple(every(term))
 
 
@@ -102,7 +102,7 @@ def inlined(definitions: Mapping[str, Term], term: Term) -> Term:
 class Evaluation:
     """Terms on one kind of number, each part computed once.
 
-    names: of what the points give.  definitions: names that are terms.  reads: the values of reads.
+    names: with values from the points.  definitions: names that are terms.  reads: the values of reads.
     """
 
     def __init__(

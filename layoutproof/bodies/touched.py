@@ -1,4 +1,4 @@
-"""What the elements are that an effect touches: every load, store and side of a copy, and an element of it as terms."""
+"""The elements that an effect touches: every load, store and side of a copy, and an element of it as terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from layoutproof.core.term import ZERO, Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touch:
-    """One side of an effect. writes: whether it changes what is there.  does: what the body does, in words."""
+    """One side of an effect. writes: whether it changes the memory.  does: the action, in words."""
 
     view: View
     spot: Spot
@@ -23,7 +23,7 @@ class Touch:
 
 
 def touches(effect: Effect) -> Iterator[Touch]:
-    """What an effect reads and writes here; nothing for what only waits or signals."""
+    """The reads and writes of an effect here; none for waits and signals."""
     match effect:
         case Access(kind, view, spot):
             does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]

@@ -1,6 +1,6 @@
 """Values of a body: of every element its number, where terms say it, and the condition under which it is undefined.
 
-An undefined element is one that nobody wrote: padding of a partial block, memory never stored to, what a masked load
+An undefined element was never written: padding of a partial block, memory never stored to, elements that a masked load
 leaves out. Conditions of being undefined are terms in which undefinedness stands positively only, so that "for some k"
 is one more name (`witness`). Two operations stand for what terms cannot say: `leaf(source, index)`, the element of a
 load or of a carried value, which the property that asks replaces by what it knows; and `maybe(why)`, a condition that
@@ -25,7 +25,7 @@ Index = tuple[Term, ...]
 Span = tuple[int, int]
 
 LEFT_OUT = "left out of "
-"""What the source of a leaf begins with that is no element of memory, but what the mask of a load leaves out."""
+"""The start of the source of a leaf that is a masked-off element of a load, and no element of memory."""
 PER_ELEMENT = 3
 """Steps of a budget that one element costs for which a value has not been asked."""
 
@@ -39,14 +39,14 @@ class Lost(UnsupportedOp):
 
 
 class _Deep(Exception):
-    """What is asked of a value rests on a long chain of others: the one to ask first, what, and of which index."""
+    """A question to a value needs a long chain of others: the value to ask first, the question, and the index."""
 
     def __init__(self, value: Value, which: bool, index: Index) -> None:
         self.question = value, which, index
 
 
 class _Question:
-    """What is asked of a value now. depth: of how many others it is a part.  made: names for it, see `again`."""
+    """The current question to a value. depth: of how many others it is a part.  made: names for it, see `again`."""
 
     __slots__ = ("depth", "made", "used")
 
@@ -76,9 +76,9 @@ class Value:
     dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost
     where there is none.  undefined: index -> the condition under which the element is undefined.  passed: index ->
     under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.  span: of whole
-    numbers, the least and the greatest that any element may be.  parts: of words that were packed, what each part is.
+    numbers, the least and the greatest that any element may be.  parts: of words that were packed, their parts.
     same: an object that values share whose elements are known to be equal.  made: the operation that gives it, and
-    what that is applied to.
+    its operands.
     """
 
     __slots__ = ("_known", "_number", "_open", "_undefined", "dims", "dtype", "made", "parts", "passed", "same", "span")
@@ -168,9 +168,9 @@ class Value:
 
 
 def _in_turn(questions: list[tuple[Value, bool, Index]]) -> None:
-    """Asks the last of some questions first, and before each what it rests on: none from within many others.
+    """Asks the last of some questions first, and before each its dependencies, without deep recursion.
 
-    What a body computes in a thousand steps is a chain of as many values, and Python's stack is not as deep.
+    A thousand steps of a body are a chain of as many values, and Python's stack is not as deep.
     """
     token = _ASKED.set(_Question())
     try:
@@ -192,7 +192,7 @@ def number(term: Term, dtype: Dtype, span: Span | None = None) -> Value:
 
 
 def span_of_type(dtype: Dtype) -> Span:
-    """What whole numbers and truth values of a type are; of other types nothing that means anything."""
+    """The range of an integer or boolean type; meaningless for other types."""
     kind = getattr(dtype, "kind", "")
     if kind not in ("i", "u"):
         return 0, 1
@@ -201,7 +201,7 @@ def span_of_type(dtype: Dtype) -> Span:
 
 
 def hull(values: Sequence[Value]) -> Span:
-    """What an element of any of some values may be."""
+    """The range of an element of any of some values."""
     return min(v.span[0] for v in values), max(v.span[1] for v in values)
 
 
@@ -216,7 +216,7 @@ def left_out(load: str, index: Index) -> Term:
 
 
 def maybe(why: str) -> Term:
-    """A condition that nobody knows; why: in words."""
+    """An unknown condition; why: in words."""
     return Term("maybe", why)
 
 

@@ -47,7 +47,7 @@ Iterations = Mapping[str, int]
 MOST_STEPS = 300_000
 """Terms that are evaluated for one question, at effort 1."""
 MOST_BY_CHANCE = 8
-"""Iterations that are looked at of a loop of which nobody knows how often it runs."""
+"""Iterations that are checked of a loop with an unknown trip count."""
 MOST_QUESTIONS = 4
 """Questions of one walk that may take as many."""
 
@@ -73,9 +73,9 @@ class Origin:
 class BodyWalk:
     """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
 
-    unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
-    are those of the program that is asked about; else one core runs all.  own: what programs before have left counts
-    for nothing.  likely: what "some k" is tried as first.
+    unwritten: ask for unwritten elements, see `memory_state`.  alone: one core runs only the programs whose parallel
+    ids are those of the program that is asked about; else one core runs all.  own: whether the contents that earlier
+    programs left are ignored.  likely: the first values to try for "some k".
     over: whether steps were too few for an answer.
     """
 
@@ -108,7 +108,7 @@ class BodyWalk:
             elif isinstance(effect, StartedCopy):
                 self._stores.setdefault(effect.target.reference.name, []).append(effect)
 
-    # what is asked
+    # the questions
 
     def left(self, reference: BodyReference, program: Place, element: Place) -> tuple[Answer, Origin | None]:
         """Whether an element is undefined when a program ends, and where that comes from."""
@@ -311,7 +311,7 @@ class BodyWalk:
         within: Iterations,
         asker: Place,
     ) -> tuple[Answer, Origin | None]:
-        """What an element holds before anything was stored to it."""
+        """The initial contents of an element."""
         origin = Origin(reader, reference, program, element, _sorted(within), asker)
         if self.unwritten:
             return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
@@ -538,7 +538,7 @@ class BodyWalk:
             self._value(comparison, program, within, {name: value} if name else {}, {number: (value, None)})[0]
             for value in sorted(tried)
         ]
-        # what cannot be told is taken as it is
+        # an open condition is kept
         return None in told or len(set(map(bool, told))) > 1
 
     def _search(
@@ -763,7 +763,7 @@ class BodyWalk:
             return False, None
         effect = loads_of(self.body)[source.removeprefix(LEFT_OUT)]
         if any(loop.name not in within for loop in effect.spot.loops):
-            # asked from outside of a loop, of an iteration that nobody names
+            # asked from outside of a loop, without an iteration
             return None, None
         if self.only >= 0 and effect.spot.number != self.only:
             return False, None

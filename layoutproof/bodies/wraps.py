@@ -1,8 +1,8 @@
-"""Where arithmetic of a body loses nothing: what 32 bits hold of x, `int32(x)`, is x wherever the bounds of x show it.
+"""Where arithmetic of a body does not overflow: x wrapped to 32 bits, `int32(x)`, is x where its bounds show it.
 
-So is what fewer bits hold of it. The interpreter writes `int32(..)` where the bounds of what goes into an operation
-leave it open, and of narrower numbers always what is left. What is known later, of elements, of how often loops run and
-of tables, settles most of them; the engines see the rest as it is.
+So is a number wrapped to fewer bits. The interpreter writes `int32(..)` where the bounds of the operands do not exclude
+a wrap, and always wraps narrower numbers. Later facts, about elements, trip counts and tables, remove most of them; the
+engines see the rest as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def unwrapped(term: Term) -> Term:
 
 
 def without(terms: Sequence[Term], within: Bounds) -> list[Term]:
-    """The terms, where what so many bits with a sign hold of a number is the number: without saying that they do."""
+    """The terms without `intN(..)` around numbers that fit in so many bits with a sign."""
 
     def change(part: Term, made: Term) -> Term:
         held, left = signed_rest(part), signed_rest(made)

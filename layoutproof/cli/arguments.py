@@ -1,4 +1,4 @@
-"""What several commands share: the `--json` flag, layouts as arguments, files written whole or not at all."""
+"""Shared parts of commands: the `--json` flag, layouts as arguments, files written whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON
 no_trace_flag = click.option(
     "--no-trace",
     is_flag=True,
-    help="Import no code that a file names; what needs it is unknown. For files that you do not trust.",
+    help="Import no code that a file names; claims that need it are unknown. For files that you do not trust.",
 )
 
 
@@ -179,8 +179,8 @@ def assumed(texts: Sequence[str], layouts: Sequence[Any], target: str | None) ->
 
 
 def notes_of(layout: Any) -> list[str]:
-    """What there is to say of how a layout was written: a line for each thing that its text spells in an old way, with
-    what it is called today, and for each operation of an expression, with what was proved of its result."""
+    """Notes on the text of a layout: a line for each old spelling, with today's one, and a line for each operation of
+    an expression, with the facts proved of its result."""
     notes = [f"note      {note}" for note in getattr(layout, "notes", ())]
     return [*notes, *(f"derived   {step}" for step in getattr(layout, "derivation", ()))]
 
@@ -206,7 +206,7 @@ def print_json(answer: Document | Failure) -> int:
 
 
 class WrittenEntry(TypedDict, total=False):
-    """What a command adds to its answer where it wrote files."""
+    """The keys that a command adds to its answer where it wrote files."""
 
     written: Annotated[list[str], Doc("with --svg: the picture")]
 
@@ -218,7 +218,7 @@ class FilesDocument(Document):
 
 
 class SummaryDocument(FilesDocument):
-    """What a command says on its output where it wrote its answer to a file."""
+    """The output of a command that wrote its answer to a file."""
 
     summary: str
 
@@ -235,7 +235,7 @@ def with_files(answer: Document, written: list[str]) -> FilesDocument:
 
 
 def summed_up(exit_code: int, summary: str, *files: Path | str | None) -> SummaryDocument:
-    """What a command prints where it wrote its answer to a file."""
+    """The output of a command that wrote its answer to a file."""
     written = [str(file) for file in files if file]
     return {**envelope(exit_code), "summary": summary, "written": written}
 
@@ -247,11 +247,11 @@ VERDICTS = (
     (r"(?m)^(proved|allow)\b", "bold green"),
     (r"(?m)^  fix ", "green"),
 )
-"""What findings show in colour: (pattern, rich's style)."""
+"""The coloured parts of findings: (pattern, rich's style)."""
 
 
 def coloured(stream: TextIO | None) -> bool:
-    """Whether what is written there is in colour: NO_COLOR says never, FORCE_COLOR always, else a terminal decides.
+    """Whether the output to a stream is coloured: NO_COLOR says never, FORCE_COLOR always, else a terminal decides.
 
     Source: https://no-color.org and https://force-color.org, as of 2026-11: set and not empty; the first wins.
     """

@@ -1,4 +1,4 @@
-"""What each command prints with `--json`: its documents by name, and their schema.
+"""The output of each command with `--json`: its documents by name, and their schema.
 
 A document is a `TypedDict` that stands beside the function that returns it, so that mypy holds the two together.
 `layoutproof schema --of COMMAND` publishes what is made of them here; the tests hold what every command really prints
@@ -54,12 +54,12 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "show": ("answers.of_layout:ShowDocument",),
     "why": ("answers.of_messages:WhyDocument",),
 }
-"""Command -> its documents, `module:TypedDict`; what a command adds to an answer is joined by `+`."""
+"""Command -> its documents, `module:TypedDict`; keys that a command adds to an answer are joined by `+`."""
 
 
 @cache
 def adapter(command: str) -> TypeAdapter[Any]:
-    """What a command prints, answers and failures, and no key besides. KeyError where it has none."""
+    """The type of a command's output, answers and failures, without further keys. KeyError where it has none."""
     made: dict[object, Any] = {}
     kinds = [_joined(text.split("+"), made) for text in (*DOCUMENTS[command], _FAILURE)]
     return TypeAdapter(reduce(operator.or_, kinds), config=ConfigDict(extra="forbid", strict=True))

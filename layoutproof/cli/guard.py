@@ -50,7 +50,7 @@ class Judge:
         self._known: dict[str, Judged] = {}
 
     def of(self, calls: tuple[Kernel | Unmodelled, ...], assume: Sequence[str] = ()) -> dict[str, Judged]:
-        """What is found of these calls, in order, equal ones once, by a key that is the same in every process.
+        """The findings of these calls, in order, equal ones once, by a key that is the same in every process.
 
         assume: conditions on scalar prefetch operands; each is for the calls that have the table.
         """
@@ -71,7 +71,7 @@ class Judge:
 
 
 class SeenCalls:
-    """What a guard has seen. calls: the distinct calls with their findings, complete when the guard ends."""
+    """The calls that a guard has seen. calls: the distinct calls with their findings, complete when the guard ends."""
 
     def __init__(self) -> None:
         self.calls: tuple[Judged, ...] = ()
@@ -84,16 +84,16 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[SeenCalls]:
     An unknown call is always a KernelWarning, and so is a block without any call. Findings of severity warning or info
     stand in `calls` of what the guard gives. An exception of the block itself goes on, with the report as a note.
 
-    JAX traces a function once per shape. What a jit cache holds when the guard starts is not traced again, and so not
-    checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output counts as
-    used. The hook is for the whole process, all threads.
+    JAX traces a function once per shape. A function in the jit cache when the guard starts is not traced again, and so
+    not checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output counts
+    as used. The hook is for the whole process, all threads.
 
     Args:
-        target: Also ask what this hardware demands, e.g. "v5e"; None asks only what holds of all hardware.
-        on: What to do where something is refuted: "raise" a KernelError, or "warn".
+        target: Also check the rules of this hardware, e.g. "v5e"; None checks only those of all hardware.
+        on: The reaction to a refutation: "raise" a KernelError, or "warn".
 
     Yields:
-        What the guard has seen: `calls`, complete when the block ends.
+        The calls that the guard has seen: `calls`, complete when the block ends.
 
     Raises:
         KernelError: Something is refuted and `on` is "raise".

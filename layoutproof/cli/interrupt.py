@@ -17,9 +17,9 @@ GRACE = 0.5
 def listen(code: int) -> None:
     """From here on Ctrl-C ends this process with `code`, whatever its main thread does.
 
-    Python handles a signal between two steps of its main thread, and one product of large matrices is one step; what is
-    raised in a finaliser is lost, and a traceback is shown. A thread hears of the signal at once, and ends the process
-    where nothing is raised in time. Where Ctrl-C is ignored, or is somebody else's, nothing changes.
+    Python handles a signal between two steps of its main thread, and one product of large matrices is one step; an
+    exception in a finaliser is lost, and a traceback is shown. A thread hears of the signal at once, and ends the
+    process where nothing is raised in time. Where Ctrl-C is ignored, or has another handler, nothing changes.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return

@@ -38,7 +38,7 @@ GROUPS = ("layouts", "kernels and programs", "claims and changes", "about")
 
 
 class Page(NamedTuple):
-    """What a command's file says of it in its docstring."""
+    """The parts of a command's docstring."""
 
     group: str
     summary: str

@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--layoutproof-strict-tables",
         action="store_true",
-        help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+        help="Count a violation that only some of the assumed tables have as refuted, not as unknown (refuted if).",
     )
     group.addoption(
         "--layoutproof-specs",
@@ -122,14 +122,14 @@ class _Calls:
         self.hooks.close()
 
     def pytest_collection_finish(self) -> None:
-        """What modules trace while they are imported belongs to no test."""
+        """Calls traced while modules are imported belong to no test."""
         self.outside = self._judge() if self.seen else ""
         self.functions.clear()
 
     # around pytest's own wrapper for xfail, which looks at exceptions only
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any]:
-        """What a test and its fixtures traced or ran is judged with it: what is wrong fails the test itself, once."""
+        """Judges the calls that a test and its fixtures traced or ran with the test: a violation fails it, once."""
         outcome = yield
         report = outcome.get_result()
         if (call.when == "setup" and report.passed) or (call.when == "teardown" and not self.seen):
@@ -146,9 +146,9 @@ class _Calls:
             report.sections.append(("layoutproof", said))
 
     def _said(self, item: pytest.Item, ran: bool) -> str:
-        """What is wrong with the calls of a test, against what its mark expects; "" when nothing is.
+        """The violations in the calls of a test that its mark does not expect; "" when there are none.
 
-        ran: whether the test ran to an end of its own, so that what is expected of it has to be there.
+        ran: whether the test ran to its end, so that expected violations have to be there.
         """
         try:
             mark = _Mark.of(item)
@@ -168,7 +168,7 @@ class _Calls:
         return "\n".join(filter(None, said))
 
     def _compared(self, functions: Sequence[Any], mark: _Mark, test: str) -> str:
-        """What is wrong with the values of the functions that a test traced, "" when nothing is."""
+        """The wrong values of the functions that a test traced, "" when there are none."""
         from layoutproof.core.errors import LayoutError, Undecided
         from layoutproof.core.result import Verdict
         from layoutproof.pallas.from_jax.hook import function_of
@@ -191,13 +191,13 @@ class _Calls:
                 self.unknown.setdefault(f"same: {reason}", "")
             if verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and self.baseline is not None):
                 said.append(shown)
-        # what is compared is traced again, and belongs to no test
+        # the comparison traces again, and these calls belong to no test
         self.seen.clear()
         self.functions.clear()
         return "\n".join(said)
 
     def _judge(self, expect: Sequence[str] = (), assume: Sequence[str] = (), missing: bool = False) -> str:
-        """What is wrong with the calls seen since the last time, "" when nothing is.
+        """The violations in the calls seen since the last time, "" when there are none.
 
         expect: properties that may be refuted.  assume: conditions on scalar prefetch operands.  missing: whether it is
         wrong that one of those properties is not refuted.
@@ -267,7 +267,7 @@ class _Calls:
             self.outside = self.outside or given["outside"]
 
     def _too_few(self) -> str:
-        """What is said where fewer calls are proved than the least share, "" where there are enough."""
+        """The message where fewer calls are proved than the least share, "" where there are enough."""
         proved, calls = list(self.verdicts.values()).count("proved"), len(self.verdicts)
         if self.least is None or (calls and proved >= self.least * calls):
             return ""
@@ -310,7 +310,7 @@ class _Mark:
     """What `@pytest.mark.layoutproof(expect=.., assume=.., same_as=..)` says of a test.
 
     expect: properties of kernels that have to be refuted in it.  assume: conditions on scalar prefetch operands.
-    same_as: what computes the values that each traced function must; of several marks the nearest one's.
+    same_as: the reference for the values of each traced function; of several marks the nearest one's.
     """
 
     expect: tuple[str, ...] = ()
@@ -424,7 +424,7 @@ class SpecItem(pytest.Item):
         self.question = question
 
     def runtest(self) -> None:
-        """Fails unless the answer is the expected one; what is unknown fails."""
+        """Fails unless the answer is the expected one; an unknown fails."""
         from layoutproof.compiler.tracing import here, only
         from layoutproof.specs.check import run
         from layoutproof.specs.spec import Check

@@ -1,4 +1,4 @@
-"""What runs beside this process and what is kept: child processes, workers, the cache of answers, what may be traced.
+"""Child processes, workers, the cache of answers, and the rule of which code may be traced.
 
 May import core. Start at `child.py`, which asks, and `serve.py`, which answers.
 """

@@ -6,9 +6,9 @@ written beside its place and renamed, so that runs at the same time and a kill a
 Losing the folder loses time, never a verdict.
 
 An entry is believed because of who wrote it. It starts with a message authentication code (HMAC-SHA256, RFC 2104) over
-tool, key and value, by a secret that lies outside of the folder in a file of the user's own: whoever edits, moves or
-adds a file makes a miss. The folder is the user's alone, or it is not used at all and `refused` says why. Whatever else
-lies where an entry would, a pipe, a link, a file without end, is a miss.
+tool, key and value, by a secret that lies outside of the folder in a file of the user's own: an edited, moved or added
+file is a miss. The folder is the user's alone, or it is not used at all and `refused` says why. Anything else in the
+place of an entry, a pipe, a link, a file without end, is a miss.
 
 LAYOUTPROOF_CACHE moves the folder, or turns it off with `off`; LAYOUTPROOF_CACHE_KEY is the secret where a run has to
 believe what a run on another machine has kept.
@@ -86,7 +86,7 @@ def unused() -> Iterator[None]:
 
 
 def refused() -> str:
-    """Why answers are not kept, because somebody else could have a hand in them; "" for no such reason."""
+    """Why answers are not kept, because another user could write them; "" for no such reason."""
     try:
         where = folder()
         if where is not None and _is_there(where):
@@ -98,7 +98,7 @@ def refused() -> str:
 
 @lru_cache(maxsize=1)
 def tool() -> str:
-    """What answers: a digest of this package's version and files, Python, and the versions of what decides."""
+    """A digest of the answering code: this package's version and files, Python, and the versions of the engines."""
     import layoutproof
 
     root = Path(layoutproof.__file__).parent
@@ -143,7 +143,7 @@ def _as_it_is(path: Path, root: Path) -> str:
 
 
 def get(key: object) -> Any:
-    """What is kept under a key (anything that JSON can hold), or None."""
+    """The entry of a key (anything that JSON can hold), or None."""
     try:
         where = folder()
         secret = None if where is None or not _is_there(where) else _secret(where, make=False)
@@ -151,7 +151,7 @@ def get(key: object) -> Any:
             return None
         text = _text(key)
         code, _, body = read(_path(where, text), MOST_ENTRY, own=True).partition(b"\n")
-        # before it is read: nothing that somebody else wrote is parsed
+        # before it is read: no other user's file is parsed
         if not hmac.compare_digest(_code(secret, body), code):
             return None
         kept = json.loads(body)
@@ -224,9 +224,9 @@ def speaks_of_code(data: bytes) -> bool:
 
 
 def remembered(key_now: Callable[[], list[object] | None], make: Callable[[], tuple[str, int]]) -> tuple[str, int]:
-    """What a run printed and its exit code: from before, where nothing that it depends on changed, else made now.
+    """The output of a run and its exit code: from before, where nothing that it depends on changed, else made now.
 
-    What ends with 2, bad input or a defect of ours, is never kept; nor is what files say that were written meanwhile.
+    A run that ends with 2, bad input or a defect of ours, is never kept; nor is one whose files were written meanwhile.
     """
     key = key_now()
     kept = None if key is None else get(key)
@@ -313,7 +313,7 @@ def _make_secret(path: Path) -> None:
 
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     _is_there(path.parent)
-    # mkstemp makes files that nobody else may read
+    # mkstemp makes files that only their owner may read
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new.")
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -64,7 +64,7 @@ class Child:
     folder: in which it runs, "" for the current one.
 
     It finds the modules that this process finds, but those of the current folder after all others: they must not shadow
-    what is installed.
+    installed ones.
     """
 
     what: str
@@ -79,7 +79,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[A]):
-    """What came of one request.
+    """The outcome of one request.
 
     value: the answer, None where there is none.  problem: then why, in words.  cause: "raised" (the program has raised
     an error), "ended" (its process has), "slow" (it took too long and was killed) or "garbled" (no answer of the form
@@ -95,7 +95,7 @@ class Reply(Generic[A]):
 
 
 class NoLongerAwaited(Exception):
-    """Nobody waits for the answer any more."""
+    """The caller no longer waits for the answer."""
 
 
 def ask(
@@ -107,9 +107,10 @@ def ask(
 ) -> Generator[Reply[A], None, None]:
     """One answer for each request, in their order, each as soon as it is there.
 
-    requests: plain data.  read: makes an answer of the plain data that came; what it raises makes the answer "garbled".
-    progress: is called with each message of progress.  Whoever stops in between ends the process; so does `stop`, which
-    is asked again and again while an answer is waited for, for who waits in another thread.
+    requests: plain data.  read: makes an answer of the plain data that came; an exception in it makes the answer
+    "garbled".
+    progress: is called with each message of progress.  Closing the iterator ends the process; so does `stop`, which
+    is polled while an answer is waited for, for callers in another thread.
     Raises LayoutError where no process can be started, Stopped where `stop` says so.
     """
     process: _Process | None = None
@@ -180,7 +181,7 @@ def _raised(child: Child, message: Mapping[str, Any]) -> Reply[A]:
 
 def ended(child: Child, code: int | None, stderr: str) -> str:
     """In words, how a process ended. code: as `Popen.returncode` has it, None where we had to kill
-    it because it had closed its output.  stderr: what it wrote.
+    it because it had closed its output.  stderr: its output there.
 
     >>> reader = Child("the reader", "m", memory=1 << 30)
     >>> ended(reader, -6, "F1122 10:00:00.0 1 x.cc:9] Check failed: ok\\n*** stack ***\\n")
@@ -290,7 +291,7 @@ class _Process:
     def end(self) -> tuple[int | None, str]:
         """Kills it where it still runs. Its exit code, None where we killed it; the last that it wrote to stderr."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            # what has closed its pipes is about to end by itself, and its own code says more than ours
+            # a process that has closed its pipes is about to end by itself, and its own code says more than ours
             if not self.threads[0].is_alive():
                 self.popen.wait(1.0)
         code = self.popen.poll()
@@ -312,7 +313,7 @@ class _Process:
                     self.popen.kill()
         self.popen.wait()
         for thread in self.threads:
-            # what it has started may hold a pipe open: then its thread goes on until that ends too
+            # a child of it may hold a pipe open: then its thread goes on until that ends too
             thread.join(1.0)
 
     def _talk(self) -> None:
@@ -332,7 +333,7 @@ class _Process:
                 elif found and len(line) >= MOST_ANSWER:
                     self._put(_TOO_LONG)
                 else:
-                    # no message: somebody printed before the protocol began
+                    # no message: output from before the protocol began
                     self.printed = (self.printed + line)[-MOST_STDERR:]
         self._put(_ENDED)
 

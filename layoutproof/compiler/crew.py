@@ -1,4 +1,4 @@
-"""Threads that each wait for a child process: what one raises is heard, and whoever stops in between stops them all."""
+"""Threads that each wait for a child process: an exception in one is raised here, and an early end stops them all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Crew:
         self.over = False
 
     def stop(self) -> bool:
-        """Whether nobody waits for them any more."""
+        """Whether the caller no longer waits for them."""
         return self.over
 
     def wait(self, ready: Callable[[], bool] = lambda: False) -> None:
@@ -45,8 +45,8 @@ class Crew:
 
 @contextlib.contextmanager
 def crew(work: Callable[[Crew], None], many: int) -> Iterator[Crew]:
-    """So many threads that call `work`. At the end they are told to stop, and waited for where it is not Ctrl-C: each
-    ends the process that it waits for, and whoever goes on at once loses nothing by it.
+    """So many threads that call `work`. At the end they are told to stop, and joined unless it is Ctrl-C: each ends
+    the process that it waits for, so nothing is lost by going on at once.
 
     work: asks `stop` again and again, or hands it to `child.ask`.
     """

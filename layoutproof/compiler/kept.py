@@ -1,8 +1,8 @@
 """Answers as the cache holds them: frozen data as JSON, and back; the one form of all that is kept.
 
 A tuple is a list of JSON; everything else that is no text, number or truth value is an object with one key, which says
-what it is: "mapping", "list", "Verdict", or the name of a class. What cannot be told comes back as something else, so
-whoever keeps an answer looks whether it comes back as it was.
+what it is: "mapping", "list", "Verdict", or the name of a class. Other values come back as something else, so the
+caller that keeps an answer checks that it comes back unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def classes(*of: type) -> Classes:
 
 
 def as_json(value: Any, held: Classes) -> Any:
-    """A value as JSON holds it; of what is of no known class its text.
+    """A value as JSON holds it; an object of an unknown class as its text.
 
     >>> as_json({"at": (0, 4), "said": [Verdict.PROVED]}, {})
     {'mapping': [['at', [0, 4]], ['said', {'list': [{'Verdict': 'proved'}]}]]}

@@ -37,7 +37,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     }
 )
-"""What a process has to have in its environment for that."""
+"""The environment variables for that."""
 
 
 LIBRARY = "TPU_LIBRARY_PATH"
@@ -48,7 +48,7 @@ _SCOPED = re.compile(r"--xla_tpu_scoped_vmem_limit_kib=(\d+)")
 
 
 def environment(library: str = "") -> Mapping[str, str]:
-    """What a process has to have in its environment to ask the compiler. library: as `library_at` gives it."""
+    """The environment variables of a process that asks the compiler. library: as `library_at` gives it."""
     return MappingProxyType({**ENVIRONMENT, LIBRARY: library}) if library else ENVIRONMENT
 
 
@@ -66,7 +66,7 @@ def library_at(path: str | os.PathLike[str]) -> str:
 
 
 def missing(library: str = "") -> str:
-    """What has to be installed before it can be asked, and how; "" for nothing. library: as `library_at` gives it."""
+    """The missing packages for asking it, and how to install them; "" for none. library: as `library_at` gives it."""
     needed = ("jax",) if library or os.environ.get(LIBRARY) else ("jax", "libtpu")
     names = [name for name in needed if importlib.util.find_spec(name) is None]
     return f"no {', '.join(names)} (pip install {' '.join(names)})" if names else ""

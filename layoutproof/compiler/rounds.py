@@ -25,7 +25,7 @@ def ask_in_rounds(
     progress: Callable[[int, Any], None] = lambda number, value: None,
     jobs: int = 0,
 ) -> R:
-    """What a plan returns: it yields the requests of a round, and is sent their answers, in their order.
+    """Runs a plan and returns its result: it yields the requests of a round, and is sent their answers, in their order.
 
     One process answers in all rounds; others help where a round has several requests. progress: is called with a
     request's number in its round and each message of progress, and with None once it is answered; one call at a time.
@@ -97,7 +97,7 @@ def ask_in_rounds(
 
 
 class _Round(Generic[A]):
-    """The requests of one round, which of them nobody has taken, and the answers so far."""
+    """The requests of one round, those not yet taken, and the answers so far."""
 
     __slots__ = ("answers", "left", "requests")
 

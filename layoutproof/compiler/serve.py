@@ -6,8 +6,8 @@ JSON text, a line feed. Each request has one answer, and any number of messages 
     to the child     {"memory": bytes or null}, once; then {"request": ..} for each
     from the child  {"progress": ..}, {"answer": .., "more": bool}, {"error": name, "words", "fields", "more": bool}
 
-What else is written to standard output, by whom ever, native code included, goes to standard error. Nobody else reads
-from standard input.
+Every other write to standard output, that of native code included, goes to standard error. No other code reads from
+standard input.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def serve(answer: Callable[[Any, Tell], Any], again: Callable[[Any], bool] = lam
         except Exception as error:
             more = not isinstance(error, MemoryError)
             message = json.dumps({**_told(error), "more": more})
-        # whoever has the answer may hang up
+        # the caller has the answer and may hang up
         answering.clear()
         answers.write(f"{MARK}{message}\n".encode("ascii"))
         answers.flush()
@@ -80,12 +80,11 @@ def limit(memory: int | None) -> None:
 
 
 def _leave_with(parent: int, pipe: int, answering: threading.Event) -> None:
-    """Ends this process, with what it started, once the one that asks is gone: nobody else would, in the middle of a
-    long answer.
+    """Ends this process and its children once the caller is gone: in the middle of a long answer nothing else would.
 
-    Whoever asks holds its end of the pipe until it has the answer, and the system closes it, however and whenever it
-    dies: also before this process could see who its parent is. Where another process has that end too, one that was
-    forked from the one that asks, it is the parent that changes.
+    The caller holds its end of the pipe until it has the answer, and the system closes that end however and whenever
+    the caller dies: also before this process could see who its parent is. Where another process, forked from the
+    caller, has that end too, the parent changes.
     """
     while os.getppid() == parent and not (answering.is_set() and hung_up(pipe)):
         time.sleep(1.0)
@@ -96,7 +95,7 @@ def _leave_with(parent: int, pipe: int, answering: threading.Event) -> None:
 
 
 def hung_up(pipe: int) -> bool:
-    """Whether nobody can write into a pipe any more, whatever is left in it; False where no system says so."""
+    """Whether a pipe has no writer left, also if it still holds data; False where the system cannot tell."""
     if not hasattr(select, "poll"):
         return False
     asked = select.poll()

@@ -1,16 +1,16 @@
 """Which user code a file may run: spec and search files name functions, and to trace one is to import and to run it.
 
-Asked in one place: `permit`, before anything is imported, and `function_named`, of what was. What a person names on a
-command line is asked for; what a file names may come from somebody else:
+Checked in one place: `permit`, before anything is imported, and `function_named`, afterwards. Code that a person names
+on a command line may run; code that a file names may be a stranger's:
 
-    --no-trace      nothing that a file names is imported; what needs it is unknown. A link that leads out of the
-                    repository is not followed either: what lies there would be quoted in a report
+    --no-trace      no code that a file names is imported; claims that need it are unknown. A link that leads out of the
+                    repository is not followed either: a report would quote its target
     trace = [..]    in [tool.layoutproof] of pyproject.toml: only modules with these prefixes. A file counts as the
                     module that it would be, pkg/kernels/mm.py as pkg.kernels.mm. Against a git revision, its list holds
     always          a file outside of the repository is refused, as an absolute path, with `..`, or through a link.
-                    A function is a plain name of its module, or a method of one of its classes, and is defined in what
-                    may be imported: what a module imported itself, from Python's library or another, is not the file's
-                    to call
+                    A function is a plain name of its module, or a method of one of its classes, and is defined in a
+                    module that may be imported: functions that the module imported itself, from Python's library or
+                    another, may not be called
 
 The rule is that of the run and not of a question, so it goes along with the work into other threads and processes.
 """
@@ -44,7 +44,7 @@ _UNJUDGED = "nothing of it was run, so it is not judged here; who has read the c
 
 
 def hint_of(reason: str) -> str:
-    """What to do about an unknown with this reason, "" where it is not one of a stranger's code.
+    """The advice for an unknown with this reason, "" where it is not about a stranger's code.
 
     >>> hint_of("not traced: --no-trace")
     'nothing of it was run, so it is not judged here; who has read the code judges it without --no-trace'
@@ -56,7 +56,7 @@ def hint_of(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What may be traced. on: anything at all.  prefixes: of modules, None = any.  source: who says so, or why not."""
+    """Which code may be traced. on: any at all.  prefixes: of modules, None = any.  source: of the rule, or why not."""
 
     on: bool = True
     prefixes: tuple[str, ...] | None = None
@@ -109,7 +109,7 @@ def _within(function: Callable[[T], R], tracing: Tracing, run: str, item: T) -> 
 
 
 def here(on: bool = True) -> Tracing:
-    """What the nearest pyproject.toml allows, from the current folder upwards. on: False where nothing is wanted."""
+    """The rule of the nearest pyproject.toml, from the current folder upwards. on: False to allow nothing."""
     if not on:
         return Tracing(on=False, source=NO_TRACE)
     path = next((p for f in (Path.cwd(), *Path.cwd().parents) if (p := f / PYPROJECT).is_file()), None)
@@ -120,7 +120,7 @@ def here(on: bool = True) -> Tracing:
 
 
 def stated(data: bytes, place: str) -> Tracing:
-    """What the text of a pyproject.toml allows: nothing where it is no TOML, or its `trace` no list of prefixes.
+    """The rule in the text of a pyproject.toml: nothing is allowed if it is no TOML, or `trace` no list of prefixes.
 
     >>> stated(b'[tool.layoutproof]\\ntrace = ["pkg.kernels"]', "pyproject.toml").prefixes
     ('pkg.kernels',)
@@ -163,7 +163,7 @@ def permit(place: str, near: Path | None = None) -> Tracing:
                 f"{shorten(where, 120)} lies outside of the repository {root}, and what a file names is run from inside"
             )
             raise LayoutError(f"{why} only; to trace it, name it on the command line: layoutproof kernels {place}")
-        # of what the run is about: the folder of the naming file is whoever wrote it to choose
+        # relative to the run's folders: a stranger may choose the folder of the naming file
         bases = {repository_of(Path.cwd()), Path.cwd().resolve()}
         parts = [path.relative_to(base).with_suffix("").parts for base in bases if path.is_relative_to(base)]
         names = {".".join(names) for names in parts}
@@ -182,9 +182,9 @@ def running() -> Tracing:
 
 
 def function_named(module: ModuleType, where: str, name: str, rule: Tracing | None) -> object:
-    """What a module has under a name, a method of a class as `Class.method`.
+    """The object under a name in a module, a method of a class as `Class.method`.
 
-    rule: that of the file that names it, as `permit` gave it; None where a person did, who may name what there is.
+    rule: that of the file that names it, as `permit` gave it; None where a person did, who may name anything.
     Raises LayoutError for a name that is not there or leads on through something else than classes, Undecided for what
     is defined in a module that may not be imported.
     """

@@ -13,7 +13,7 @@ function_of = lru_cache(maxsize=1)(unpacked)
 
 
 def answered(request: list[str], tell: Tell) -> str:
-    """What the function of a request gives for its item."""
+    """The result of a request's function for its item."""
     function, item = request
     given: Any = function_of(function)(unpacked(item))
     return packed(given)

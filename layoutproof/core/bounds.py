@@ -1,4 +1,4 @@
-"""How large what somebody writes may be: numbers, nesting, extents together, sizes, expressions.
+"""Bounds on user input: numbers, nesting, extents together, sizes, expressions.
 
 A text of 35 characters can name a number, a box or a polynomial that no machine holds, and what recursion reads can be
 nested deeper than it can follow. Every language is held to these bounds while it is read, so that nothing after the
@@ -16,7 +16,7 @@ from layoutproof.core.size import Extent, Size
 from layoutproof.core.term import Term
 
 MAX_CHARACTERS = 1_000_000
-"""Characters of one layout, mesh, size or claim; what is longer is data, which no text holds."""
+"""Characters of one layout, mesh, size or claim; a longer text is data."""
 MOST_DIGITS = 20
 LARGEST = 10**MOST_DIGITS - 1
 """Largest number, also below zero: XLA, MLIR and NumPy keep an extent, a stride or an offset in 64 bits."""
@@ -165,7 +165,7 @@ class _Weight(NamedTuple):
 
 
 def _weigh(root: Term, known: dict[Term, _Weight]) -> _Weight:
-    # without recursion, each shared part once: what is weighed may be too deep, and too large as a tree
+    # without recursion, each shared part once: a term may be too deep, and too large as a tree
     todo = [root]
     while todo:
         term = todo[-1]

@@ -1,7 +1,7 @@
 """Brackets and strings in a text: where one is closed, and what stands between commas outside of all of them.
 
-A string that nobody closes is looked for once: no quote behind it is closed either, so that what follows is read
-without strings. A reader that asked again at each of them would take a time that grows with the square of the text.
+An unclosed string is looked for once: no quote behind it is closed either, so the rest is read without strings.
+A reader that searched again at each quote would take time quadratic in the length of the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 QUOTED = r'"(?:[^"\\]|\\.?)*+("?)'
-"""A string in double quotes, whose group is empty where nobody closes it: then it is the rest of the text."""
+"""A string in double quotes; its group is empty if it is unclosed, and it is then the rest of the text."""
 _STRING = re.compile(QUOTED, re.DOTALL)
 _COMMENT = re.compile(r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\*/)?")
 _MARKS = {
@@ -30,7 +30,7 @@ def _marks(signs: str, text: str, start: int = 0) -> Iterator[re.Match[str]]:
 
 
 def without_strings(text: str) -> str:
-    """The text without what stands in double quotes; a string that nobody closes stays.
+    """The text without its quoted strings; an unclosed string stays.
 
     >>> without_strings('a="b, c" d="e')
     'a= d="e'
@@ -39,7 +39,7 @@ def without_strings(text: str) -> str:
 
 
 def without_remarks(text: str) -> str:
-    """The text without `/* .. */`; one that nobody closes stays.
+    """The text without `/* .. */`; an unclosed comment stays.
 
     >>> without_remarks("a/*index=1*/ b /* c")
     'a b /* c'
@@ -85,7 +85,7 @@ def closed(text: str) -> Iterator[int]:
 
 
 def between_commas(text: str, curly: bool = True) -> list[str]:
-    """What stands between the commas outside of brackets and quotes, without the spaces around it; always one or more.
+    """The parts between the commas outside of brackets and quotes, stripped; always one or more.
 
     curly: as for `closing`.
 

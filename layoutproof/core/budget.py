@@ -1,8 +1,8 @@
 """A budget of steps for everything that is done within a `with`, however many claims and engines that takes.
 
 Each engine has a budget of its own for each claim; a question about a kernel may ask a thousand claims. Steps are
-counted, never seconds: one is about ten microseconds of a machine of 2025, whoever does it, and each of those who work
-says what it has done (`spend`). Without a budget around it nothing is counted.
+counted, never seconds: one is about ten microseconds of a machine of 2025 in every engine, and each engine reports the
+steps that it did (`spend`). Without a budget around it nothing is counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from layoutproof.core.errors import BudgetExceeded
 
 @dataclass(slots=True)
 class Budget:
-    """Steps of which `left` are not spent. effort: what else has a budget of its own multiplies that by it."""
+    """Steps of which `left` are not spent. effort: the factor on all other budgets."""
 
     steps: int
     left: int
@@ -59,7 +59,7 @@ def spend(steps: int) -> None:
 
 
 def effort() -> int:
-    """What multiplies the budgets of all that is done now, 1 where nobody says."""
+    """The factor on every budget of the current call, 1 by default."""
     mine = _NOW.get()
     return 1 if mine is None else mine.effort
 

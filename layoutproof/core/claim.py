@@ -1,7 +1,7 @@
 """A claim as data: named points, and one formula that says what a violation looks like.
 
 Every engine reads the same few nodes. `At(m, "first")` stands for `m.place(first)`, so an engine runs `place` on its
-own kind of number when it meets the node. Nobody evaluates a formula while building it.
+own kind of number when it meets the node. Building a formula evaluates nothing.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NotExists:
 
     Attributes:
         points: The box that each further point ranges over.
-        formula: What none of them makes true.
+        formula: The formula that none of them makes true.
     """
 
     points: Mapping[str, Space]
@@ -231,7 +231,7 @@ def allows(where: Term | None, on: Numbers) -> bool:
 
 
 class Outline(NamedTuple):
-    """What every engine asks of a claim before it looks at its points.
+    """The facts of a claim that every engine needs before it looks at its points.
 
     sizes: as `Claim.sizes`.
     maps: each map that its violation speaks of, once.
@@ -249,7 +249,7 @@ class Outline(NamedTuple):
 
 @lru_cache(maxsize=16)
 def outline(claim: Claim) -> Outline:
-    """What is known of a claim by one walk over it; kept, because every engine asks it of the same claim."""
+    """The outline of a claim by one walk over it; cached, because every engine needs it."""
     points, whole = claim.points, True
     maps: dict[IndexMap, None] = {}
     said: list[str] = []
@@ -279,7 +279,7 @@ def outline(claim: Claim) -> Outline:
 
 
 def _leaves(formula: Formula) -> Sequence[Formula]:
-    """What a formula joins by `And` and `Or`, however deep; itself where it joins nothing."""
+    """The parts that a formula joins by `And` and `Or`, at any depth; itself where it joins none."""
     if type(formula) is not And and type(formula) is not Or:
         return (formula,)
     found: list[Formula] = []

@@ -1,4 +1,4 @@
-"""What counting the places of a map gives: exact numbers that no single violation can show."""
+"""Counts of the places of a map: exact numbers that no single violation can show."""
 
 from __future__ import annotations
 

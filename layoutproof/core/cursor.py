@@ -33,7 +33,7 @@ class TextSpan(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What stands in it."""
+        """Its text."""
         return self.text[self.start : self.end]
 
     def part(self, start: int, end: int) -> TextSpan:
@@ -54,7 +54,7 @@ class TextSpan(NamedTuple):
         return LayoutError(problem, text=self.text, column=(self.start if at is None else at) + 1)
 
     def read(self, make: Callable[[str], T]) -> T:
-        """What somebody makes of its word; a LayoutError of theirs gets this place."""
+        """The value that `make` reads from its word; a LayoutError of `make` gets this place."""
         try:
             return make(self.word)
         except LayoutError as error:
@@ -80,7 +80,7 @@ class TextSpan(NamedTuple):
             raise self.refuse(f"{text[opened[-1]]!r} is not closed", self.end)
 
     def split(self, marks: str) -> list[TextSpan]:
-        """What stands between the matches of a pattern outside of all brackets; one more than there are matches.
+        """The parts between the matches of a pattern outside of all brackets; one more than there are matches.
 
         >>> [part.word for part in TextSpan.whole("8, (a, b), ").split(",")]
         ['8', '(a, b)', '']
@@ -92,7 +92,7 @@ class TextSpan(NamedTuple):
         return [*found, self.part(begin, self.end)]
 
     def cut(self, marks: re.Pattern[str]) -> list[TextSpan]:
-        """What stands between all matches of a pattern, those within brackets too.
+        """The parts between all matches of a pattern, those within brackets too.
 
         >>> [line.word for line in TextSpan.whole("a (b; c)").cut(re.compile(";"))]
         ['a (b', 'c)']
@@ -106,7 +106,7 @@ class TextSpan(NamedTuple):
         return found
 
     def inside(self, opening: str) -> TextSpan | None:
-        """What stands in its brackets, where all of it is in one pair that opens with one of these; else None.
+        """The text in its brackets, where all of it is in one pair that opens with one of these; else None.
 
         >>> TextSpan.whole("(2, (1, 0))").inside("([").word, TextSpan.whole("(2), (1)").inside("(")
         ('2, (1, 0)', None)
@@ -168,7 +168,7 @@ class Cursor:
         self.kind = self.word if group == 3 else ("", "int", "name", "", "end")[group]
 
     def move(self, at: int) -> None:
-        """Moves to the first token from an offset on, as after a piece that somebody else has read."""
+        """Moves to the first token from an offset on, as after a piece that another reader has read."""
         self.end = at
         self.advance()
 
@@ -207,7 +207,7 @@ class Cursor:
         return True
 
     def matched(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What a pattern matches from this token on; the cursor moves behind it. None, and it stays, for no match."""
+        """The match of a pattern from this token on; the cursor moves behind it. None, and it stays, for no match."""
         found = pattern.match(self.text, self.start)
         if found is not None:
             self.move(found.end())

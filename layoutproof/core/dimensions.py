@@ -10,7 +10,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import Extent, symbol
 
 OURS = re.compile(r"[a-z]{1,32}[0-9]{1,32}")
-"""Names that are numbered here: of grid dimensions (g0), of loops, of what data say. No size is called so."""
+"""Names that are numbered here: of grid dimensions (g0), of loops, of numbers from data. No size has such a name."""
 
 
 def dimension(n: object) -> Extent:

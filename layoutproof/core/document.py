@@ -1,10 +1,10 @@
-"""What a command prints with `--json`: one object, whose first keys are the same for all of them.
+"""The output of a command with `--json`: one object, whose first keys are the same for all commands.
 
     version     2. A later version adds keys; it renames none and takes none away
     exit_code   what the command exits with
     error       only where there is no answer: {kind, message, and where it is}
 
-The rest are the command's own keys; `layoutproof schema --of COMMAND` prints its schema. What is one thing has one key
+The rest are the command's own keys; `layoutproof schema --of COMMAND` prints its schema. One concept has one key
 in all of them: subject, question, verdict, reason, counterexample, severity, file, line, column, figures, fix,
 decided_by. Lists stand under a key of their own.
 
@@ -25,7 +25,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """Beside the type of a key, what its schema says of it: `Annotated[int, Doc("bytes on each device")]`.
+    """The description of a key in its schema, beside its type: `Annotated[int, Doc("bytes on each device")]`.
 
     Pydantic, which is loaded for schemas alone, looks for the method by its name.
     """
@@ -38,7 +38,7 @@ class Doc:
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """Beside a type that says less, what the schema demands: one of some words, or the `asdict` of a dataclass."""
+    """The exact schema beside a weaker type: one of some words, or the `asdict` of a dataclass."""
 
     form: object
 
@@ -98,7 +98,7 @@ def without_empty(entry: Entry) -> Entry:
 
 
 def error_entry(error: Exception, kind: str, message: str) -> ErrorEntry:
-    """One error. kind: input, usage, unknown or internal.  message: what it says where it is no LayoutError.
+    """One error. kind: input, usage, unknown or internal.  message: its text where it is no LayoutError.
 
     >>> error_entry(LayoutError("no such layout", file="a.yaml", line=3), "input", "")
     {'kind': 'input', 'message': 'no such layout', 'file': 'a.yaml', 'line': 3}

@@ -1,4 +1,4 @@
-"""What can go wrong, and whose fault it is: the input's, the solver's reach, or ours."""
+"""The kinds of failure, by their cause: the input, the limits of a solver, or a bug of ours."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class LayoutError(ValueError):
     """The input is wrong: says the value, the rule it breaks, and the place.
 
-    `text` is what was being read and `column` (1-based) where in it the trouble starts;
-    `file`, `line` are added by whoever read the text from a file.
+    `text` is the text that was being read and `column` (1-based) where in it the problem starts;
+    `file`, `line` are added by the reader of the file.
 
     >>> raise LayoutError("tile size 0 must be positive", text="f32[3]{0:T(0)}", column=12)
     Traceback (most recent call last):
@@ -102,7 +102,7 @@ class Unsupported(Undecided):
 
 
 def not_installed(error: ModuleNotFoundError) -> Unsupported:
-    """What to raise where a library is missing, as in a browser: an engine less, which is no error.
+    """The exception for a missing library, as in a browser: one engine less, which is no error.
 
     >>> not_installed(ModuleNotFoundError("No module named 'islpy'", name="islpy"))
     Unsupported('islpy is not installed')
@@ -129,7 +129,7 @@ class InternalError(RuntimeError):
 
 
 def failure(error: Exception) -> str:
-    """In one line, what went wrong inside of us and where: nothing that the user can fix, and nothing is proved.
+    """An internal error in one line, with its place: the user cannot fix it, and nothing is proved.
 
     >>> try:
     ...     {}["x"]
@@ -170,7 +170,7 @@ def shorten(text: str, width: int = 120) -> str:
 def closest(word: object, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
     """`; did you mean 'x'?`, or "" when nothing is near.
 
-    known: the names there are.  others: what people write instead of one of them -> the name.
+    known: the names there are.  others: a common wrong name -> the name.
 
     >>> closest("injectve", ["injective", "padding"]), closest("zzz", ["padding"])
     ("; did you mean 'injective'?", '')
@@ -186,7 +186,7 @@ def closest(word: object, known: Iterable[str], others: Mapping[str, str] | None
 
 
 def unknown_name(what: str, word: object, known: Iterable[str], others: Mapping[str, str] | None = None) -> LayoutError:
-    """The error of a name that is not there: what it would have been, the nearest name, and the names there are.
+    """The error of an unknown name: its kind, the nearest name, and the known names.
 
     >>> str(unknown_name("engine", "digit", ["digits", "isl"]))
     "unknown engine 'digit'; did you mean 'digits'? Known: digits, isl"

@@ -1,8 +1,8 @@
-"""Files that somebody else wrote: regular ones only, never more than a bound, and words for everything else.
+"""Files of a user: regular ones only, at most a bound, and a LayoutError for everything else.
 
-Every command reads a user's file through here. A pipe nobody writes to makes a plain `open` wait for ever, a device
-may never end, and a sparse file of a few bytes on disk may be of any size: what a path leads to and how large it is
-are looked at before anything is read.
+Every command reads a user's file through here. A plain `open` of a pipe without a writer waits for ever, a device may
+never end, and a sparse file of a few bytes on disk may have any size: the kind and the size of a path's target are
+checked before anything is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_YAML = 4 * MIB
 DUMP_ENDS = (".txt", ".hlo", ".txt.gz", ".hlo.gz")
 """How the names of dumps end."""
 PROGRAM_ENDS = (".json",)
-"""What the name of a compiled program's record ends with."""
+"""How the names of records of compiled programs end."""
 RECORD_ENDS = (".jsonl", ".jsonl.gz")
 """How the names of records of traced Pallas calls end."""
 
@@ -85,10 +85,10 @@ def read(path: str | Path, most: int, own: bool = False) -> bytes:
 
 
 def not_own(found: os.stat_result) -> str:
-    """Why what `os.lstat` found, which follows no link, is not this user's alone; "" where it is.
+    """Why a file, by its `os.lstat`, which follows no link, is not this user's alone; "" where it is.
 
-    Whoever may write a link says where it leads, and whoever may write a folder says what lies in it. Where the system
-    has no users by number only a link is refused.
+    The owner of a link chooses its target, and everyone who may write to a folder chooses its files. Where the system
+    has no numeric user ids only a link is refused.
     """
     if stat.S_ISLNK(found.st_mode):
         return "it is a link"
@@ -103,7 +103,7 @@ def not_own(found: os.stat_result) -> str:
 
 
 def read_json(path: str | Path, most: int) -> Any:
-    """What a file of JSON of at most `most` bytes holds. Raises LayoutError, with the file, where it holds none."""
+    """The value in a JSON file of at most `most` bytes. Raises LayoutError, with the file, where it is no JSON."""
     data = read(path, most)
     try:
         return json.loads(data)
@@ -112,9 +112,9 @@ def read_json(path: str | Path, most: int) -> Any:
 
 
 def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
-    """What a text of TOML holds. Raises LayoutError, which begins with `place`, where it is none.
+    """The table in a TOML text. Raises LayoutError, which begins with `place`, where it is no TOML.
 
-    Python's reader takes a time that grows with the square of the parts of one key, `a.b.c`: they are counted before.
+    Python's reader takes time quadratic in the parts of one key, `a.b.c`: they are counted first.
 
     >>> toml_of("a.b = 1", "pyproject.toml")
     {'a': {'b': 1}}
@@ -150,7 +150,7 @@ def not_there(given: str | Path) -> LayoutError:
 
 
 def unless_named(*paths: str | Path) -> str:
-    """What to do where nothing was found in the folder that commands read where no path is given; else "".
+    """The advice where the folder that commands read by default holds nothing; else "".
 
     >>> unless_named("specs"), unless_named("a.yaml")
     ('; it is read where no path is given: name your files, as in `layoutproof check my.yaml`', '')
@@ -184,7 +184,7 @@ def repository_of(folder: Path) -> Path:
 def _leads_out(path: str | Path) -> bool:
     """Whether a link in a path leads out of the repository of the current folder, or out of that which the path names.
 
-    What git keeps of it lies outside too: its settings can hold the token that a checkout was made with.
+    Its `.git` counts as outside too: the settings there can hold the token of the checkout.
     """
     named, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))
     if named == real:
@@ -201,8 +201,8 @@ def _leads_out(path: str | Path) -> bool:
 
 
 def named(path: str) -> Path:
-    """A path that a file names, which nobody typed. Where only own links are followed, within the repository of the
-    current folder alone, and not in its `.git`: of what lies elsewhere a report would quote a line.
+    """A path that a file names, not the user. Where only own links are followed, it has to lie in the repository of the
+    current folder and outside of its `.git`: a report would quote a line of any other file.
     """
     if _OWN_LINKS.get():
         root, real = Path(os.path.realpath(repository_of(Path.cwd()))), Path(os.path.realpath(path))
@@ -214,10 +214,10 @@ def named(path: str) -> Path:
 
 
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
-    """What lies in a folder and the folders in it with a name that ends so, sorted; links to folders are not followed.
+    """The files below a folder with such an ending, sorted; links to folders are not followed.
 
-    Files that cannot be read are among them, and so are folders that cannot be listed: whoever reads one is told why,
-    and nothing that should have been looked at is passed over in silence.
+    Files that cannot be read are among them, and so are folders that cannot be listed: reading one raises the reason,
+    so that no file is skipped in silence.
     """
     unlisted: list[Path] = []
     walk = os.walk(folder, onerror=lambda error: unlisted.append(Path(error.filename)))
@@ -226,7 +226,7 @@ def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
 
 
 def listed(folder: Path) -> list[Path]:
-    """What lies in a folder, sorted. LayoutError where it cannot be listed."""
+    """The entries of a folder, sorted. LayoutError where it cannot be listed."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
@@ -237,8 +237,8 @@ def listed(folder: Path) -> list[Path]:
 def lines(path: str | Path) -> Iterator[Iterator[str]]:
     """The lines of a program's text, one at a time, line ends as `\\n`: a file's, or standard input's for `-`.
 
-    What gzip packed is unpacked on the way; marks of UTF-8 and UTF-16 at the start are understood, other bytes that are
-    no UTF-8 become replacement characters. Raises LayoutError as `read` does, and in the middle of the lines where a
+    Gzip is unpacked on the way; byte order marks of UTF-8 and UTF-16 are understood, other bytes that are no UTF-8
+    become replacement characters. Raises LayoutError as `read` does, and in the middle of the lines where a
     line is longer than `MAX_LINE`, the whole than `MAX_TEXT` or `MAX_LINES`, or a packed file broken.
     """
     with _stdin() if str(path) == STDIN else _opened(path, MAX_TEXT) as stream, _text(stream, path) as text:
@@ -279,7 +279,7 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
 
 
 def _opened(path: str | Path, most: int, own: bool = False) -> BinaryIO:
-    """A regular file of at most `most` bytes, open. LayoutError for anything else. own: no link, and nobody else's."""
+    """A regular file of at most `most` bytes, open. LayoutError for anything else. own: no link, and of this user."""
     names = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", *(["O_NOFOLLOW"] if own else []))
     flags = sum(getattr(os, name, 0) for name in names)
     if _OWN_LINKS.get() and _leads_out(path):
@@ -304,7 +304,7 @@ def _opened(path: str | Path, most: int, own: bool = False) -> BinaryIO:
 
 
 def _stdin() -> BinaryIO:
-    """Standard input as a stream of its own: closing it is for whoever opened it."""
+    """Standard input as a stream of its own, which the caller closes."""
     if sys.stdin is None:
         raise LayoutError("there is no standard input to read")
     try:
@@ -372,7 +372,7 @@ def _refused(path: str | Path, why: str, line: int | None = None) -> LayoutError
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder.
+    """Writes a file in one step: no reader ever sees half of it. LayoutError when there is no such folder.
 
     A device or a pipe, /dev/stdout among them, is written into: a file in its place would take it from everybody. A
     link is replaced and not followed, since a stranger may have put it there.

@@ -1,4 +1,4 @@
-"""What a tool found: a finding, the one rule of exit codes, how it reads as text and as JSON, a report of many.
+"""Findings: one finding, the rule of exit codes, findings as text and as JSON, a report of many.
 
 A finding is plain data that can be sent to another process. Every command answers with findings: `ask` with one,
 `kernels` and `check` with one for each question, the gate with one for each difference.
@@ -20,18 +20,18 @@ from layoutproof.core.shown import Shown
 from layoutproof.core.visible import json_text, visible, visible_data
 
 SEVERITIES = ("allow", "warn", "deny")
-"""What the gate's rules say of a difference, the mildest first."""
+"""The decisions of the gate's rules on a difference, the mildest first."""
 _DECIDES = frozenset({"error", "deny"})
 INTERRUPTED = 130
 NOT_ASKED = "not asked: "
-"""Starts the reason of an unknown that nobody was asked to settle: only the compiler could, or another call does.
-Its severity is info: it is shown and counted as not asked, it is never proved, and it decides no exit code unless it is
-all that was asked."""
+"""Starts the reason of an unknown that no engine was asked about: only the compiler decides it, or another call does.
+Its severity is info: it is shown and counted as not asked, it is never proved, and it decides the exit code only if
+nothing else was asked."""
 ACCEPTED = "accepted"
 """Starts the policy of an unknown that a person has accepted: it is shown and counted as that, never as proved, and
 decides no exit code."""
 IDLE = "not asked"
-"""What such a finding counts as."""
+"""The word under which such a finding is counted."""
 
 VerdictWord = Annotated[str, Exactly(Literal["proved", "sampled", "refuted", "unknown"])]
 """A verdict's value, as JSON has it."""
@@ -78,7 +78,7 @@ class FindingDocument(Document, FindingEntry):
 
 
 class Answer(Shown):
-    """What one call asked, answered. `str` of it is what the command prints; `bool` of it raises.
+    """The answer of one call. Its `str` is the text that the command prints; its `bool` raises.
 
     Every class of answers has `findings`, `exit_code`, `as_dict` and `__str__`.
     """
@@ -87,12 +87,12 @@ class Answer(Shown):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, in the order of the report."""
+        """The findings in the order of the report."""
         raise NotImplementedError
 
     @property
     def exit_code(self) -> int:
-        """What the command exits with: 0, 1, 2, 3 or 130."""
+        """The exit code of the command: 0, 1, 2, 3 or 130."""
         raise NotImplementedError
 
     def as_dict(self) -> Document:
@@ -117,8 +117,8 @@ class Finding(Answer):
     """The answer to one question about one subject.
 
     Attributes:
-        question: What was asked: a property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
-        subject: What it is about, e.g. "layout scores", an operand of a kernel, the text of a layout.
+        question: A property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
+        subject: Its subject, e.g. "layout scores", an operand of a kernel, the text of a layout.
         reason: Why it is refuted or unknown, one sentence with the numbers; "" where it is proved.
         relpath: Path of the file within a state of the gate, the same on every machine.
         file: Where to look now; for what is removed, where it was.
@@ -127,15 +127,15 @@ class Finding(Answer):
         verdict: Proved, refuted or unknown. Of a difference: refuted where it is there.
         counterexample: There iff refuted and there is one: points in the order of the claim; `sizes`, where some are
             symbolic, maps each symbol to its value.
-        severity: What a violation is worth: error, warning or info; of a difference deny, warn or allow. Only error and
-            deny decide a verdict of many and the exit code.
+        severity: Of a violation error, warning or info; of a difference deny, warn or allow. Only error and deny decide
+            the verdict of several findings and the exit code.
         figures: Exact numbers: ints, or closed forms as text where sizes are symbolic.
-        fix: What to write instead; of a kernel it was tried, and every question asked again.
+        fix: The text to write instead; of a kernel it was tried, and every question asked again.
         hint: Where to look, where no fix is known.
         decided_by: The engine that proved or refuted ("digits", "isl", ..; two joined by "+" when confirmed).
-        scope: What was looked at, where that is not all there is: of a kernel never its body.
+        scope: The part that was checked, where it is not everything: of a kernel never its body.
         assumes: The assumptions about run-time values that the answer rests on.
-        needs: The assumptions under which what is unknown is proved.
+        needs: The assumptions under which an unknown is proved.
         where: The condition on sizes of the running program under which it is, too; "" = none is needed.
         derivation: How each layout that an expression stands for was computed, with what was proved of it.
         before: The text of the old state, "" where there is none.
@@ -208,7 +208,7 @@ class Finding(Answer):
 
 
 def unknown(subject: str, reason: str, relpath: str = "", file: str = "", **more: Any) -> Finding:
-    """What is unknown of a subject of the gate: it never counts as harmless, whatever the rules say."""
+    """An unknown of the gate: it never counts as harmless, whatever the rules say."""
     return Finding("unknown", subject, reason, relpath, file, verdict=Verdict.UNKNOWN, severity="deny", **more)
 
 
@@ -243,7 +243,7 @@ def _code(finding: Finding) -> int:
 
 
 def word(finding: Finding) -> str:
-    """What the first column of a report says: error for bad input, what the gate's rules say of a difference, a
+    """The first column of a report: error for bad input, the decision of the gate's rules on a difference, the
     verdict where it decides, else the severity."""
     if finding.bad_input:
         return "error"
@@ -268,11 +268,11 @@ _LEVELS = {
     Verdict.SAMPLED.value: "note",
     Verdict.PROVED.value: "note",
 }
-"""What each word is worth to build servers, the worst first."""
+"""The level of each word for build servers, the worst first."""
 
 
 def level(finding: Finding) -> str:
-    """What a build server calls a finding: error, warning or note. Unknown is an error: it is never green.
+    """The level of a finding for build servers: error, warning or note. Unknown is an error: it is never green.
 
     >>> level(unknown("a", "no engine can tell"))
     'error'
@@ -308,13 +308,13 @@ def text(finding: Finding, more: Iterable[tuple[str, object]] = (), said: str = 
 
 
 def headline(finding: Finding, said: str = "") -> str:
-    """The first line: what it counts as (`said`, by default `word`), the question, the subject, the place."""
+    """The first line: its word (`said`, by default `word`), the question, the subject, the place."""
     place = f"   {finding.place}" if finding.file else ""
     return f"{said or word(finding):<8} {finding.question}  {finding.subject}{place}"
 
 
 def rows(finding: Finding) -> list[tuple[str, object]]:
-    """What there is to say of a finding besides its headline, by name, in the order of all reports."""
+    """The further lines of a finding below its headline, by name, in the order of all reports."""
     return [
         ("before", shorten(finding.before, 160)),
         ("after", shorten(finding.after, 160)),
@@ -345,7 +345,7 @@ def worst(finding: Finding, most: int = MOST_FOLLOWING) -> list[Finding]:
 
 
 def following(finding: Finding) -> str:
-    """What comes from a difference, counted by class; "" where nothing does.
+    """The consequences of a difference, counted by class; "" where there are none.
 
     >>> following(Finding("abi", "parameter 0", follows=(Finding("moved", "add"), Finding("moved", "copy"))))
     '2 more come from it: 2 moved'
@@ -357,7 +357,7 @@ def following(finding: Finding) -> str:
 
 
 def as_dict(finding: Finding) -> FindingEntry:
-    """One finding for programs: what every finding has, and what this one has besides.
+    """One finding for programs: the keys of every finding, and the further ones of this finding.
 
     >>> as_dict(Finding("injective", "f32[4]", verdict=Verdict.PROVED, decided_by="digits"))["verdict"]
     'proved'
@@ -390,13 +390,13 @@ def split_place(place: str) -> tuple[str, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one comparison.
+    """The report of one comparison.
 
-    title: what was compared with what.  compared: how many files, the unchanged ones too.
-    findings: what is shown, in the order of the files.  notes: what a reader must know besides.
+    title: the two sides.  compared: how many files, the unchanged ones too.
+    findings: those that are shown, in the order of the files.  notes: further lines for the reader.
     hidden: how many findings are left out because they are allowed or approved.  partial: it was interrupted.
-    held: what was asked and is as it should be, for forms that list it.
-    nothing: what to say where there is no finding.
+    held: checks that passed, for formats that list them.
+    nothing: the text where there is no finding.
     """
 
     title: str

@@ -17,18 +17,18 @@ KINDS = {
     "loosened": "A claim demands less: a wider bound, fewer sizes, another expectation, fewer figures.",
     "tightened": "A claim or a rule of the gate demands more.",
     "added": "It was not there before.",
-    "removed": "It is not there any more: a layout, a claim, a kernel, a program. Nothing watches it now.",
+    "removed": "A layout, a claim, a kernel or a program was removed and is no longer checked.",
     "memory_space": "The layout is the same, the memory space is another: slower, or one of limited size.",
     "faster_memory": "The layout is the same, the memory is the chip's fast one instead of its HBM.",
     "abi": "A parameter or result of the program is laid out differently.",
     "relaid_parameter": "The program copies a parameter to another layout at every call.",
     "new_copy": "A copy that changes the layout was not there before.",
-    "vanished_copy": "A copy that changed the layout is not there any more.",
+    "vanished_copy": "A copy that changed the layout is gone.",
     "bitcast_refuted": "A bitcast does not implement the reshape or transpose that it stands for.",
     "reordered": "A new bitcast keeps every byte, and is no reshape with transposes of whole dimensions.",
     "contradiction": "The new dump gives one buffer two layouts: it was edited, or mixed from two.",
     "devices": "The program runs on another number of partitions or replicas.",
-    "unscheduled": "The dump is not scheduled any more: its layouts may not be those that run.",
+    "unscheduled": "The dump is no longer scheduled: its layouts may not be those that run.",
     "lost_donation": "The buffer of an argument went to a result, and no longer does, or goes to another one.",
     "new_donation": "The buffer of an argument goes to a result: the caller's array is invalid after the call.",
     "new_collective": "Devices exchange data that they did not exchange before.",
@@ -91,7 +91,7 @@ nothing in the source says so.
 Incident: parameters were copied in every step, because their last dimension was no multiple of 128:
 https://github.com/vllm-project/tpu-inference/pull/3366
 Fix: pass the array in the layout that the program wants; `layoutproof hlo --try` compiles the candidates.
-Limits: by the compiled text; what overlaps with computing is not known.""",
+Limits: by the compiled text; overlap with computation is unknown.""",
     ),
     (
         "grew shrank memory_space faster_memory peak_memory temporaries vmem",
@@ -113,7 +113,7 @@ Limits: bytes, not time.""",
     ),
     (
         "lost_exchange",
-        """Why it matters: a sum over devices that is not made any more leaves each device with its own part of it.
+        """Why it matters: without its sum over devices each device keeps a partial sum.
 Incident: wrong results from a sharding and a sum over devices:
 https://github.com/vllm-project/tpu-inference/issues/2248
 Fix: show that it is not needed (the input is replicated, or the sum is made elsewhere), and approve it.
@@ -134,7 +134,7 @@ Limits: by the text of the dump.""",
 array is gone after the call.
 Incident: a reshape after which a buffer is no longer donated: https://github.com/jax-ml/jax/issues/11036
 Fix: donate the argument, with the layout and the shape of the result.
-Limits: what callers do with the array is not known.""",
+Limits: the callers' uses of the array are unknown.""",
     ),
     (
         "estimated_cycles",
@@ -150,7 +150,7 @@ Limits: comparable within one version of the compiler; no time was measured.""",
 difference.
 Incident: none is known to us that a gate would have stopped.
 Fix: if it is meant, approve it; if it is not, look at the line that the finding names.
-Limits: what is computed is not compared, only that it changed; both bodies of a kernel are judged.""",
+Limits: values are not compared, only that the program changed is known; both bodies of a kernel are judged.""",
     ),
     (
         "computation_differs operation operands constant reshaped_result",
@@ -159,7 +159,7 @@ shape, no memory and no time.
 Incident: none is known to us that a gate would have stopped.
 Fix: if it is meant, approve it; if it is not, look at the line that the finding names, in both texts.
 Limits: two programs compute the same where each instruction does the same to the same; names, layouts, copies, fusions
-and the order of operands that commute do not count. What a compiler made of one formula in two ways is another program:
+and the order of operands that commute do not count. Two compiled forms of one formula may be two programs:
 `a * (b * c)` beside `(a * b) * c` is known, distribution is not, and a transpose elsewhere is unknown.""",
     ),
     (
@@ -176,37 +176,37 @@ differ in what they compute. docs/same.md says what is not modelled.""",
     ),
     (
         "lost refuted unknown error",
-        """Why it matters: what was relied on does not hold any more, or that is unknown.
+        """Why it matters: a property that held before is refuted or unknown now.
 Incident: none is known to us that a gate would have stopped.
 Fix: that of the question which the finding names (`layoutproof explain QUESTION`).
-Limits: of what is claimed, and of stated kernels; what nobody claims is not asked.""",
+Limits: only claims and stated kernels are checked.""",
     ),
     (
         "loosened removed policy lock approval_added",
         """Why it matters: a change that weakens the check which it would fail is the easiest way to a green build.
 Incident: none is known to us; it is the way by which any gate can be passed.
-Fix: keep the claim, or have somebody else approve that it goes.
+Fix: keep the claim, or have another person approve its removal.
 Limits: claims, rules and approvals in files; who may merge is up to the repository.""",
     ),
     (
         "weakened",
-        """Why it matters: what was known of every element, or of all sizes, is known of some points at some sizes now.
+        """Why it matters: a fact about every element, or all sizes, is now known only at some points or sizes.
 Incident: none is known to us.
-Fix: `layoutproof same` says what relations do not read any more; or approve it.
-Limits: of claims about values; one that is unknown or refuted now is lost.""",
+Fix: `layoutproof same` names the operations that relations cannot read; or approve it.
+Limits: claims about values only; one that is unknown or refuted now is lost.""",
     ),
     (
         "tightened gained added",
-        """Why it matters: more is demanded or proved than before; it is shown so that nobody has to ask.
+        """Why it matters: more is demanded or proved than before; it is shown for information.
 Incident: none is known to us.
 Fix: nothing to do.
-Limits: of what is claimed.""",
+Limits: only claims are compared.""",
     ),
 )
 
 
 def pages() -> dict[str, str]:
-    """The page of each class: what it means, why it matters, where it happened, what to do, what it does not say.
+    """The page of each class: its meaning, why it matters, an incident, the fix, the limits.
 
     >>> pages()["moved"].splitlines()[0]
     'An element is stored elsewhere.'

@@ -18,7 +18,7 @@ FORM = re.compile(r"[0-9a-f]{16}")
 
 
 def named(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, each with its fingerprint; what would have the same name is numbered in order.
+    """The findings, each with its fingerprint; equal names are numbered in order.
 
     >>> [found.fingerprint for found in named([Finding("moved", "layout a", ""), Finding("moved", "layout a", "x")])]
     ['d1f96d55c614da3b', '4c1a01fe9d6a7dd2']

@@ -1,8 +1,8 @@
 """Folding: an operation is said shorter where a rule shows that nothing changes by it.
 
-`fold` makes the term of an operation, as `Term` does, and says it by the first rule that fits; of parts that are
-numbers it is their value. A rule is data: what stands on its left may be said as what stands on its right, whatever
-its names stand for. Every rule is proved, for all integers and truth values, by the solvers of this package
+`fold` makes the term of an operation, as `Term` does, and rewrites it by the first rule that matches; an operation on
+numbers becomes its value. A rule is data: its left side may be rewritten to its right side for all values of its
+names. Every rule is proved, for all integers and truth values, by the solvers of this package
 (tests/core/test_folding.py), which is why it may be used everywhere. No rule takes two steps of a sum, a product or a
 rest as one, so that what wraps at 8 or 32 bits is still seen where it was written: `(x + 5) - 5` and `x % 256 % 256`
 stay as they are. Numbers stand on the right. Compare the rules of Halide's simplifier, which are proved in the same
@@ -26,11 +26,11 @@ TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`long` may be said as `short`, whatever the names in it stand for.
+    """`long` may be rewritten to `short`, for all values of its names.
 
-    name: what the rule is called.  long: an operation on names and constants.  short: one of its parts, or a constant.
-    where: of a rule about numbers, which the names in `NUMBERS` stand for: what must hold of these. `short` is then
-    any operation; one on numbers alone is computed.
+    name: of the rule.  long: an operation on names and constants.  short: one of its parts, or a constant.
+    where: of a rule about numbers, for which the names in `NUMBERS` stand: their side condition. `short` is then any
+    operation; one on numbers alone is computed.
     """
 
     name: str
@@ -91,11 +91,11 @@ def _number_rules() -> tuple[Rule, ...]:
 RULES = _rules()
 NUMBER_RULES = _number_rules()
 _CONSTANTS = (ZERO, ONE, TRUE, FALSE)
-"""What rules ask for by itself; every other part of a rule is a name or an operation."""
+"""The constants in rules; every other part of a rule is a name or an operation."""
 
 
 class _Match(NamedTuple):
-    """A rule, ready to be tried: (place, what must stand there), places that must be alike, and what is then said."""
+    """A compiled rule: (place, the term required there), places that must be equal, and the result."""
 
     fixed: tuple[tuple[int, Term], ...]
     alike: tuple[tuple[int, int], ...]
@@ -123,9 +123,9 @@ _NUMBER_RULES_OF = {op: tuple(rule for rule in NUMBER_RULES if rule.long.op == o
 
 
 def fold(op: Op, *parts: Term) -> Term:
-    """The operation on parts that are folded, said as short as the rules allow.
+    """The operation on folded parts, as short as the rules allow.
 
-    A division by a number that is not positive stays as it stands, for whoever asks about it.
+    A division by a number that is not positive is kept, so that its evaluation reports it.
 
     >>> i = Term("name", "i")
     >>> fold("+", i, ZERO), fold("*", Term("int", 3), Term("int", 5)), fold("<", ONE, ZERO) is FALSE
@@ -142,7 +142,7 @@ def folded(term: Term) -> Term:
 
 
 def _shorter(op: Op, parts: Sequence[Term]) -> Term | None:
-    """What an operation is shorter, None where no rule fits."""
+    """A shorter term for an operation, None where no rule matches."""
     for part in parts:
         if part.op != "int":
             break
@@ -170,7 +170,7 @@ def _shorter(op: Op, parts: Sequence[Term]) -> Term | None:
 
 
 def _fits(pattern: Term, term: Term, found: dict[str, Term]) -> bool:
-    """Whether a term is of the form of a part of a rule about numbers; what its names stand for is put into `found`."""
+    """Whether a term matches a part of a rule about numbers; the binding of its names is put into `found`."""
     if pattern.op == "name":
         name = pattern.args[0]
         return (name not in NUMBERS or term.op == "int") and found.setdefault(name, term) is term
@@ -216,7 +216,7 @@ def shifted(term: Term, by: int) -> Term:
 
 
 def linear(parts: Iterable[tuple[Extent, Term]], constant: Extent = 0) -> Term:
-    """The sum of multiples of some terms and of a constant; what is a number among the terms is added to that.
+    """The sum of multiples of some terms and of a constant; numbers among the terms are added to the constant.
 
     parts: (factor, term); factors may be sizes.
 

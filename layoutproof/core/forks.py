@@ -1,4 +1,4 @@
-"""What a fork waits for: in the child only the thread that forked goes on, and what others held stays locked for ever.
+"""The locks that a fork waits for: the child has only the thread that forked, and locks of others stay held for ever.
 
 That is every lock of ours around native code, which has locks of its own, and every import that is under way.
 
@@ -41,7 +41,7 @@ def _before() -> None:
         _imp.acquire_lock()
         if _imported_now() <= known:
             return
-        # never wait for an import with the locks held: what is imported may want them
+        # never wait for an import with the locks held: the imported module may want them
         _release()
 
 
@@ -52,7 +52,7 @@ def _release() -> None:
 
 def _in_child() -> None:
     for name, lock in _locks().items():
-        # where a Python has other locks, what no thread is left to finish stays as it was
+        # a Python with other locks: an import without a thread to finish it stays as it was
         with contextlib.suppress(AttributeError):
             lock.lock._at_fork_reinit()
             lock.wakeup._at_fork_reinit()

@@ -18,7 +18,7 @@ from layoutproof.core.term import Term
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """`whole` = sum of factor * part, largest factor first; `bounds`: what each part but the first must stay below."""
+    """`whole` = sum of factor * part, largest factor first; `bounds`: exclusive, of each part but the first."""
 
     whole: str
     parts: tuple[str, ...]
@@ -86,6 +86,6 @@ def fuse(m: IndexMap, fusion: Fusion) -> IndexMap:
 
 
 def bounds_of(m: IndexMap, fusions: Sequence[Fusion]) -> dict[str, int]:
-    """What the axes of the map must stay below so that putting them together loses nothing."""
+    """The exclusive upper bounds of the axes of the map under which the fusion is one to one."""
     pairs = [pair for f in fusions for pair in zip(f.parts[1:], f.bounds, strict=True)]
     return {name: bound for name, bound in pairs if name in m.range.names}

@@ -68,13 +68,13 @@ LARGEST_REST = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permutation:
-    """What a place says of itself by its attribute `permutation`: one coordinate is permuted at the end (swizzles).
+    """The attribute `permutation` of a place: it permutes one coordinate at the end (swizzles).
 
     Attributes:
         before: The same place without that.
         axis: Number of the coordinate.
         window: Numbers are permuted only within aligned windows of this many, each window alike; a power of two.
-        moved: What becomes of a number of the first window: its own inverse, and linear over exclusive or.
+        moved: The image of a number of the first window: its own inverse, and linear over exclusive or.
     """
 
     before: Place
@@ -120,7 +120,7 @@ class Permutation:
         return True
 
     def apply(self, number: int) -> int:
-        """What becomes of any number, and where it came from.
+        """The image of any number, which is also its preimage.
 
         Args:
             number: A coordinate.
@@ -176,7 +176,7 @@ Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What turns an offset into bytes.
+    """The memory of a map, which turns an offset into bytes.
 
     Attributes:
         bits: Width of one element as stored, in bits.
@@ -196,7 +196,7 @@ class Memory:
     padded: Callable[[], Padded] = tuple
 
     def bytes(self) -> Extent:
-        """What is allotted.
+        """The bytes allotted.
 
         Returns:
             Bytes, the prefix included.
@@ -233,7 +233,7 @@ class IndexMap(Shown):
         range: The box of coordinates; its extents are empty where nothing bounds them.
         place: place(index, replica, numbers) -> coordinates.
         replicas: The box of replicas: where one element has several places, which of them. Empty for one place each.
-        memory: What turns offsets into bytes; None for a map to anything but memory.
+        memory: Turns offsets into bytes; None for a map to anything but memory.
         symbols: Size symbols in the order in which the user wrote them.
         unbounded: Axes of `range` that nothing bounds: their extents are how far the places reach.
     """
@@ -326,7 +326,7 @@ class IndexMap(Shown):
 
 
 def permutation(m: IndexMap) -> Permutation | None:
-    """What a map does to one coordinate of each place at the end.
+    """The permutation of one coordinate with which a map ends.
 
     Args:
         m: A map.
@@ -341,8 +341,8 @@ def permutation(m: IndexMap) -> Permutation | None:
 def unnamed(m: IndexMap) -> IndexMap | None:
     """The same map before it exchanges the numbers of one coordinate for others, one to one and within the range.
 
-    What is so of all places of this one (none outside, no two equal) is so of those of the map: numbers that a list
-    exchanges, as the devices of a sharding, need no look at the list.
+    A property of all places of this one (none outside, no two equal) holds of those of the map: numbers that a list
+    permutes, as the devices of a sharding, need no look at the list.
 
     Args:
         m: A map.

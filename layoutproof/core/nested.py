@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """What is no tuple in it, left to right.
+    """The elements that are no tuples, at any depth, left to right.
 
     >>> list(leaves(((4, 2), (), 8)))
     [4, 2, 8]

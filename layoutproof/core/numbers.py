@@ -1,6 +1,6 @@
 """The kinds of number a `place` runs on.
 
-`+ - * // %` are the number's own. What is more than arithmetic is asked of a `Numbers` by name, so that each engine
+`+ - * // %` are the number's own. Everything beyond arithmetic is a method of a `Numbers`, so that each engine
 answers in its own terms (a Python `if`, `numpy.where`, an isl piecewise function, a Z3 `If`) or says that it cannot.
 """
 

@@ -1,7 +1,7 @@
-"""The operations of terms: every one there is, what it takes, what it gives, how it is written and what it computes.
+"""The operations of terms: the operands, the result, the syntax and the evaluation of each.
 
-`OPERATIONS` is the whole of it: `Term` refuses an operation that does not stand there, and whoever reads terms (the
-printer, the evaluators, the check of kinds, the folding) looks it up there.
+`OPERATIONS` is the whole table: `Term` refuses an operation that is not in it, and every reader of terms (the printer,
+the evaluators, the check of kinds, the folding) looks it up there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INT32 = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is known of one operation.
+    """One operation.
 
     operands: the kind of each part that it takes; of "read" and "leaf", which take a name and then as many indices as
     there are, none.  gives: the kind of what it gives.  binds: how tightly it binds where it is written between its
@@ -87,7 +87,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "not": Operation(("condition",), "condition", 3, lambda on, a: on.logical_not(a)),
 }
 """Every operation by its name. "read" is the entry of a table, by the table's name and indices; "leaf" whether an
-element of a load or of a carried value is undefined, and "maybe" a condition that nobody knows (bodies/values)."""
+element of a load or of a carried value is undefined, and "maybe" an unknown condition (bodies/values)."""
 
 LEAVES = frozenset({"int", "name", "maybe"})
 """Operations that have no parts."""

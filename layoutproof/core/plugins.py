@@ -1,4 +1,4 @@
-"""What other packages add: languages, properties, targets and report formats behind entry points.
+"""Plugins of other packages: languages, properties, targets and report formats behind entry points.
 
 A package names its modules in its own metadata, in the groups `layoutproof.languages`, `.properties`, `.targets` and
 `.formats`; each module has what a file of that kind has in this package. Entry points are looked at only for a name
@@ -60,7 +60,7 @@ def names(kind: str, own: Iterable[str] = ()) -> tuple[str, ...]:
 def load(kind: str, name: str, *wanted: tuple[str, ...]) -> Plugin | None:
     """The module that another package offers under a name; None where none does.
 
-    wanted: what the module needs, as sets of names; one of the sets has to be there.
+    wanted: the names that the module must have, as sets; one of the sets has to be complete.
     Raises LayoutError, naming the package, for a name that several offer, and for a module that cannot be imported or
     lacks what it needs.
     """

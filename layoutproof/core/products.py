@@ -57,13 +57,13 @@ class Monomial:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """numbers: what is added.  undefined: it is undefined where one of these holds, or has a factor that is."""
+    """numbers: the summands.  undefined: it is undefined where one of these holds, or has an undefined factor."""
 
     numbers: tuple[Monomial, ...] = ()
     undefined: tuple[Monomial, ...] = ()
 
     def under(self, *conditions: Term) -> Sum:
-        """What of it there is where some conditions hold."""
+        """The part of it where some conditions hold."""
         return Sum(*(tuple(m.under(*conditions) for m in part) for part in (self.numbers, self.undefined)))
 
     def over(self, bound: Named) -> Sum:
@@ -107,7 +107,7 @@ class Output:
     """An output of a call: `source` is what the window `state` has written back after the last program that shows it.
 
     element: names of its dimensions.  shows: whether a program's window has the element.  cell: where it is in it.
-    otherwise: what it holds where no program shows it: undefined, or an input's element whose place it takes.  sees: of
+    otherwise: its value where no program shows it: undefined, or an input's element whose place it takes.  sees: of
     that input, whether a program's window has the element; None where it takes no place.
     """
 

@@ -1,6 +1,6 @@
 """Sums of arithmetic progressions, { start + sum of d_k * s_k | 0 <= d_k < e_k }: their ends, and one by one.
 
-It is what a strided coordinate reaches. What such a set decides stands in `solvers.sumset`.
+It is the set of numbers that a strided coordinate reaches. `solvers.sumset` decides questions about such sets.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Concolic integers: each has the term that computes it, and the decisions that code made with it are recorded.
 
 A function is run on them as on plain ints. Arithmetic gives numbers of the same kind, each with its term over the names
-that came in. Whatever else code asks of one is a decision, and is recorded: how a comparison ended, and, where the
-number itself gets into code that nobody sees (`int`, `range`, a hash, a text, a shape), which value it had. A function
-that asks nothing but its arguments then does the same for all values of the names that decide alike; of those, what it
-gives is what the terms say. The rule of symbolic execution, on concrete numbers (DART, Godefroid et al., 2005).
+that came in. Any other use of one is a decision, and is recorded: the outcome of a comparison, and the number's value
+where it reaches opaque code (`int`, `range`, a hash, a text, a shape). A function that depends on its arguments alone
+takes the same path for all values of the names with the same decisions, and its terms give its result for them. This is
+the rule of symbolic execution, on concrete numbers (DART, Godefroid et al., 2005).
 
 A recorded number is no int for C code, which would read its digits unseen. For `isinstance` it is one, by
 `__class__`, as of `unittest.mock` and of `weakref.proxy`: code that asks so would go another way than with plain ints.
@@ -24,13 +24,13 @@ _HERE = __file__
 
 
 class Trail:
-    """What has been decided in one run, in order, each condition once.
+    """The decisions of one run, in order, each condition once.
 
     decisions: (term or condition, how it ended): a bool of a condition, an int of a number that was read.
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
-    inside: whether what the library reads now is for its own use only, and is not recorded.  stopped_inside: whether
-    an exception came out of there.  stand_in: where an operation of a library asks for a number as an array, what
-    stands for it, None = its value, which counts as read.
+    inside: whether the library reads numbers for its own use only, which is not recorded.  stopped_inside: whether
+    an exception came out of there.  stand_in: the substitute for a number that an operation of a library wants as an
+    array, None = its value, which counts as read.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
@@ -48,7 +48,7 @@ class Trail:
             self.decisions.append((term, outcome))
 
     def read(self, number: Recorded) -> int:
-        """The value of a number that is given away to code that nobody sees."""
+        """The value of a number that opaque code gets."""
         if not (self.inside and self.library(_caller())):
             self.decide(number.term, number.value)
         return number.value
@@ -110,7 +110,7 @@ def _read(apply: Callable[..., Any]) -> Any:
 
 
 class Recorded:
-    """One number. term: over the names that came in.  value: what it is in this run.  trail: where decisions go."""
+    """One number. term: over the names that came in.  value: in this run.  trail: records the decisions."""
 
     __slots__ = ("term", "trail", "value")
 

@@ -1,4 +1,4 @@
-"""What shows itself in a notebook: layouts and answers."""
+"""The base of objects with a picture in notebooks: layouts and answers."""
 
 from __future__ import annotations
 

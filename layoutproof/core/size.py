@@ -119,7 +119,7 @@ class Size:
         if type(rest) is int and rest < 0 and surely_less(-rest, by + 1):
             return quotient - 1
         if type(rest) is int or rest.constant() == -1:
-            # what rounds up: floor((N - 1)/t) + 1 is kept as ceil(N/t), and floor(5/t) + 1 as ceil(6/t)
+            # rounding up: floor((N - 1)/t) + 1 is kept as ceil(N/t), and floor(5/t) + 1 as ceil(6/t)
             rest, quotient = rest + by, quotient - 1
         return quotient + Size((((_floor(as_size(rest), by),), 1),))
 

@@ -1,8 +1,8 @@
-"""What a `where` condition says of single size symbols, as a change of variables.
+"""The parts of a `where` condition on single size symbols, as a change of variables.
 
 `N % 8 == 0 and N >= 64` means N = 8*n + 56 for some n >= 1, and `N % t == 0` means N = n*t. Putting that in for N lets
-the structural engine use the assumption without a solver. Conditions of other forms are left out: what is then proved
-holds for more sizes.
+the structural engine use the assumption without a solver. Conditions of other forms are left out: a proof
+then holds for more sizes.
 """
 
 from __future__ import annotations

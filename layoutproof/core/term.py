@@ -25,16 +25,16 @@ from layoutproof.core.size import Extent, Size
 SMALL = 64
 """A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
 HEAVY = 1 << 60
-"""No term weighs more: of what shares its parts, the weight doubles with each line."""
+"""No term weighs more: where parts are shared, the weight can double with each line."""
 LONG = 1_000
-"""A term of more weight is printed with what stands in it more than once written once."""
+"""A term of more weight is printed with its repeated parts written once."""
 
 
 class Term:
     """An expression over named integers; `op` says what, `args` are terms, or the name or the int itself.
 
     Terms are immutable, and there is one of each: two that read the same are the same object, so `==` and the hash are
-    those of the object and cost nothing. What is shared in one is shared in all.
+    those of the object and cost nothing. A part that is shared in one is shared in all.
 
     >>> i = Term("name", "i")
     >>> i // 8 + 1 == i // 8 + 1, i + 1 == 1 + i
@@ -109,7 +109,7 @@ class Term:
         return tuple(dict.fromkeys(part.args[0] for part in every(self) if part.op == "name"))
 
     def divisors(self) -> tuple[Term, ...]:
-        """What something in it is divided by."""
+        """All divisors in it."""
         return tuple(part.args[1] for part in every(self) if part.op in ("//", "%"))
 
     def __str__(self) -> str:
@@ -223,9 +223,9 @@ class Term:
 
 
 class Traced(Term):
-    """A term that a callable of the user computes with: it refuses whatever depends on a value that is not there yet.
+    """A term that a callable of the user computes with: it refuses every operation that needs its value.
 
-    What is computed from one is one. `trace` gives plain terms back.
+    Results computed from one are such terms too. `trace` gives plain terms back.
     """
 
     __slots__ = ()
@@ -301,7 +301,7 @@ def _ended(reference: _Reference) -> None:
 
 
 def _lock_anew() -> None:
-    # in a forked child nobody is left to release what another thread held
+    # a forked child does not have the thread that held the lock, and could never acquire it
     global _LOCK
     _LOCK = threading.RLock()
 
@@ -311,7 +311,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _unpacked(parts: Sequence[tuple[Any, ...]]) -> Term:
-    """The last of some terms, each with those before it by their place in a tuple: what pickle stores of a long one."""
+    """The last of some terms, each with earlier ones by their place in a tuple: the pickled form of a long one."""
     terms: list[Term] = []
     for op, *args in parts:
         terms.append(Term(op, *(terms[a[0]] if isinstance(a, tuple) else a for a in args)))
@@ -319,7 +319,7 @@ def _unpacked(parts: Sequence[tuple[Any, ...]]) -> Term:
 
 
 def together(terms: Sequence[Term]) -> Callable[[Mapping[str, Any], Numbers], tuple[Any, ...]]:
-    """What gives the values of some terms, as `evaluate` does of one: a part that several share costs once.
+    """A function that gives the values of some terms, as `evaluate` does for one: a shared part is evaluated once.
 
     >>> i = Term("name", "i")
     >>> together((i * 3, i * 3 + 1))({"i": 2}, Numbers({}))
@@ -550,7 +550,7 @@ def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def substitute(term: Term, values: Mapping[Term, Term], tables: Mapping[str, str] | None = None) -> Term:
-    """The term with others in the place of names and of reads, all at once: what is put in is left as it is.
+    """The term with others in the place of names and of reads, all at once: the substituted terms are left as they are.
 
     tables: other names of tables that are read.
 

@@ -1,10 +1,10 @@
-"""Text that nobody vouches for, made harmless where it is shown.
+"""Untrusted text, made harmless where it is shown.
 
 A name in a spec file, in a dump, of a kernel, a file or a git revision may hold characters that a terminal obeys
-(escape sequences, also the one-byte ones of C1), that turn the order of a line (bidirectional overrides), that nobody
-sees, or that end the line; and a build server obeys whole lines: GitHub's runner takes `::error ..` at the start of a
-line, blanks before it allowed, and `##[..]` anywhere in one (`ActionCommand.cs` of actions/runner). Shown are their
-numbers instead, as Python writes them. Data for programs stays what it is: JSON spells such characters as escapes.
+(escape sequences, also the one-byte ones of C1), that reverse the order of a line (bidirectional overrides), that are
+invisible, or that end the line; and a build server obeys whole lines: GitHub's runner takes `::error ..` at the start
+of a line, blanks before it allowed, and `##[..]` anywhere in one (`ActionCommand.cs` of actions/runner). Their code
+points are shown instead, as Python escapes them. Data for programs is unchanged: JSON escapes such characters.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _UNUSUAL = re.compile("[^\n -~]")
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""What Python takes for printable and nobody sees: Default_Ignorable_Code_Point of Unicode (DerivedCoreProperties.txt),
-and the empty pattern of Braille."""
+"""Invisible characters that Python takes for printable: Default_Ignorable_Code_Point of Unicode
+(DerivedCoreProperties.txt), and the empty pattern of Braille."""
 
 
 def visible(text: str) -> str:

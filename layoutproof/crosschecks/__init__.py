@@ -1,4 +1,4 @@
-"""The same maps on what nobody here wrote: NumPy's own moves, JAX on every device, its interpreters, the TPU compiler.
+"""The same maps on independent implementations: NumPy's moves, JAX on every device, its interpreters, the TPU compiler.
 
 A prover whose engines all run one `place` is wrong everywhere at once where that `place` is wrong. So each case (a
 layout, two of them, a kernel) is also put to sources that share nothing with it, and what they say is compared with
@@ -10,7 +10,7 @@ what we say, element by element:
     table     the sources, each with its version and its counts, and the disagreements             `table.py`
 
 Cases come from spec files, dumps, kernels and texts (`given.py`), or at random from a seed (`random_cases.py`).
-`run.py` asks; a case on which somebody disagrees is made smaller as long as the disagreement stays (`smaller.py`).
+`run.py` asks; a case with a disagreement is made smaller as long as the disagreement stays (`smaller.py`).
 
 A source that is not installed is skipped, which decides nothing; a case that a source cannot say anything about is
 skipped with the reason. Neither is ever counted as agreement. JAX and compilers run in child processes only.

@@ -41,7 +41,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class BatchedProgram(Generic[Q]):
-    """Questions that are asked as one program. request: what is sent for some of them."""
+    """Questions that are asked as one program. request: the message for some of them."""
 
     questions: Sequence[Q]
     request: Callable[[Sequence[Q]], list[Any]]
@@ -53,13 +53,13 @@ def child(library: str = "") -> Child:
 
 
 def answers(requests: Sequence[list[object]], library: str = "") -> Iterator[Any]:
-    """What the compiler says to each request, or a Failed, in their order, each as soon as it is there."""
+    """The compiler's answer to each request, or a Failed, in their order, each as soon as it is there."""
     for answer in ask(child(library), requests, dict):
         yield told(answer)
 
 
 def told(answer: Reply[dict[str, Any]]) -> Any:
-    """What was said, or a Failed."""
+    """The answer, or a Failed."""
     if answer.value is None:
         return Failed(answer.problem, aborted=answer.cause != "raised")
     if "said" in answer.value:
@@ -75,9 +75,9 @@ def of_programs(
     unpack: Callable[[Sequence[Q], Any], Sequence[R] | None],
     library: str = "",
 ) -> list[list[R | Failed]]:
-    """What came of every question of every program, in their order.
+    """The answer to every question of every program, in their order.
 
-    unpack: what the answer to a program says of each of its questions, or None where it can only be told by asking each
+    unpack: the answers to each question of a program by its answer, or None where it can only be told by asking each
     alone. Of a single question it is never None.
     """
     found: list[list[R | Failed]] = [[Failed("not asked")] * len(p.questions) for p in programs]

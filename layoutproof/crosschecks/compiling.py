@@ -1,4 +1,4 @@
-"""The answering side of the TPU compiler: what it makes of arrays, reshapes and kernels, ahead of time.
+"""The answering side of the TPU compiler: its results for arrays, reshapes and kernels, ahead of time.
 
 It runs in a process of its own (`asking.py` asks), since the compiler can abort it. A request is a list, a job's name
 and its arguments; the answer is plain data. A refusal is an answer too: {"refused": its words}. What came of a compiled
@@ -71,7 +71,7 @@ def returned(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
 
 
 def unused(generation: str, arrays: Sequence[Array]) -> dict[str, object]:
-    """The same of a program that leaves its parameters alone: nothing is emitted for layouts that nobody has code for.
+    """The same of a program that leaves its parameters alone: it needs no code for layouts that have none.
 
     "out" is another array.
     """
@@ -141,12 +141,12 @@ def kernel(generation: str, mapping: Mapping[str, Any], limit: int | None = None
 
 
 def kind(generation: str) -> str:
-    """What the compiler calls a generation's device."""
+    """The compiler's name of a generation's device."""
     return str(_device(generation).device_kind)
 
 
 def published(generation: str) -> dict[str, int]:
-    """What the installed JAX has in its table of chips."""
+    """The table of chips of the installed JAX."""
     from jax._src.pallas.mosaic import tpu_info
 
     chip, info = CHIPS[generation], tpu_info

@@ -1,4 +1,4 @@
-"""What each language's own definition says of where elements are, computed a second time with NumPy's own operations.
+"""The places of elements by each language's own definition, computed a second time with NumPy's own operations.
 
 Nothing here calls `place`, or anything that it is made of; from a layout only the numbers that its text has are read.
 Strides are NumPy's views, digits are `numpy.unravel_index`, swizzles are shifts and masks, linear layouts are products

@@ -1,4 +1,4 @@
-"""Programs of several devices run by JAX on virtual ones, in float64, and walked over here: what each device holds.
+"""Programs of several devices run by JAX on virtual ones, in float64, and walked over here, by device.
 
 Of an array with a sharding over a mesh two programs are made. One is left to XLA to partition: its compiled text is
 evaluated, with the shardings as we read them. The other one is a `shard_map` with every collective that fits.
@@ -48,7 +48,7 @@ def mesh_of(case: Case) -> tuple[dict[str, int], list[tuple[str, ...]]]:
 
 
 def programs(case: Case, platform: str) -> Outcome:
-    """What both programs compute."""
+    """The results of both programs."""
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -126,7 +126,7 @@ def exchanges(x: Array, axes: dict[str, int]) -> Iterator[Array]:
 
 
 def _alike(what: str, program: ClosedJaxpr, given: Array, theirs: Sequence[Array]) -> Outcome:
-    """What we compute of a program beside what JAX does."""
+    """Our results of a program beside JAX's."""
     import numpy as np
 
     from layoutproof.values.floats import Floats

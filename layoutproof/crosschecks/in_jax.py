@@ -105,13 +105,13 @@ def _given(k: int, case: Case, given: dict[int, Any], wanted: dict[int, dict[str
 
 
 def _traced(layout: Any, arrays: Mapping[str, Any], found: dict[str, Any]) -> Outcome:
-    """What is computed on the device, into `found`. Raises LayoutError where that is beyond its integers."""
+    """Computes on the device, into `found`. Raises LayoutError where that is beyond its integers."""
     if arrays["at"]:
         replica = (0,) * len(read_constant(layout)[1].replicas.extents)
         found[PLACE] = evaluate(layout, arrays["at"], replica)
     if "words" in arrays:
         with contextlib.suppress(LayoutError):
-            # what is not to be packed has places all the same
+            # a layout that cannot be packed has places all the same
             found[PACKED] = pack(layout, arrays["words"])
             found[UNPACKED] = unpack(layout, arrays["image"], arrays["words"].dtype)
     return Skipped("an array without dimensions has no index map to compile")

@@ -1,4 +1,4 @@
-"""Cases sent to a child process in batches: what ends the process is skipped, with how it ended."""
+"""Cases sent to a child process in batches: a case that ends the process is skipped, with how it ended."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Outcome, Skipped, of_data
 
 SECONDS = 300.0
-"""What one batch may take, start and compilation included."""
+"""The time limit of one batch, start and compilation included."""
 MEMORY = 16 << 30
 """Bytes of address space of the child; JAX reserves several GiB that it never touches."""
 
 
 def jax_missing() -> str:
-    """What has to be installed before JAX can be asked; "" for nothing."""
+    """The missing packages for asking JAX; "" for none."""
     return "" if importlib.util.find_spec("jax") else "not installed (pip install 'layoutproof[jax]')"
 
 
 def gpu_missing() -> str:
-    """What has to be there before a GPU can be asked."""
+    """The missing parts for asking a GPU."""
     plugins = [entry.name for entry in importlib.metadata.entry_points(group="jax_plugins")]
     if jax_missing() or any("cuda" in name or "rocm" in name for name in plugins):
         return jax_missing()
@@ -32,7 +32,7 @@ def gpu_missing() -> str:
 
 
 def tpu_missing() -> str:
-    """What has to be there before a TPU can be asked."""
+    """The missing parts for asking a TPU."""
     if jax_missing() or importlib.util.find_spec("libtpu") is None:
         return jax_missing() or "not installed: JAX has no plugin for a TPU here (pip install 'jax[tpu]')"
     there = any(Path("/dev").glob("accel*")) or any(Path("/dev").glob("vfio/[0-9]*"))
@@ -45,7 +45,7 @@ def jax_version(where: str) -> str:
 
 
 def jax_child(name: str, memory: int | None = MEMORY, **environment: str) -> Child:
-    """A process that asks JAX. name: of what is asked, in errors.  memory: bytes of address space, None = no limit."""
+    """A process that asks JAX. name: of the question, in errors.  memory: bytes of address space, None = no limit."""
     return Child(name, "layoutproof.crosschecks.in_jax", environment, SECONDS, memory)
 
 

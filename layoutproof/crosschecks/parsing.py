@@ -28,7 +28,7 @@ def shape(text: str) -> str | None:
 
 
 def byte_size(text: str) -> int | None:
-    """The bytes of a shape, without padding (`ShapeUtil::ByteSizeOf`): what its cost model says that a copy reads."""
+    """The bytes of a shape, without padding (`ShapeUtil::ByteSizeOf`): the reads of a copy by its cost model."""
     from jaxlib import _hlo, xla_client
 
     try:

@@ -1,4 +1,4 @@
-"""What we say of a case, and how two tables of places are compared."""
+"""Our own answer on a case, and the comparison of two tables of places."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def run(
 ) -> CrosscheckResults:
     """A row for each source, in the order of their names.
 
-    title: what is put to them.  names: of the sources that are asked; all by default.
+    title: of the cases.  names: of the sources that are asked; all by default.
     progress: called with (source, done, of how many).  random, seed: so many random cases besides, of the source's own
     kind where it has one.  Raises LayoutError for an unknown source.
     """
@@ -41,7 +41,7 @@ def run(
 
 
 def _beside(work: Sequence[Callable[[], Row]]) -> list[Row]:
-    """What each gives, all at once: most of them wait for a process of their own."""
+    """The results of all, concurrently: most of them wait for a process of their own."""
     done: dict[int, Row | BaseException] = {}
 
     def one(k: int) -> None:
@@ -50,7 +50,7 @@ def _beside(work: Sequence[Callable[[], Row]]) -> list[Row]:
         except BaseException as error:
             done[k] = error
 
-    # threads that nobody waits for when the run is interrupted: their processes end with this one
+    # threads that an interrupted run does not join: their processes end with this one
     threads = [threading.Thread(target=one, args=(k,), daemon=True) for k in range(len(work))]
     for thread in threads:
         thread.start()

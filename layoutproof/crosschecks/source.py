@@ -40,7 +40,7 @@ class Agree:
 class Disagree:
     """The two say something else.
 
-    what: what was compared, e.g. "offset", "packed byte", "shard of device", "program that wrote it last".
+    what: the compared figure, e.g. "offset", "packed byte", "shard of device", "program that wrote it last".
     ours, theirs: the two values, as text.  index: the smallest place where they differ; () where there is none.
     """
 
@@ -101,13 +101,13 @@ def both(first: Outcome, second: Outcome) -> Outcome:
 
 
 class Source(Protocol):
-    """What a module of `sources` has."""
+    """The protocol of a module of `sources`."""
 
     def version(self) -> str:
         """The source with its version."""
 
     def missing(self) -> str:
-        """What has to be there before it can be asked; "" for nothing."""
+        """The missing parts for asking it; "" for none."""
 
     def compare(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """One outcome for each case, in their order."""

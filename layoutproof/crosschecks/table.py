@@ -1,4 +1,4 @@
-"""What came of a run: a row for each source, and the disagreements."""
+"""The result of a run: a row for each source, and the disagreements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CrosscheckResults:
-    """All rows. title: what was put to the sources.  seconds: that the run took."""
+    """All rows. title: of the cases.  seconds: that the run took."""
 
     title: str
     rows: tuple[Row, ...]
@@ -73,7 +73,7 @@ def as_text(table: CrosscheckResults) -> str:
 
 
 def as_markdown(table: CrosscheckResults) -> str:
-    """The rows as a table of Markdown, what was skipped below it, disagreements last."""
+    """The rows as a table of Markdown, skipped cases below it, disagreements last."""
     lines = [f"{table.title}, in {table.seconds:.0f} s.", "", f"| {' | '.join(HEADINGS)} |"]
     lines.append("|---|---|" + "---:|" * (len(HEADINGS) - 2))
     for row in map(_cells, table.rows):

@@ -94,7 +94,7 @@ def on_tpu_interpreter(case: Case, platform: str) -> Outcome:
 
 
 def _told(work: Any) -> tuple[str, str, Any]:
-    """(what was printed and logged, the exception in words, what came)."""
+    """(the output and the log, the exception in words, the result)."""
     from jax.experimental.pallas import tpu
 
     said = io.StringIO()
@@ -139,7 +139,7 @@ def _programs(kernel: Kernel) -> list[tuple[int, ...]]:
 
 
 def _writers(kernel: Kernel, operand: Operand, held: NDArray[np.int32], never: int) -> Outcome:
-    """The number of the last program in each element, or what nobody has written."""
+    """The number of the last program in each element, or `never` where it is not written."""
     import numpy as np
 
     from layoutproof.layouts.kernel.layout import KernelLayout
@@ -150,7 +150,7 @@ def _writers(kernel: Kernel, operand: Operand, held: NDArray[np.int32], never: i
 
 
 def _readers(kernel: Kernel, operand: Operand) -> Outcome:
-    """What each program sees of an array that holds its own positions, where its block is inside of the array."""
+    """The window of each program on an array that holds its own positions, where its block is inside of the array."""
     import numpy as np
 
     dims = tuple(map(int, operand.dims))
@@ -194,7 +194,7 @@ def written(kernel: Kernel, operand: Operand, interpret: object) -> NDArray[np.i
 
 
 def seen(kernel: Kernel, operand: Operand) -> NDArray[np.int32]:
-    """What every program reads of an int32 array that holds its own positions: programs first, then the block."""
+    """The reads of every program from an int32 array that holds its own positions: programs first, then the block."""
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -1,4 +1,4 @@
-"""What two sources that ask XLA's parser have in common: neighbours of a text, and the process that answers."""
+"""Shared parts of the sources that ask XLA's parser: neighbours of a text, and the process that answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 def read_or_none(read: Callable[[str], T], text: str) -> T | None:
-    """What is read of a text, or None where that is refused."""
+    """The parsed text, or None where it is refused."""
     try:
         return read(text)
     except LayoutError:

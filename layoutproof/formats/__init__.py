@@ -14,7 +14,7 @@ from layoutproof.core.errors import unknown_name
 from layoutproof.core.finding import Report, harmless
 
 _DATA = ("json", "sarif")
-"""Forms for programs: texts stay as they are, what no terminal should see is spelled in JSON's own way."""
+"""Formats for programs: texts stay as they are, unsafe characters are escaped as in JSON."""
 
 
 def names() -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def form_of(name: str) -> str:
 
 
 WANTED = ("render",)
-"""What a form's module has."""
+"""The protocol of a format's module."""
 
 
 def render(form: str, report: Report) -> str:

@@ -15,7 +15,7 @@ from layoutproof.core.result import Counterexample, show_point
 MOST_FOLLOWS = 200
 """Rows of what comes from one difference."""
 MOST_PICTURE_BYTES = 850_000
-"""What all pictures of a page take together; findings after that have their texts only."""
+"""The size of all pictures of a page together; findings after that have their texts only."""
 
 _SECTIONS = (
     ("error", "Wrong input"),
@@ -104,7 +104,7 @@ def render(report: Report) -> str:
 
 
 def _held(report: Report) -> list[str]:
-    """What was asked and is as stated, a row each; all of it stands in one table that opens where nothing is wrong."""
+    """The checks that passed, a row each, in one table that is open where all passed."""
     if not report.held:
         return []
     rows = "\n".join(
@@ -146,7 +146,7 @@ def _entry(finding: Finding, number: int, opened: bool, pictures: str) -> str:
 
 
 def _follows(finding: Finding) -> str:
-    """What comes from a difference, a row each, to be opened."""
+    """The consequences of a difference, a row each, to be opened."""
     if not finding.follows:
         return ""
     rows = "\n".join(

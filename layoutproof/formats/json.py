@@ -10,7 +10,7 @@ from layoutproof.core.visible import json_text
 
 
 class GateDocument(Document):
-    """What changed between two states."""
+    """The changes between two states."""
 
     title: Annotated[str, Doc("what was compared with what")]
     summary: str

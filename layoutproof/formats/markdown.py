@@ -63,7 +63,7 @@ def _finding(finding: Finding) -> list[str]:
 
 
 def _follows(finding: Finding) -> list[str]:
-    """What comes from a difference, to be opened."""
+    """The consequences of a difference, to be opened."""
     if not finding.follows:
         return []
     lines = ["", f"<details><summary>{_plain(following(finding))}</summary>", "", "| | what | of | place |"]

@@ -16,7 +16,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def render(report: Report) -> str:
-    """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result.
+    """One run. A result's fingerprint does not depend on line numbers; an approved finding is a suppressed result.
 
     Args:
         report: The findings with what they are about.

@@ -1,1 +1,1 @@
-"""HLO modules as programs: what a compiler made, as equations that all interpreters read. Start in `programs`."""
+"""HLO modules as programs: compiled texts as equations that all interpreters read. Start in `programs`."""

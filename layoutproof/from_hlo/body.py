@@ -20,17 +20,17 @@ MOST_NESTED = 100
 """Computations within one another."""
 
 Value: TypeAlias = "Atom | tuple[Value, ...]"
-"""What an instruction gives: an array, or a tuple of these."""
+"""The result of an instruction: an array, or a tuple of these."""
 Rule: TypeAlias = "Callable[[EquationList, Instruction, list[Any]], Value | None]"
 """From an instruction and its operands, arrays or tuples as its opcode demands, to its value; None: not modelled."""
 NOTHING = Literal(None, Opaque())
-"""A token, or the context of something asynchronous: nobody computes with it."""
+"""A token, or the context of an asynchronous instruction: no instruction computes with it."""
 
 
 class ModuleReading:
-    """What is known of a module while it is read.
+    """The state of reading a module.
 
-    file: what places are named by.  of_text: whether all places are the text's.
+    file: the name in places.  of_text: whether all places are the text's.
     """
 
     def __init__(self, module: Module, rules: Mapping[str, Rule], file: str, of_text: bool = False) -> None:
@@ -113,7 +113,7 @@ class EquationList:
         return self.emit(name, operands, [result], at, **params)[0]
 
     def opened(self, computation: Computation, given: Sequence[Value]) -> Value:
-        """What a computation gives for some values of its parameters; its equations are made here."""
+        """The result of a computation for some values of its parameters; its equations are made here."""
         within = self.reading.within
         if computation.name in within or len(within) >= MOST_NESTED:
             raise LayoutError(f"{computation.name} calls itself, or is nested too deep", line=computation.line)
@@ -158,7 +158,7 @@ class EquationList:
         return self.unknown(instruction, operands, instruction.opcode)
 
     def unknown(self, instruction: Instruction, operands: Sequence[Value], what: str, **params: object) -> Value:
-        """The value of an instruction that nobody models: an equation of a name that is no primitive."""
+        """The value of an unmodelled instruction: an equation whose name is no primitive."""
         shape = read_shape(instruction.shape)
         arrays = [o for o in leaves(tuple(operands)) if o is not NOTHING]
         made = iter(self.emit(what, arrays, [a for a in leaves(shape) if isinstance(a, Array)], instruction, **params))

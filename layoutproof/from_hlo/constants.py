@@ -1,4 +1,4 @@
-"""What is written between the parentheses of a constant, as an array."""
+"""The text between the parentheses of a constant, as an array."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def ended(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | 
 
 
 def _zeros(aval: Aval) -> Literal:
-    """A context: nobody computes with it."""
+    """A context: no instruction computes with it."""
     import numpy as np
 
     return Literal(np.zeros(aval.shape, aval.dtype), aval) if isinstance(aval, Array) else NOTHING

@@ -143,7 +143,8 @@ def split_of(text: str, aval: Array, devices: int) -> Split | None:
     tiles = None if found is None else found.tiles
     rank = len(aval.shape)
     if found is None or tiles is None or set(found.subgroups) - {"replicated"} or tiles.count() != devices:
-        raise LayoutError(f"the sharding {shorten(text or 'that nobody knows', 80)} does not say who holds which part")
+        said = shorten(text or "(not given)", 80)
+        raise LayoutError(f"the sharding {said} does not say which device holds which part")
     if len(tiles.dims) != rank + len(found.subgroups):
         raise LayoutError(f"the sharding {shorten(text, 80)} is of another number of dimensions than {rank}")
     at: list[tuple[int, ...]] = [()] * devices

@@ -1,4 +1,4 @@
-"""What changed between two states of layouts, each change with its class, its proof and its place.
+"""The changes between two states of layouts, each with its class, its proof and its place.
 
 states     reads two states: files, folders, a git revision, the lock file
 dump_record  what is compared of an HLO dump, and all that a lock file has of one

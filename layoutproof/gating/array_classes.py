@@ -1,7 +1,7 @@
 """The classes of one changed array of a compiled program: its layout, its memory space, its sharding.
 
-Of a sharded array the text has each device's part, and the change is one of the whole. Where nobody says how large that
-is, it is taken to be as large as all parts together, which is what evenly divided dimensions give.
+The text has each device's part of a sharded array, and the change is one of the whole array. Where the size of the
+whole is unknown, it is taken to be that of all parts together, which is exact for evenly divided dimensions.
 """
 
 from __future__ import annotations

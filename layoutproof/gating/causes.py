@@ -1,4 +1,4 @@
-"""One cause, one finding: what comes from a change stands under it.
+"""One cause, one finding: the consequences of a change stand under it.
 
 A changed argument is seen again in everything that is computed from it. A difference comes from another one where its
 instruction has an operand that changed, directly or through what only hands it on. Differences that a rule allows and
@@ -195,7 +195,7 @@ def _above(
 def _operands(
     of: DumpInstruction, program: DumpProgram, callers: dict[str, DumpInstruction], roots: dict[str, DumpInstruction]
 ) -> list[DumpInstruction]:
-    """What an instruction is computed from: a fusion from its own result within, a parameter within from an operand."""
+    """The operands of an instruction: of a fusion its root within, of a parameter within the fusion's operand."""
     if of.opcode == "parameter":
         caller = callers.get(of.computation)
         names = caller.operands[of.number : of.number + 1] if caller is not None and of.number >= 0 else ()

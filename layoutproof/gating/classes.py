@@ -50,7 +50,7 @@ def layouts(old: object, new: object) -> list[Finding]:
 def _places(
     pair: tuple[Any, Any], types: str, before: IndexMap, after: IndexMap, sides: dict[str, Any]
 ) -> list[Finding]:
-    """What is proved or refuted of where elements are."""
+    """The findings about the places of elements, proved or refuted."""
     same_shape = before.domain.extents == after.domain.extents
     if not same_shape and len({str(before.domain.count()), str(after.domain.count())}) == 2:
         shapes = " to ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (before, after))
@@ -89,7 +89,7 @@ def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Fin
     figures: dict[str, Any] = {"bytes_before": plain(old), "bytes_after": plain(new)}
     if isinstance(old, int) and isinstance(new, int):
         why = f"{old} bytes before, {new} after"
-        if old:  # of nothing there is no share, and a bound that nobody can compare with is exceeded
+        if old:  # growth from 0 has no percentage, and a bound without a figure to compare is exceeded
             figures["percent"] = 100 * (new - old) / old
             why += f": {figures['percent']:+.4g} %"
         return [Finding("grew" if new > old else "shrank", "", why, figures=figures, **sides)]

@@ -34,9 +34,9 @@ class FilePair:
 
     match_heuristic: how they were matched where names do not say it.
     locked: the Pallas calls of user code that the file names, as the old state's lock has them.
-    program: what that lock says of a dump that the old state does not hold itself.
-    was: where it is known what the programs that the file names were.  verdicts: what came of its claims about user
-    code, by `lock.key_of`.
+    program: that lock's record of a dump that the old state does not hold itself.
+    was: the source of the old versions of the file's programs.  verdicts: of its claims about user code, by
+    `lock.key_of`.
     """
 
     relpath: str
@@ -66,11 +66,11 @@ def compare(
     compiles: bool = True,
     same: bool = False,
 ) -> Report:
-    """What changed from one state to the other, judged.
+    """The changes from one state to the other, judged.
 
     rules: of the new state's pyproject.toml.  before: of the old one's, which judge; None where both have the same.
-    new_only: leave out what is allowed or approved.  accept: whether approvals that only the new state has count.
-    lock: the old state's, which says what Pallas calls of user code were; what they are now is traced.
+    new_only: leave out allowed and approved findings.  accept: whether approvals that only the new state has count.
+    lock: the old state's, which records the Pallas calls of user code; the new ones are traced.
     base: the folder of the old state's code, where it may be run.  compiles: whether the programs that it names are
     compiled.  same: whether every program is to compute what it did.  library: the path of a libtpu to compile with.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
@@ -126,7 +126,7 @@ def pairs_of(old: State, new: State) -> tuple[list[FilePair], list[str]]:
 
 
 def compare_pair(pair: FilePair) -> Compared:
-    """What came of one pair; every failure becomes a finding. Sent to other processes."""
+    """The comparison of one pair; every failure becomes a finding. Sent to other processes."""
     try:
         return _compare_pair(pair)
     except LayoutError as error:

@@ -1,4 +1,4 @@
-"""The same programs under two versions of their compiler: what the new one makes otherwise.
+"""The same programs under two versions of their compiler: the differences in the new one's output.
 
 Cycles of two compilers are never compared; memory, copies, layouts, collectives are. Nothing of the user's changed, so
 each difference is the compiler's and stands under its own class.
@@ -23,7 +23,7 @@ _WAY = f"give a spec file that names the program, as {_ENTRY}"
 
 
 def of_function(name: str) -> LayoutError:
-    """What is said of a function that is given where a spec file is wanted: only that states its arguments."""
+    """The error for a function in the place of a spec file: only a spec file states its arguments."""
     return LayoutError(f"{shorten(name, 60)} is no file; of a function {_WAY.replace('pkg.mod:f', shorten(name, 60))}")
 
 
@@ -35,7 +35,7 @@ def compare(
     progress: Progress | None = None,
     new_only: bool = False,
 ) -> Report:
-    """What the second compiler makes otherwise of the programs that spec files name. libraries: their two paths.
+    """The differences that the second compiler makes in the programs of spec files. libraries: their two paths.
 
     Raises LayoutError where no file names a program for a TPU.
     """

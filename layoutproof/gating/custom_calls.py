@@ -1,6 +1,6 @@
-"""What changed between the custom calls of two programs: targets, the layouts that they demand, Mosaic kernels inside.
+"""Changes between the custom calls of two programs: targets, the layouts that they demand, Mosaic kernels inside.
 
-A kernel is compared as a kernel, and judged before and after by what the audit asks of it (`hlo.kernels`). Where it is
+A kernel is compared as a kernel, and judged before and after by the questions of the audit (`hlo.kernels`). Where it is
 another one, both bodies are judged too. Where a kernel's lines stand in the user's program is no part of it.
 """
 
@@ -70,7 +70,7 @@ def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> 
 
 
 def _called(pair: Match[LayoutDemands]) -> list[Finding]:
-    """What changed of one call besides its result."""
+    """The changes of one call besides its result."""
     old, new = pair.old, pair.new
     assert old is not None
     assert new is not None
@@ -135,7 +135,7 @@ def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) ->
 def _kernel(
     old: tuple[LayoutDemands, Inside], new: tuple[LayoutDemands, Inside], match_heuristic: str
 ) -> list[Finding]:
-    """What changed of one kernel."""
+    """The changes of one kernel."""
     (one, before), (other, after) = old, new
     at: dict[str, Any] = {"line": other.line, "match_heuristic": match_heuristic}
     found = [*_called(Match(one, other, match_heuristic)), *_judged(before, other, after, match_heuristic)]
@@ -170,7 +170,7 @@ def _kernel(
 
 
 def _judged(before: Inside | None, custom: LayoutDemands, after: Inside, match_heuristic: str) -> list[Finding]:
-    """What is refuted, or cannot be told any more, that was not so before."""
+    """New refutations, and new unknowns."""
     then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
     found = []
     for verdict, why in after.verdicts:
@@ -188,13 +188,13 @@ def _judged(before: Inside | None, custom: LayoutDemands, after: Inside, match_h
 def _bodies(
     old: tuple[LayoutDemands, Inside] | None, new: tuple[LayoutDemands, Inside], match_heuristic: str
 ) -> tuple[list[Finding], str]:
-    """What the new body breaks or leaves unknown, and the old one does not; and both in words."""
+    """The rules that the new body breaks or leaves unknown and the old one does not; and both bodies in words."""
     custom = new[0]
     at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
     now = of_body(*new)
     then = () if old is None else of_body(*old)
     if now is None:
-        return [], "nobody has judged it"
+        return [], "its body was not judged"
     if then is None:
         why = "the body is another, and the lock file was written by a version that did not judge bodies: write it anew"
         return [unknown(_subject(custom), f"{why} with --lock", **at)], why
@@ -205,7 +205,7 @@ def _bodies(
         if verdict == Verdict.REFUTED.value:
             found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
     open_ = {_rule(why): why for verdict, why in worse if verdict == Verdict.UNKNOWN.value}
-    # what was refuted and is unknown now is no worse than it was
+    # an unknown that was refuted before is no worse
     lost = {rule: why for rule, why in open_.items() if rule not in {_rule(why) for _, why in then}}
     if lost:
         reason = next(iter(lost.values()))
@@ -215,7 +215,7 @@ def _bodies(
 
 
 def of_body(custom: LayoutDemands, inside: Inside) -> Verdicts | None:
-    """What is not proved of the bodies; None where a lock file does not say."""
+    """The unproved questions about the bodies; None where a lock file does not say."""
     if inside.body is not None or custom.source is None:
         return inside.body
     from layoutproof.hlo.kernels import check_body

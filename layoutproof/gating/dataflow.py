@@ -1,10 +1,10 @@
-"""What is computed otherwise: the first instructions, from the operands on, at which two programs part.
+"""Differences in computed values: the first instructions, from the operands on, at which two programs differ.
 
-Both are labelled by what they compute (`labels`), so that names say nothing. Where the labels of the results are one,
-the programs compute the same. Otherwise both are gone through from their results upwards, side by side, as long as
-labels differ: where the same operation is made of operands that differ, these are looked at; where they part, one
-finding says so. What other differences say already is left to these: kernels and other custom calls, collectives, and
-all that comes of arguments of another shape.
+Both are labelled by the values that they compute (`labels`), independent of names. If the labels of the results are
+equal, the programs compute the same. Otherwise both are walked from their results to their operands, side by side, as
+long as labels differ: below equal operations the operands are compared; the first unequal operations are one finding.
+Differences that other comparisons report are left to these: kernels and other custom calls, collectives, and the
+consequences of arguments of another shape.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from layoutproof.hlotext.texts import logical
 _COMPARED = frozenset(("custom-call", *KINDS))
 """Opcodes that are compared by what they do, each with all of its kind."""
 GROUPS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
-"""What may be combined in any pairs, over the reals."""
+"""Associative and commutative operations, over the reals."""
 MOST_COMBINED = 64
 _REARRANGE = ("transpose", "reshape", "bitcast")
-"""What a compiler that chooses other layouts puts at other places."""
+"""Operations that a compiler puts at other places when it chooses other layouts."""
 COMPUTED = ("computation_differs", "operation", "operands")
 """Classes that say that an instruction computes something else."""
 MOST = 10
-"""Findings of one pair of programs; what comes after them is counted."""
+"""Findings of one pair of programs; further ones are counted."""
 
 
 def dataflow(pair: LabelledPair) -> list[Finding]:
     """The instructions at which two programs compute something else."""
     if pair.alike or pair.before.errors or pair.after.errors:
-        # what is broken is said as that
+        # a broken text is reported as such
         return []
     if any(map(_lacks_parameters, (pair.before, pair.after))):
         return []
@@ -101,7 +101,7 @@ class _Walk:
         self._effects(*(side.effects.get(name, ()) for side, name in zip(self.sides, (old, new), strict=True)))
 
     def _effects(self, olds: Sequence[Label], news: Sequence[Label]) -> None:
-        """What two computations do besides; of kernels and other custom calls another comparison counts them."""
+        """The side effects of two computations; another comparison counts those of kernels and other custom calls."""
         gone, fresh = ([each for each in one if each not in other] for one, other in ((olds, news), (news, olds)))
         kinds: dict[str, list[InstructionLabel]] = defaultdict(list)
         for each in gone:
@@ -148,7 +148,7 @@ class _Walk:
                 self.todo.append((one, other, user, now))
 
     def _pair(self, a: Label, b: Label, user: InstructionLabel, now: InstructionLabel) -> None:
-        """What stands in one place of both programs, and is not the same."""
+        """Compares two different instructions in one place of both programs."""
         known = self.now.get(b)
         if a == b or known == a:
             return
@@ -206,7 +206,7 @@ class _Walk:
         return Counter(self._mapped(new)) == Counter(old.given)
 
     def _bind(self, a: Label, b: Label) -> None:
-        """What stands in the old one's place: what is made of both alike is no other thing."""
+        """The new label stands in the old one's place: equal uses of both are no difference."""
         self.now.setdefault(b, a)
 
     def _regrouped(self, old: InstructionLabel, new: InstructionLabel) -> bool:
@@ -228,7 +228,8 @@ class _Walk:
             self._say("reshaped_result", old, new, why)
 
     def _told(self, old: InstructionLabel, new: InstructionLabel) -> bool:
-        """Whether another comparison says it: what kernels and collectives do, and what comes of other arguments."""
+        """Whether another comparison reports it: changes of kernels and collectives, and consequences of other
+        arguments."""
         if all(each.own.partition("\0")[0] in _COMPARED for each in (old, new)):
             self.excused = True
             return True
@@ -327,7 +328,7 @@ def _result(side: Labels, computation: str) -> InstructionLabel | None:
 
 
 def _at(side: Labels, label: Label, user: InstructionLabel) -> InstructionLabel | None:
-    """What has a label; of several the one that an instruction uses."""
+    """The instruction with a label; of several the one that an instruction uses."""
     made = side.made.get(label)
     if made is None:
         return None

@@ -3,7 +3,7 @@
 A bound is an exact fraction, so `40%` and `40.0%` are one; a `where` is narrower when sizes exist that the old one has
 and the new one lacks, which the engines decide; of what a file expects (`expect`, figures, a counterexample, a reason)
 less is loosened. Of `expect: refuted` the sizes count the other way: a counterexample among fewer sizes says more.
-What two claims *find* is not asked here: `specs` asks the old claim of the new layouts.
+The answers to two claims are not compared here: `specs` asks the old claim of the new layouts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from layoutproof.specs.spec_model import OF_VALUES, PROGRAM_CLAIMS, SAME, SUM_TY
 from layoutproof.specs.traced import KEY
 
 _LIKELY = (1, 2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 127, 128, 256, 1000, 1024, 4096)
-"""Sizes that are tried before an engine is asked; what they show is shown at once."""
+"""Sizes that are tried before an engine is asked; a difference at one of them is an answer."""
 _MOST_TRIED = 5000
 _HOW = ("engine", "effort")
 """Options that say how an answer is found, not what is claimed."""
@@ -42,7 +42,7 @@ _HOW = ("engine", "effort")
 
 @dataclass(frozen=True, slots=True)
 class DemandChange:
-    """looser, tighter: what is demanded less and more, in words.  unknown: where no engine could tell.
+    """looser, tighter: the weaker and the stronger demands, in words.  unknown: those that no engine decides.
 
     point: the smallest sizes that a claim no longer speaks of, where there are some.
     """
@@ -78,7 +78,7 @@ def difference(old: Check, new: Check) -> DemandChange:
 
 
 def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> DemandChange:
-    """What is assumed more of tables, which loosens what is proved under it, and what less.
+    """The added assumptions on tables, which weaken proofs under them, and the dropped ones.
 
     >>> assumed({"t": Table("t", low=0, high=8)}, {"t": Table("t", low=0, high=4)}).looser
     ('of table t more is assumed: 0 <= t < 4, before 0 <= t < 8',)
@@ -95,7 +95,7 @@ def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> DemandChange:
 
 
 def _follows(given: Table, wanted: Table) -> bool:
-    """Whether what is assumed of one table implies what is assumed of another; bounds in sizes only if alike."""
+    """Whether the assumptions on one table imply those on another; bounds in sizes only if they are equal."""
 
     def within(low: Any, high: Any) -> bool:
         return low is not None and high is not None and (low == high or (_whole(low, high) and low <= high))
@@ -116,7 +116,7 @@ def _expectations(old: Check, new: Check) -> DemandChange:
     looser: list[str] = []
     tighter: list[str] = []
     if old.expect != new.expect:
-        # what is refuted or unknown today may be proved tomorrow; a proof is never given up for less
+        # a refuted or unknown claim may be proved later; a proof is never given up for less
         more = old.expect == "unknown" or (old.expect == "refuted" and new.expect != "unknown")
         (tighter if more else looser).append(f"expect was {old.expect}, is {new.expect}")
     elif old.counterexample is not None and new.counterexample is None:
@@ -182,7 +182,7 @@ def _option(name: str, old: Check, new: Check) -> DemandChange:
     else:
         order = _of_layouts(name, was, now, new)
     if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
-        order = -order  # what fails under a wide bound fails under a tight one, not the other way round
+        order = -order  # a claim that fails under a wide bound fails under a tight one, not conversely
     return DemandChange((said,)) if order < 0 else DemandChange((), (said,)) if order > 0 else DemandChange()
 
 
@@ -198,7 +198,7 @@ def _of_layouts(name: str, was: object, now: object, check: Check) -> int:
         return bool(now) - bool(was)  # a demand such as `confirm`, `dense` or `balanced`
     if was is None and name not in ("target", "compiler"):
         return -1 if name == "permutation" else 1
-    return -1  # another question: nobody asks the old one any more
+    return -1  # another question: the old one is no longer asked
 
 
 def _of_values(name: str, was: Any, now: Any) -> int:

@@ -1,4 +1,4 @@
-"""What is here now against what the lock file says: drift without git, also when only this tool changed."""
+"""The current state against the lock file: drift without git, also when only this tool changed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compare(
     key = cache.key_of_files(
         ["drift", str(same)], {NAME: text.encode(), **{relpath: f.data for relpath, f in sorted(files.items())}}
     )
-    # what user code does is not in these files
+    # these files do not hold the behaviour of user code
     settled = not any(f.is_spec and cache.speaks_of_code(f.data) for f in files.values())
     if not files and not text.partition("\n")[2].strip():
         where = shorten(", ".join(paths_of(text, path.as_posix())))

@@ -1,4 +1,4 @@
-"""The record of an HLO dump: what the gate compares of two dumps, and all that a lock file has of one.
+"""The record of an HLO dump: the data that the gate compares, and all that a lock file keeps of a dump.
 
 Dumps are read into it by `program`, lines of a lock file by `lock_programs`. Shapes stay texts.
 """
@@ -41,7 +41,7 @@ class EntryValue:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return self.op_name or self.base
 
 
@@ -71,11 +71,11 @@ Verdicts = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a Mosaic kernel is. digest: of its module, of the kernel's whole text where that cannot be read: what
-    differs in a byte may be another kernel.
+    """The identity of a Mosaic kernel. digest: of its module, or of the kernel's whole text where the module cannot be
+    read: one different byte may be another kernel.
 
-    verdicts: of each kernel, of grid and BlockSpecs.  body: what is not proved of the bodies; None where nobody has
-    asked.
+    verdicts: of each kernel, of grid and BlockSpecs.  body: the unproved questions about the bodies; None where they
+    were not asked.
     """
 
     kernels: tuple[KernelData, ...]
@@ -132,7 +132,7 @@ class BitcastPair(NamedTuple):
 
 @dataclass(slots=True)
 class DumpRecord:
-    """What is compared of a module, whatever its instructions are.
+    """The compared data of a module besides its instructions.
 
     Attributes:
         name, line: Of the module.
@@ -143,7 +143,7 @@ class DumpRecord:
         customs: Custom calls.
         copies: Those that change a layout.
         bitcasts: Of arrays.
-        computes: What a lock file says of all that is computed, as `labels.computes` has it.
+        computes: A lock file's digest of all computed values, as `labels.computes` makes it.
         unsaid: Whether a lock file says nothing of devices, donations, collectives and custom calls.
     """
 

@@ -1,4 +1,4 @@
-"""What changed of what callers see: parameters and results, donated arguments, devices, whether the text is final.
+"""Changes in the interface for callers: parameters and results, donated arguments, devices, whether the text is final.
 
 JAX names parameters (`params['w']`), so one more argument is one change, not one for each argument after it. Callers
 give them by position: where the order of those that both have changed, each that moved is a change of the entry.
@@ -24,7 +24,7 @@ R = TypeVar("R", bound=DumpRecord)
 def aligned(before: R, after: DumpRecord) -> R:
     """The old program with the positions that the new one gives to its parameters and results.
 
-    What only the new one has is there with no shape; what only the old one has comes after all of the new one. The
+    Parameters that only the new one has are there with no shape; those that only the old one has come last. The
     `number` of each is its position in the old program.
     """
     parameters, results = _paired(before.parameters, after.parameters), _paired(before.results, after.results)
@@ -33,7 +33,7 @@ def aligned(before: R, after: DumpRecord) -> R:
 
 
 def entry(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """What changed of parameters and results: their order, shapes and shardings. before: as `aligned` gives it."""
+    """Changes of parameters and results: their order, shapes and shardings. before: as `aligned` gives it."""
     one_device = before.partitions == after.partitions == 1
     pairs = (("parameter", before.parameters, after.parameters), ("result", before.results, after.results))
     return [
@@ -43,15 +43,15 @@ def entry(before: DumpRecord, after: DumpRecord) -> list[Finding]:
 
 
 def header(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """What changed of what else the first line of a module says. before: as `aligned` gives it."""
+    """Changes of the rest of a module's first line. before: as `aligned` gives it."""
     return [*_devices(before, after), *_schedule(before, after), *donations(before, after)]
 
 
 def _paired(olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Sequence[EntryValue]:
     """The old ones in the new one's positions; as they stand where positions say it all.
 
-    By names that are there once on each side. What is left is paired in its order where both sides have as many, or
-    where its shapes are the same, otherwise it is new or gone.
+    By names that are there once on each side. The rest is paired in order where both sides have as many, or where the
+    shapes are the same; otherwise it is new or gone.
     """
     if not all(any(each.name for each in side) for side in (olds, news)):
         return olds
@@ -111,7 +111,7 @@ def _values(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) -
 
 
 def _shifted(many: int) -> str:
-    """What a new or gone parameter does to the positions of those after it."""
+    """The shift of later positions by a new or removed parameter."""
     return f"; {many} after it stand elsewhere" if many else ""
 
 
@@ -169,7 +169,7 @@ def _schedule(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
 
 
 def donations(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
-    """What becomes of buffers that callers give away. before: as `aligned` gives it."""
+    """Changes of donated buffers. before: as `aligned` gives it."""
     for number, index in sorted({*before.donations, *after.donations}):
         old, new = (p.donations.get((number, index), "") for p in (before, after))
         if old == new or number >= min(len(before.parameters), len(after.parameters)):

@@ -1,9 +1,9 @@
-"""What changed between the collectives of two programs.
+"""Changes between the collectives of two programs.
 
-A collective is the same one where it does the same with the same shapes. What is left is matched by the user's
-operation: over other devices, along another dimension, with another reduction it is *regrouped*, otherwise its bytes
-are compared. What one program alone has is new or gone. New ones that move no more than gone ones did, reductions over
-the same devices, stand *instead* of these.
+A collective is the same one if it does the same with the same shapes. The rest are matched by the user's operation:
+over other devices, along another dimension, with another reduction one is *regrouped*, otherwise its bytes are
+compared. Unmatched ones are new or gone. New ones that move no more than gone ones did, reductions over the same
+devices, stand *instead* of these.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Fi
 
 
 def _instead(new: Sequence[Exchange], gone: Sequence[Exchange]) -> bool:
-    """Whether the new ones stand for the gone ones: no more traffic, and what is summed is summed over as many."""
+    """Whether the new ones replace the gone ones: no more traffic, and sums over as many devices."""
     if not new or not gone or sum(map(_traffic, new)) > sum(map(_traffic, gone)):
         return False
     if max(e.depth for e in new) > max(e.depth for e in gone):

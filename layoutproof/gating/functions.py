@@ -26,7 +26,7 @@ ASK = "compare with a revision, whose code is then traced: layoutproof gate --ag
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What came of one program's values. found: None where there is nothing to say: it is the same program."""
+    """The comparison of one program's values. found: None where it is the same program."""
 
     found: Finding | None = None
 
@@ -45,7 +45,7 @@ class Function:
 
 
 def _without(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """(The others, those about what is computed), where what came from one of these stands by itself."""
+    """(The others, those about computed values); a consequence of one of the latter stands by itself."""
     left: list[Finding] = []
     below: list[Finding] = []
     for each in findings:
@@ -60,9 +60,9 @@ def _without(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]
 
 
 def of_computed(computed: Computed, asked: bool, records: bool = True) -> Function:
-    """The finding of what came of comparing values.
+    """The finding of a comparison of values.
 
-    asked: whether it has to compute the same.  records: whether what it takes is compared too.
+    asked: whether it has to compute the same.  records: whether its resources are compared too.
     """
     beside = "" if records else "; what it takes (memory, copies, collectives) is not compared, for want of a lock"
     at = f" at {', '.join(computed.reduced)}" if computed.reduced else ""
@@ -95,11 +95,11 @@ def as_locked(points: int) -> Function:
 
 
 def of_texts(computed: Computed, digests: tuple[str, str], below: Sequence[Finding]) -> list[Finding]:
-    """What came of comparing the values of two compiled texts, with what their labels say of it.
+    """The comparison of the values of two compiled texts, with the differences of their labels.
 
-    digests: of what the old and the new text compute, by which an approval knows them.  below: what is computed
-    otherwise by its labels; where values are the same it is how the new one is written. Where there is nothing below,
-    all that differs is said elsewhere (kernels, exchanges), or comes to the same.
+    digests: of the values of the old and the new text, by which an approval knows them.  below: the differences by
+    labels; where values are the same these are other forms of the same function. Where there are none, all differences
+    are reported elsewhere (kernels, exchanges), or have no effect.
     """
     if not below and computed.state != "other":
         return []
@@ -125,7 +125,7 @@ def of_texts(computed: Computed, digests: tuple[str, str], below: Sequence[Findi
 
 
 def unknown(why: str, asked: bool, fix: str = "") -> Function:
-    """What is not known of a program. asked: whether it has to compute the same, so that this is not enough."""
+    """An unknown of a program. asked: whether it has to compute the same, so that unknown is denied."""
     severity = "deny" if asked else "info"
     return Function(Finding(UNKNOWN, _WORDS, why, verdict=Verdict.UNKNOWN, severity=severity, fix=fix))
 

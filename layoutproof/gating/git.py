@@ -47,9 +47,9 @@ _AT_ONCE = 64 << 20
 
 
 def git(where: Path, command: READS, *options: str, given: bytes | None = None) -> bytes:
-    """What git says in a folder. LayoutError in its own words where it refuses.
+    """The output of git in a folder. LayoutError in its own words where it refuses.
 
-    options: what somebody else wrote stands after `--end-of-options` or `--`, or is a name that git itself gave.
+    options: a user's text stands after `--end-of-options` or `--`, or is a name that git itself gave.
     """
     said = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     # where PATH names the current folder, a program of the repository called git would be found there
@@ -99,7 +99,7 @@ def commit_of(top: Path, reference: str) -> str:
     except (LayoutError, ValueError):
         hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
         raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
-    # what is older than the option repeats it
+    # versions older than the option repeat it
     return found[-1]
 
 

@@ -1,4 +1,4 @@
-"""What changed between two files of records (`kernels --record`): the calls, what each sees, and their bodies.
+"""Changes between two files of records (`kernels --record`): the calls, their windows, and their bodies.
 
 Calls are matched by the names of their kernels. Every property of kernels is asked of both, those about the body too,
 and what is refuted or unknown now and was not before is a finding. Lines of the user's program are no part of a call.
@@ -74,7 +74,7 @@ def _changes(old: KernelRecord | None, new: KernelRecord | None, layouts: Layout
 
 
 def _by_values(values: Finding, found: Sequence[Finding]) -> list[Finding]:
-    """What came of comparing values, with the change of the body below it, which says the same in other words."""
+    """The comparison of values, with the change of the body below it, which is the same difference."""
     body = [each for each in found if each.question == "kernel_body"]
     others = [each for each in found if each.question != "kernel_body"]
     if values.question != UNKNOWN:
@@ -90,7 +90,7 @@ def _open(found: Finding) -> bool:
 
 
 def _around(old: Kernel, new: Kernel, layouts: Layouts) -> list[Finding]:
-    """What changed of everything but the body."""
+    """The changes of everything but the body."""
     if not_serialisable(old) or not_serialisable(new):
         one, other = plain(old), plain(new)
         names = [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]

@@ -1,7 +1,7 @@
 """Whether a stated kernel breaks a rule that it kept before: every property of kernels, asked of both states.
 
-A kernel is stated once a spec file or a lock names it, whether or not a claim is made of it. What a target's rules say
-is for claims, which name a target; and so is for which sizes a new kernel is meant that has size symbols.
+A kernel is stated once a spec file or a lock names it, whether or not a claim is made of it. The rules of a target are
+for claims, which name a target; so are the sizes of a new kernel with size symbols.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Answers = Mapping[tuple[str, str], Finding]
 
 
 def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
-    """What is refuted or unknown of the new kernel and was not of the old one; nothing for layouts of other kinds.
+    """The questions that are refuted or unknown for the new kernel and were not for the old one; none for other
+    layouts.
 
     old: None where there was no kernel.  expected: (property or `kernel`, verdict) that the file says of a new one.
     Subject and place are for the caller to fill in.
@@ -41,7 +42,7 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
 
 
 def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
-    """What is refuted or unknown now and was not before. expected: as of `broken`."""
+    """The findings that are refuted or unknown now and were not before. expected: as of `broken`."""
     found = []
     for key, answer in after.items():
         verdict = answer.verdict
@@ -74,7 +75,7 @@ def _kernel(value: object) -> Kernel | None:
 
 
 def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """What is said of two bodies. then, now: the verdict on each question that is not proved.
+    """Two bodies in words. then, now: the verdict on each question that is not proved.
 
     >>> bodies_in_words({}, {"initialised": "refuted"})
     'before, every question about it was proved; now, initialised is refuted'

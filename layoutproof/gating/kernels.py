@@ -1,4 +1,4 @@
-"""What changed between two Pallas kernels: each operand's map from programs to elements, and the rest of the call."""
+"""Changes between two Pallas kernels: each operand's map from programs to elements, and the rest of the call."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
 
 
 def _trade(one: Kernel, other: Kernel) -> tuple[str, dict[str, Any]]:
-    """What a kernel pays for other blocks: its steps and the bytes of its blocks, before and after; "" where both know
-    no other number of steps."""
+    """The cost of other blocks: the steps and the bytes of the blocks, before and after; "" where the number of steps
+    is the same."""
     steps = [_product(kernel.grid) for kernel in (one, other)]
     if steps[0] is None or steps[1] is None or steps[0] == steps[1]:
         return "", {}
@@ -107,7 +107,7 @@ def _operand(old: Any, new: Any, before: Operand, after: Operand, layouts: Compa
 
 
 def _assumptions(one: Kernel, other: Kernel) -> list[Finding]:
-    """What is assumed more, or less, of the tables that both calls have, and of entries of tables together."""
+    """The added and dropped assumptions on the tables that both calls have, and on entries of tables together."""
     olds, news = ({table.name: table for table in every_table(side)} for side in (one, other))
     differ = [n for n in news if n in olds and news[n].assumptions() != olds[n].assumptions()]
     before, after = ({normal(relation): relation.text for relation in side.relations} for side in (one, other))

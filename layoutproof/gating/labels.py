@@ -1,9 +1,9 @@
-"""What each instruction of a program computes, as a label: names, layouts, order, copies and fusions are not in it.
+"""The value of each instruction of a program, as a label, which ignores names, layouts, order, copies and fusions.
 
-A label is a digest of the opcode, the result's shape without layout, what the instruction says of itself, and the
+A label is a digest of the opcode, the result's shape without layout, the attributes of the instruction, and the
 labels of its operands and of the computations that it runs. Copies, barriers, tuples that are taken apart again and
-slices that are put together again hand on the label that they are given, and so does a fusion: what is in it is
-computed from the fusion's operands, in whichever order these are numbered. An operation that is started and waited for
+slices that are put together again pass on the label of their operand, and so does a fusion: the instructions in it are
+labelled from the fusion's operands, in whichever order these are numbered. An operation that is started and waited for
 is the operation; a bitcast is the reshape or the transpose that it stands for. The order of operands that
 commute says nothing.
 
@@ -26,7 +26,7 @@ from layoutproof.hlotext.texts import element_of, logical
 _COMMUTE = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor", "after-all"))
 _HANDS_ON = frozenset(("copy", "copy-start", "copy-done", "opt-barrier"))
 _EFFECTS = frozenset(("custom-call", "outfeed", "send", "infeed"))
-"""What is done for more than its result."""
+"""Instructions with side effects."""
 _SIZE = 16
 """Bytes of a label: two that are different have the same one never, for all that a program can have."""
 _DIMS = re.compile(r"\[([\d,]*)\](?:\{([\d,]*))?")
@@ -44,7 +44,7 @@ Label = bytes
 
 
 class InstructionLabel(NamedTuple):
-    """What one instruction computes. own: its opcode and what it says; given: of its operands, in their
+    """The label of one instruction, by its parts. own: its opcode and attributes; given: of its operands, in their
     order.  runs: the results of the computations that it runs, for each.  shape: of the result, without layout.
     """
 
@@ -87,8 +87,8 @@ class Labels:
     """The labels of one program.
 
     once: whether computations that several instructions call stay closed.  kept: whether `made` (label -> what) and
-    `of` (label of each instruction, by computation and name) are filled.  results, effects: of each computation, of
-    whatever it is given, what it gives and what it does besides.
+    `of` (label of each instruction, by computation and name) are filled.  results, effects: of each computation, its
+    result as a function of its parameters, and its side effects.
     """
 
     __slots__ = (
@@ -111,7 +111,7 @@ class Labels:
         self.program, self.once, self.kept = program, once, kept
         self._times = Counter(each.calls for each in program.of(*OPENED) if each.calls)
         self._own: dict[tuple[int, str, str], tuple[str, bytes, bool]] = {}
-        # what a collective or a custom call does, by its line
+        # the effect of a collective or a custom call, by its line
         self._said = {each.line: f"{each.what} {'' if each.alone else 'shared'}" for each in program.exchanges}
         self._said |= {each.line: f"{each.target} {each.said} {each.written}" for each in program.customs}
         self._stretched: dict[Label, tuple[Label, str]] = {}
@@ -143,7 +143,7 @@ class Labels:
         return self.label(self.entry) if self.entry else None
 
     def label(self, computation: str) -> Label:
-        """What a computation gives, of whatever it is given, and what it does besides."""
+        """The result of a computation as a function of its parameters, and its side effects."""
         value = self._result(computation)
         effects = self.effects.get(computation, ())
         return self._tuple((value, *effects), b"with").label if effects else _of(value)
@@ -158,7 +158,7 @@ class Labels:
         return sum(map(len, self.program.named.values())), whole
 
     def _result(self, computation: str) -> Value:
-        """What a computation gives, of whatever it is given."""
+        """The result of a computation as a function of its parameters."""
         if computation not in self.results:
             self.results[computation] = _UNKNOWN  # a broken text may call itself
             effects: set[Label] = set()
@@ -170,7 +170,7 @@ class Labels:
         return self.results[computation]
 
     def _run(self, computation: str, inputs: list[Value] | None, effects: set[Label], depth: int) -> Value:
-        """The value of a computation's result. inputs: what its parameters are, None of a computation of its own."""
+        """The value of a computation's result. inputs: its arguments, None for a computation by itself."""
         known: dict[str, Value] = {}
         result: Value = _UNKNOWN
         self._running += 1
@@ -241,7 +241,7 @@ class Labels:
         return Ahead(parts.label, called, inputs)
 
     def _opened(self, called: str, depth: int) -> bool:
-        """Whether what is computed in a computation is computed where it is called."""
+        """Whether a computation is inlined into its caller."""
         few = not self.once or self._times[called] == 1
         return called in self.program.named and few and depth < MOST_NESTED
 
@@ -305,7 +305,7 @@ class Labels:
         return label
 
     def _whole(self, given: list[Value]) -> Label | None:
-        """What slices that are put together were cut from, where they are all of it and in their order."""
+        """The array that concatenated slices were cut from, where they are all of it and in their order."""
         pieces = [self._slices.get(_of(each)) for each in given]
         if not pieces or any(piece is None or piece[:1] != pieces[0][:1] for piece in pieces):  # type: ignore[index]
             return None
@@ -329,7 +329,7 @@ class Labels:
 
 
 def computes(program: DumpProgram) -> str:
-    """What a program computes by its labels, as text, after the number of how they are made.
+    """The digest of a program's values by its labels, as text, after the version of the labels.
 
     A Mosaic kernel counts as what is around it: of its body `custom_calls` says what changed, and its bytes hold places
     of the source. "" of a program without an entry, and of one whose computations are nested too deep.
@@ -348,7 +348,7 @@ def _is_long(length: int, whole: int) -> bool:
 
 
 class LabelledPair:
-    """Two programs, labelled alike, when somebody asks."""
+    """Two programs, labelled alike, on first use."""
 
     def __init__(self, before: DumpProgram, after: DumpProgram) -> None:
         self.before, self.after = before, after
@@ -370,7 +370,7 @@ class LabelledPair:
         return Labels(self.before, self._once, kept=True).run(), Labels(self.after, self._once, kept=True).run()
 
     def label_of(self, of: DumpInstruction) -> Label | None:
-        """What an instruction of the old or of the new program computes; None where nothing runs it."""
+        """The label of an instruction of the old or of the new program; None where nothing runs it."""
         old = self.before.named.get(of.computation, {}).get(of.name)
         return self.kept[0 if old is of else 1].of.get((of.computation, of.name))
 
@@ -387,7 +387,7 @@ def _of(value: Value) -> Label:
 
 @lru_cache(maxsize=4096)
 def _bitcast(source: str, target: str) -> str:
-    """What a bitcast stands for by its dimensions, in the order of memory: a reshape, a transpose, else itself.
+    """The operation of a bitcast by its dimensions, in the order of memory: a reshape, a transpose, else itself.
 
     Tiles are no part of it: whether it is sound is a question of its own.
 

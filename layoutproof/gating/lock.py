@@ -1,4 +1,4 @@
-"""The lock file: what each layout was and what was proved of it, so that drift is seen without git.
+"""The lock file: each layout and the facts proved of it, so that drift is seen without git.
 
 One JSON array per line, sorted, so that changes of different things merge without a conflict:
 
@@ -47,7 +47,7 @@ _FIELDS = ("kind", "labels", "layouts", "name", "options", "fact", "expect", "co
 def write(files: Iterable[File], paths: Sequence[str]) -> str:
     """The text of a lock file for these spec files and dumps, which were found at `paths`.
 
-    Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
+    Raises LayoutError for a file with a mistake in it: an unreadable file is not locked.
     """
     from layoutproof.gating.spec_programs import locked_of, valued_of
 
@@ -120,7 +120,7 @@ class Lock:
 
     programs: dumps by path.  records: of the programs that a spec file names, by its path, then by name.
     values: of these, as far as it has them, likewise.  verdicts: of its claims, by its path, then by `key_of`.
-    findings: what is wrong with the lock itself.  kept: whether the new state has this lock, to the byte.
+    findings: mistakes in the lock itself.  kept: whether the new state has this lock, to the byte.
     """
 
     calls: Mapping[str, ReadSpec] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Lock:
 
 
 def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
-    """The calls of user code and the dumps in a lock file, by path; what is wrong with it is a finding.
+    """The calls of user code and the dumps in a lock file, by path; a mistake in it is a finding.
 
     folder: where the lock is, from the top of the repository or of the disk.  start: where these paths start, alike.
     """
@@ -165,7 +165,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
 def drift(
     old: ReadSpec | DumpRecord | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
 ) -> Compared:
-    """What changed in one file since the lock was written, and the gate's rules that it has now.
+    """The changes in one file since the lock was written, and the gate's rules that it has now.
 
     library: the path of a libtpu that compiles the programs that it names.  same: whether they are to compute what they
     did.
@@ -191,7 +191,7 @@ def drift(
 
 
 def _calls_in(old: ReadSpec) -> ReadSpec:
-    """What a lock says of the calls of user code."""
+    """The calls of user code in a lock."""
     return replace(old, layouts=tuple(named for named in old.layouts if ":" in named.name))
 
 
@@ -202,12 +202,12 @@ def _normalised(new: ReadSpec | None, traced: Calls) -> ReadSpec | None:
     named = [*new.layouts, *traced.layouts]
     layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
     claims = tuple(Claimed(replace(c.check, layouts=tuple(_layouts_of(c.check)))) for c in new.claims)
-    # what a program was the lock says itself
+    # the lock itself records the old programs
     return replace(new, layouts=layouts, claims=claims, traced=(), programs=())
 
 
 def _normal(value: object) -> object:
-    """What a layout prints where that reads back as the same; otherwise as it is written."""
+    """The printed form of a layout where that reads back as the same; otherwise as it is written."""
     try:
         layout = read_layout(value)
         text = str(layout)
@@ -217,7 +217,7 @@ def _normal(value: object) -> object:
 
 
 def fields_of(check: Check) -> dict[str, Any]:
-    """What a lock file keeps of a claim."""
+    """The fields of a claim in a lock file."""
     whole = {name: plain(getattr(check, name)) for name in _FIELDS}
     whole["layouts"] = _layouts_of(check)
     return {name: value for name, value in whole.items() if value and (name, value) != ("expect", "proved")}

@@ -1,7 +1,7 @@
-"""Whether layoutproof.lock is what the work tree gives: each line of it against the line that would be written now.
+"""Whether layoutproof.lock matches the work tree: each line of it against the line that would be written now.
 
-Source lines of a program are no part of that, nor is the command that makes its record again. What another compiler or
-another JAX made is not held against this one's: whether the lock was true is then unknown.
+Source lines of a program are not compared, nor is the command that makes its record again. Records by another compiler
+or another JAX are not compared with this one's: whether the lock was true is then unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNPLACED = ("place", "command")
 def stale(path: Path, paths: Sequence[str] = ()) -> list[Finding]:
     """A finding for each line of a lock file that is not what is here; none where it is up to date.
 
-    paths: what it is to be of, by default what it says itself. Raises LayoutError for what is no lock file.
+    paths: the files that it should record, by default those that it names. Raises LayoutError for no lock file.
     """
     text = text_of(path)
     of = paths_of(text, path.as_posix())
@@ -112,7 +112,7 @@ def _other_tools(then: Sequence[Any], here: Sequence[Any]) -> str:
 
 
 def _parts(then: Any, here: Any, name: str = "") -> Iterable[str]:
-    """What differs between two values, each by its name within them."""
+    """The differences between two values, each by its name within them."""
     if isinstance(then, list) and isinstance(here, list) and len(then) == len(here):
         for number, (one, other) in enumerate(zip(then, here, strict=True)):
             yield from _parts(one, other, f"{name}[{number}]" if name else "")

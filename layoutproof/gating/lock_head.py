@@ -1,4 +1,4 @@
-"""A lock file from outside: its name, its first line, and which files it is of. What its lines say is for `lock`."""
+"""A lock file from outside: its name, its first line, and the files that it records. `lock` reads its lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a lock file keeps of an HLO dump: its entry layout, what is donated, on how many devices it runs, copies that
-change a layout, bitcasts, collectives, custom calls and the Mosaic kernels in them with what was proved of each.
+"""The lock file's record of an HLO dump: its entry layout, donations, number of devices, copies that change a layout,
+bitcasts, collectives, custom calls and the Mosaic kernels in them with the facts proved of each.
 
 The layout of every instruction would be the dump itself; two dumps are compared whole with `gate OLD NEW`.
 """
@@ -162,7 +162,7 @@ def program_of(lines: Sequence[Line]) -> DumpRecord:
 
 
 def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
-    """What changed in one dump since the lock was written. same: whether it is to compute what it did."""
+    """The changes in one dump since the lock was written. same: whether it has to compute the same."""
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
     after, errors = read_and_audited(file)
@@ -173,7 +173,7 @@ def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = 
 
 
 def _computed(old: DumpRecord, new: DumpProgram, same: bool) -> list[Finding]:
-    """What is computed: a lock file has its labels, and no text whose values could be compared."""
+    """The computed values: a lock file has their labels, and no text whose values could be compared."""
     now = computes(new)
     known = old.computes.partition(":")[0] == now.partition(":")[0] != ""
     if known and old.computes == now:

@@ -10,9 +10,9 @@ In `[tool.layoutproof.gate]` of pyproject.toml, or under `gate:` in a spec file 
     by = "a person"                       who answers for it; may be left out
     until = 2027-01-31                    at most 180 days from the day of the run
 
-The rules of the old state judge: what protects is not loosened by the change that it judges. An approval that the
+The rules of the old state judge: a change cannot loosen the rules that judge it. An approval that the
 change itself adds counts only where the run accepts approvals, and is a finding of its own, `approval_added`.
-What is unknown is no matter of policy: it is never allowed and cannot be approved.
+An unknown is no matter of policy: it is never allowed and cannot be approved.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ DEFAULTS = {
     "policy": "deny",
     "lock": "deny",
 }
-"""What is said of each class where no rule does. `unknown`, `error` and `approval_added` are no matter of policy."""
+"""The default decision on each class. `unknown`, `error` and `approval_added` are no matter of policy."""
 APPROVED_DAYS = 90
 MOST_DAYS = 180
-"""An approval that lasts longer is none: nobody looks at it again."""
+"""An approval that lasts longer is rejected: it would never be reviewed."""
 ACCEPT = "--accept-approvals"
 _UNITS = {"bytes": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _STEP = re.compile(r"(allow|warn|deny)(?:\s+above\s+(\d{1,15}(?:\.\d{1,6})?)\s*(%|bytes|B|KiB|MiB|GiB))?")
@@ -107,7 +107,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Someone's word for one finding, until a day (that day included). by: who, "" where nobody is named."""
+    """A person's approval of one finding, until a day (inclusive). by: the person, "" = not named."""
 
     fingerprint: str
     reason: str
@@ -120,7 +120,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is said of each class, and the approvals. Classes that are not named keep what `DEFAULTS` says."""
+    """The decision on each class, and the approvals. Classes that are not named keep their default (`DEFAULTS`)."""
 
     steps: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
     approvals: tuple[Approval, ...] = ()
@@ -161,8 +161,8 @@ def judge(
     """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
     policies: of single files, over the general one.  accept: whether approvals that the change adds count; the
-    policies then hold them. What is unknown and what is bad input stays denied. What is a warning by itself, or
-    allowed, is more by a rule of the user alone.
+    policies then hold them. Unknowns and bad input stay denied. Only a rule of the user raises the severity
+    of a warning, or of an allowed finding.
     """
     used: set[str] = set()
     idle: dict[str, str] = {}
@@ -170,7 +170,7 @@ def judge(
     for finding in findings:
         policy = policies[finding.relpath].over(general) if finding.relpath in policies else general
         if finding.verdict is Verdict.UNKNOWN and finding.severity == "info":
-            # nobody was asked to settle it: rules may make more of it
+            # no engine was asked about it: rules may raise its severity
             severity, said = _severity(finding, policy)
             judged.append(replace(finding, severity="info" if severity == "allow" else severity, policy=said))
             continue
@@ -224,7 +224,7 @@ def approvals_added(
 
 
 def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
-    """What the new rules deny or warn of less, and what more, class by class; nothing where only the words differ.
+    """Where the new rules deny or warn less, and where more, class by class; nothing where only the words differ.
 
     Two rules are compared on every amount that a bound of either tells apart.
 
@@ -246,7 +246,7 @@ def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
 
 
 def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> str:
-    """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
+    """The text to paste into pyproject.toml to approve one finding, its reason left blank. by: who approves."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
     about = f"# {finding.question}: {finding.subject} in {finding.relpath}: {shorten(finding.reason, 90)}"
     # a comment ends with its line, and what follows would be a rule
@@ -275,7 +275,7 @@ def _too_long(today: datetime.date) -> str:
 
 
 def by_default(finding: Finding) -> str:
-    """What is said of a difference where no rule does."""
+    """The default decision on a difference."""
     return _severity(finding, Policy())[0]
 
 

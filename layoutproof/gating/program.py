@@ -38,7 +38,7 @@ from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
 _SUFFIX = re.compile(r"\d+|clone|remat\d*")
 MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "concat-bitcast")
-"""What the TPU compiler brings an array to another memory space with, whole or in slices that are put together."""
+"""The TPU compiler's moves of an array to another memory space, whole or in slices that are put together."""
 
 
 _CALLERS = ("fusion", "call", "while", "conditional", "async-start")
@@ -100,7 +100,7 @@ class DumpInstruction(NamedTuple):
 class DumpProgram(DumpRecord):
     """A module as far as it could be read: its record, and every instruction.
 
-    errors: what is wrong.  named: computation -> name -> instruction, in the order of the text.
+    errors: mistakes in the text.  named: computation -> name -> instruction, in the order of the text.
     """
 
     errors: list[LayoutError] = field(default_factory=list)
@@ -169,7 +169,7 @@ class DumpProgram(DumpRecord):
 
 
 def read(data: bytes, file: str) -> DumpProgram:
-    """A module from its text. What is wrong is in `errors`, with its line; what was read before it is kept."""
+    """A module from its text. Mistakes are in `errors`, with their lines; the text before them is kept."""
     program = DumpProgram()
     for _ in recorded(events(lines_of(data), file), program, file):
         pass
@@ -184,7 +184,7 @@ def lines_of(data: bytes) -> Iterator[str]:
 def recorded(
     given: Iterable[Event], program: DumpProgram, file: str, earlier: DumpProgram | None = None
 ) -> Iterator[Event]:
-    """The events themselves, for whoever else reads them; what they say of one module goes into `program`.
+    """The events themselves, for further readers; those of one module also go into `program`.
 
     earlier: a program whose texts are used again where they are equal, so that memory has them once.
     """
@@ -200,7 +200,7 @@ def recorded(
 
 
 class _Reader:
-    """What is known between two events. over: the one module that a file holds has ended, or is wrong."""
+    """The state between two events. over: the one module that a file holds has ended, or is wrong."""
 
     __slots__ = (
         *("bodies", "body", "callers", "computation", "declared", "earlier", "entry", "file", "header", "inside"),
@@ -220,7 +220,7 @@ class _Reader:
         self.declared: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def take(self, event: Event) -> None:
-        """What is no instruction."""
+        """Reads an event that is no instruction."""
         program = self.program
         if isinstance(event, ComputationBegin):
             self.computation, self.entry = event.name, event.entry
@@ -261,7 +261,7 @@ class _Reader:
                 said = inside if len(inside) < MOST_VALUE else hashlib.sha256(inside.encode()).hexdigest()
             elif opcode == "get-tuple-element":
                 element = of.index
-            if len(body) < MOST_NESTED:  # a reduction has a few; of the rest nobody asks
+            if len(body) < MOST_NESTED:  # a reduction has a few; the rest of a longer body is not needed
                 way = _DIRECTION.search(attributes) if opcode == "compare" else None
                 body.append(opcode if way is None else f"{opcode}:{way[1]}")
         was = self.were.get(name)
@@ -284,7 +284,7 @@ class _Reader:
             self.program.customs.append(_custom(of, found))
 
     def _calls(self, of: module.Instruction) -> tuple[str, tuple[str, ...], str]:
-        """(The computation that it is made of, those that it runs, what it says that it does)."""
+        """(The computation that it inlines, those that it runs, its attributes as text)."""
         opcode, calls, called = of.opcode, of.calls, ""
         for role, callee in calls:
             self.callers.setdefault(callee, []).append((role, self.computation))
@@ -303,7 +303,7 @@ class _Reader:
         return tuple([here[each].name if each in here else each for each in operands])
 
     def end(self) -> None:
-        """What is known only once everything was read."""
+        """Completes the record once everything was read."""
         program = self.program
         entered = program.entered
         shapes, results = self.declared
@@ -338,7 +338,7 @@ class _Reader:
             program.exchanges.append(exchange)
 
     def _interface(self, header: Header) -> None:
-        """What the first line says."""
+        """Reads the first line."""
         program = self.program
         program.name, program.line = header.name or "module", header.line
         program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
@@ -373,7 +373,7 @@ def _channel(of: module.Instruction) -> str:
 
 
 def _said(of: module.Instruction, calls: Sequence[tuple[str, str]], bodies: Mapping[str, str]) -> str:
-    """What an instruction says that it does, computations by what they do instead of by their names."""
+    """The attributes of an instruction, with computations by their contents instead of by their names."""
     if "=" not in of.attributes:
         return ""
     text = _CONTROL.sub("", of.said)
@@ -435,7 +435,7 @@ def _copied(program: DumpProgram, operand: DumpInstruction | None, called: Mappi
 
 @lru_cache(maxsize=4096)
 def move(source: str, target: str) -> Move:
-    """What the audit says of a copy between two layouts."""
+    """The audit's answer on a copy between two layouts."""
     try:
         return copies.judge("copy", read_array(source), read_array(target), None)
     except LayoutError as error:

@@ -1,7 +1,7 @@
-"""What changed between two HLO dumps: their records (`changes`), every instruction's layout, what is computed.
+"""Changes between two HLO dumps: of their records (`changes`), of every instruction's layout, of computed values.
 
-Instructions are matched by what they are (opcode, name without its number, metadata op_name, logical shape) and never
-by their number, which changes from run to run; where that leaves several possible, the match says that it is a
+Instructions are matched by their properties (opcode, name without its number, metadata op_name, logical shape) and
+never by their number, which changes from run to run; where that leaves several possible, the match says that it is a
 heuristic.
 """
 
@@ -52,13 +52,14 @@ def compare(
 ) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file.
 
-    by_cause: each under the one that it comes from.  by_values: whether what is computed otherwise is evaluated, too.
+    by_cause: each under the one that it comes from.  by_values: whether instructions with other labels are evaluated,
+    too.
     """
     with gc_disabled():
         found, flow = _compared(old, new, relpath, by_cause, by_values)
     if flow is None or old is None or new is None:
         return found
-    # what they compute is another matter than what else they say, and takes another kind of memory
+    # values are compared after everything else, and take another kind of memory
     from layoutproof.gating.functions import of_texts
     from layoutproof.programs.two_texts import computed
 
@@ -107,7 +108,7 @@ def _compared(
     found = [*changes(before, after), *_layouts(before, after, pair)]
     otherwise = _otherwise(found, pair)
     flow = None
-    # a text that contradicts itself says no one thing
+    # a text that contradicts itself has no single meaning
     if by_values and not broken and not pair.alike:
         one, other = ((side.result or b"").hex() for side in pair.kept)
         flow = Flow((one, other), tuple(each for each in otherwise if each.question != RESHAPED))
@@ -184,7 +185,7 @@ def _copy(copy: LayoutCopy, fresh: bool) -> Finding:
 
 @lru_cache(maxsize=4096)
 def _cast(source: str, target: str) -> BitcastAnswer:
-    """What the audit says of a bitcast between two shapes."""
+    """The audit's answer on a bitcast between two shapes."""
     try:
         return bitcasts.judge(read_array(source), read_array(target))
     except LayoutError as error:
@@ -235,7 +236,7 @@ def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
 
 
 def _otherwise(found: Sequence[Finding], flow: LabelledPair) -> list[Finding]:
-    """What is computed otherwise, and is not said by what was found."""
+    """The differences in computed values that no other finding reports."""
     told = {(each.question, each.line) for each in found}
     return [each for each in dataflow(flow) if (each.question, each.line) not in told]
 
@@ -254,7 +255,7 @@ def _layouts(before: DumpProgram, after: DumpProgram, flow: LabelledPair) -> lis
             match_heuristic="by op_name and shape",
         ),
         Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
-        # what the user's program calls things may have changed along with them, and every name
+        # the user's names may have changed too, and every name of the compiler
         Round(lambda i: (i.shape, i.opcode, flow.label_of(i)), alike=True),
         Round(lambda i: (i.opcode, flow.label_of(i), logical(i.shape)), match_heuristic="by what is computed"),
         Round(lambda i: (i.shape, i.opcode, i.said, i.base), alike=True),
@@ -292,7 +293,7 @@ def _layouts(before: DumpProgram, after: DumpProgram, flow: LabelledPair) -> lis
             if one != other:
                 changed = array_classes(one, other)
                 if new.computation in fused and new.opcode != "parameter":
-                    # what is not kept lies nowhere; what is, the fusion's own result says
+                    # only the fusion's result is stored, and its own line has the place
                     changed = [f for f in changed if f.question not in ("memory_space", "faster_memory")]
                 found += [replace(f, **at) for f in changed]
     return found

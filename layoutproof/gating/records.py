@@ -1,4 +1,4 @@
-"""What changed between the records of two compiled programs: memory, copies, collectives, entry, kernels, cycles.
+"""Changes between the records of two compiled programs: memory, copies, collectives, entry, kernels, cycles.
 
 A record of another compiler version differs for the compiler's own reasons: cycles are then not compared, and all that
 is found stands under `compiler`, which is unknown until the old record is made anew with the compiler of the new one.
@@ -36,7 +36,7 @@ def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:
 
 
 def drift(old: Record | None, file: File | None, relpath: str) -> list[Finding]:
-    """What changed since an old record; None where there was none."""
+    """The changes since an old record; None where there was none."""
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
     new = read(file)
@@ -76,7 +76,7 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
 
 
 def lowered(before: Record, after: Record) -> list[Finding]:
-    """What is said where nothing else is: another program was compiled, and no figure of it shows that."""
+    """The finding where there is no other: another program was compiled, and its figures are the same."""
     one, other = before.made, after.made
     if one.lowered == other.lowered or not (one.lowered and other.lowered):
         return []
@@ -99,7 +99,7 @@ def _memory(before: Record, after: Record) -> list[Finding]:
 
 
 def _amount(kind: str, subject: str, old: int | None, new: int | None, unit: str) -> list[Finding]:
-    """More of something is of its own class, less of it is `shrank`; what only one side knows is unknown."""
+    """An increase is of its own class, a decrease is `shrank`; an amount that only one side has is unknown."""
     if old == new:
         return []
     if old is None or new is None:
@@ -135,7 +135,7 @@ def _replicated(what: str, old: ProgramValue, new: ProgramValue) -> Iterator[Fin
 
 
 def _seen(record: Record) -> DumpRecord:
-    """What a record says of the entry, as a dump says it."""
+    """The entry of a record, in the form of a dump's."""
     return DumpRecord(
         record.name,
         partitions=record.devices,
@@ -238,7 +238,7 @@ def _kernels(before: Record, after: Record) -> Iterator[Finding]:
                 yield from vmem
                 continue
             if [each.question for each in vmem] == ["shrank"]:
-                # smaller blocks are more steps: what it pays for less VMEM is said with it, and is no gain by itself
+                # smaller blocks are more steps: less VMEM is reported with this cost, and is no gain by itself
                 figures, less = vmem[0].figures, vmem[0].reason
                 why = f"it takes less VMEM, {less}, and {why}; its steps and cycles: layoutproof kernels --compile"
                 vmem = []

@@ -1,4 +1,4 @@
-"""What came of each file, judged by the rules of both states: one report."""
+"""The comparisons of all files, judged by the rules of both states: one report."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _ONE = re.compile(r"\((-?\d+),\)")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of one file. rules, before: of the gate in the new and the old file itself, as plain data, or None.
+    """The comparison of one file. rules, before: of the gate in the new and the old file itself, as plain data, or
+    None.
 
-    gone, fresh: what of a spec file only the old and only the new state has; other files may have it.
+    gone, fresh: parts of a spec file that only the old and only the new state has; other files may have them.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -41,7 +42,7 @@ class Compared:
 def of_specs(
     changes: SpecChanges, before: ReadSpec | None, after: ReadSpec | None, match_heuristic: str = ""
 ) -> Compared:
-    """What came of a spec file, with its rules; the rules of one that is gone are nobody's change."""
+    """The comparison of a spec file, with its rules; the rules of a removed file are no change."""
     old, new = (None if spec is None else spec.gate for spec in (before, after))
     findings = with_heuristic(changes.findings, match_heuristic)
     return Compared(findings, old if after is None else new, old, changes.gone, changes.fresh)
@@ -57,7 +58,7 @@ def with_heuristic(findings: Sequence[Finding], match_heuristic: str) -> tuple[F
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done: a function that can be sent to other processes, of each item. relpaths: whose rules apply."""
+    """Work to do: a function that can be sent to other processes, and its items. relpaths: whose rules apply."""
 
     function: Callable[[Any], Compared]
     items: Sequence[Any]
@@ -135,7 +136,7 @@ def judged(title: str, work: Task, files: int, judges: Judges, new_only: bool) -
 def _found(
     relpaths: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
 ) -> list[Finding]:
-    """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
+    """The findings of all files; a part that moved between files is one finding, unless looser rules await it."""
     named_ = [*zip(relpaths, done, strict=False)]
     gone = [(relpath, each) for relpath, one in named_ for each in one.gone]
     fresh = [(relpath, each) for relpath, one in named_ for each in one.fresh]
@@ -160,7 +161,7 @@ def _found(
 def _of_both(
     gone: list[tuple[str, Loose]], fresh: list[tuple[str, Loose]]
 ) -> tuple[list[tuple[Loose, Finding]], list[tuple[Loose, Loose, Finding]]]:
-    """What is stated once more than it was, and what one file lost and another got."""
+    """The copied parts, and the parts that moved from one file to another."""
     if not gone or not fresh:
         return [], []
     from layoutproof.gating.specs import copied, moved
@@ -183,7 +184,7 @@ def _old(rules: object) -> policy.Policy:
 
 
 def _new(rules: object, place: str, general: policy.Policy | None = None) -> policy.Policy | Finding:
-    """The new state's rules, over the general ones; what is wrong with them is a finding: the old ones judge."""
+    """The new state's rules, over the general ones; a mistake in them is a finding: the old ones judge."""
     try:
         if general is None:
             return _read(rules)
@@ -193,7 +194,7 @@ def _new(rules: object, place: str, general: policy.Policy | None = None) -> pol
 
 
 def _rules_changed(before: policy.Policy, after: policy.Policy, file: str) -> list[Finding]:
-    """What the rules now deny less, or only more."""
+    """The finding of loosened rules, or of tightened ones."""
     looser, tighter = policy.changed(before, after)
     if looser:
         why = f"the old rules judge; the new ones would let more through: {'; '.join(looser)}"

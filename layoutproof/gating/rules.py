@@ -1,4 +1,4 @@
-"""The gate's rules as a pyproject.toml has them: found and read as plain data; what they say is for `policy`."""
+"""The gate's rules as a pyproject.toml has them: found and read as plain data; `policy` interprets them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The programs that spec files name, compiled: what they are now against what they were, or under two compilers.
+"""The programs that spec files name, compiled: the new ones against the old ones, or under two compilers.
 
-What a program was is in the lock file of the old state; or the old revision is compiled too, from a work tree of its
-own in a process of its own. The code of another revision runs only where somebody asked for that.
+The old program is in the lock file of the old state; or the old revision is compiled too, from a work tree of its
+own in a process of its own. The code of another revision runs only on request.
 
 Two compiled texts are compared as dumps are; of their records then only what no text says: memory, VMEM, cycles,
 shardings. A lock has records alone, so these are compared whole.
@@ -44,22 +44,22 @@ _MORE = frozenset(
         *("lost_donation", "estimated_cycles"),
     )
 )
-"""Classes of what costs more, or protects less: what a lock says beyond what is here is not seen when it comes back."""
+"""Classes of higher cost or less protection: a lock that records more than the current cost hides its return."""
 _NO_LOCK = "the old state has no layoutproof.lock that says what its programs were, so what changed in them is unknown"
 _LOCK = f"commit one, written by {RENEW}; or compile the old revision too, with --against REF --compile-base"
 _NO_SHARDINGS = "shardings of the parameters"
 
 
 Side = Made | Finding | Record | None
-"""What came of a program in one state: compiled, why it is not, as a lock has it, or nothing."""
+"""A program in one state: compiled, why it is not, as a lock has it, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Was:
-    """Where it is known what the programs of a spec file were.
+    """The source of the old programs of a spec file.
 
-    locked: by name, as the old state's lock has them; None where it has no lock.  values: likewise, what they computed,
-    where the lock says so.  base: the folder of the old
+    locked: by name, as the old state's lock has them; None where it has no lock.  values: likewise, their values,
+    where the lock has them.  base: the folder of the old
     revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
     one.  kept: whether that lock is the new state's too, so that the next change is held against it.
     compiles: whether the base is compiled, or only traced.  same: whether every program is to compute what it did.
@@ -75,7 +75,7 @@ class Was:
 
 
 def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
-    """What comes of each program, or why it may not be compiled. folder: of its code, "" for the current one."""
+    """Each program compiled, or why it may not be. folder: of its code, "" for the current one."""
     asked = [_asked(entry, library, folder) for entry in entries]
     given = [each for each in asked if isinstance(each, Asked)]
     answers = iter(once(given, _seconds(entries)))
@@ -83,7 +83,7 @@ def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> l
 
 
 def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
-    """What is to be compiled or traced of a program, or why it may not be."""
+    """The request to compile or trace a program, or why it may not be."""
     program = _program(entry)
     try:
         one = asked_of(program, permitted(program))
@@ -101,7 +101,7 @@ def _seconds(entries: Sequence[Named]) -> float:
 
 
 def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
-    """What each program of a spec file is now, against what it was."""
+    """The changes of each program of a spec file."""
     olds, news = _entries(before, after)
     if was.locked is None and not was.base:
         return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
@@ -142,7 +142,7 @@ def _entries(before: ReadSpec | None, after: ReadSpec) -> tuple[list[Named], lis
 
 
 def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> list[Finding]:
-    """What the functions of the section `kernels` compute, against what they computed: traced, with their kernels."""
+    """The changed values of the functions of the section `kernels`: traced, with their kernels."""
     olds = {entry.name: entry for entry in _functions_of(before)} if before is not None else {}
     pairs = [(entry, olds[entry.name]) for entry in _functions_of(after) if entry.name in olds]
     said: dict[int, Function] = {}
@@ -165,7 +165,7 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
 
 
 def _refused(sides: Sequence[Asked | Finding], asked: bool) -> Function:
-    """What is said of two programs of which one may not be traced."""
+    """The finding of two programs of which one may not be traced."""
     refused = next(each for each in sides if isinstance(each, Finding))
     return Function(refused) if refused.bad_input else function_unknown(refused.reason, asked)
 
@@ -185,7 +185,7 @@ def _functions_of(spec: ReadSpec) -> Iterator[Named]:
 
 
 def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held: Collection[str]) -> list[Function]:
-    """What is said of the values of each program. given: (the old entry, the new one, what came of each)."""
+    """The findings on the values of each program. given: (the old entry, the new one, both compiled)."""
     said: dict[int, Function] = {}
     pairs: dict[int, tuple[Asked, Asked]] = {}
     locked: dict[int, tuple[Asked, Kept]] = {}
@@ -234,9 +234,9 @@ def _held(spec: ReadSpec | None) -> Iterator[str]:
 
 
 def _slack(locked: Record, now: Record) -> list[Finding]:
-    """What a lock that stays as it is allows the next change, because it says more than what is here.
+    """The regressions that an unchanged lock allows the next change, because it records more than the current cost.
 
-    That is whatever would be denied, as a change from what is here to what the lock says.
+    These are the denied findings of a change from the current state to the lock.
     """
     back = [each for each in unfolded(records.changes(now, locked)) if each.question in _MORE]
     more = [each for each in back if by_default(each) == "deny"]
@@ -253,7 +253,7 @@ def _turned(reason: str) -> str:
 
 
 def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
-    """What another compiler makes of the same programs. libraries: the paths of the old and the new libtpu."""
+    """The same programs under another compiler. libraries: the paths of the old and the new libtpu."""
     spec = read(file.data, file.path)
     if spec.errors:
         raise spec.errors[0]
@@ -306,7 +306,7 @@ def _program(entry: Named) -> dict[str, Any]:
 
 
 def _between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
-    """What changed between two programs, as far as both are known. across: under two compilers on purpose."""
+    """The changes between two programs, as far as both are known. across: under two compilers on purpose."""
     if isinstance(second, Finding):
         return [second]
     if second.problem is not None or second.record is None:

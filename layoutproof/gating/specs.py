@@ -1,10 +1,10 @@
-"""What changed between two spec files: named layouts, and what is claimed of them.
+"""Changes between two spec files: named layouts, and the claims on them.
 
 A claim is *lost* when it was proved of the old layouts and is not of the new ones; it is the old claim that is asked of
 both, so that a bound cannot be loosened along with the layout unseen. It is *loosened* when the new one demands less,
 whatever the layouts are (`demands`), and *removed* when no file claims it any more, here or in another file. A claim
-that is new or changed is asked too: one that is false protects nothing. What is written alike on both sides is not
-asked again: the same tool gives the same answer.
+that is new or changed is asked too: one that is false protects nothing. Equal text on both sides is not asked again:
+the same tool gives the same answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A check of a spec file. verdict: what a lock file says came of it, "" where it has to be asked."""
+    """A check of a spec file. verdict: by a lock file, "" where it has to be asked."""
 
     check: Check
     verdict: str = ""
@@ -63,9 +63,9 @@ class ReadSpec:
     """A spec file as far as it could be read.
 
     gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
-    programs: that it names, as its entries say.  records: of a lock file, what these were, by name.
-    bodies: of a lock file, what the bodies of traced calls were, by `entry:call`.
-    values: of a lock file, what programs that a claim holds to it computed, by name.
+    programs: that it names, as its entries say.  records: of a lock file, the old ones, by name.
+    bodies: of a lock file, the old bodies of traced calls, by `entry:call`.
+    values: of a lock file, the old values of programs with a claim on them, by name.
     """
 
     file: str
@@ -104,7 +104,7 @@ def read(data: bytes, file: str) -> ReadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """What only one state of a file has, with what is said of it unless another file has it in the other state."""
+    """A part that only one state of a file has, with its finding unless another file has it in the other state."""
 
     what: Named | Claimed
     finding: Finding
@@ -112,23 +112,23 @@ class Loose:
 
 @dataclass(frozen=True, slots=True)
 class SpecChanges:
-    """What changed in one file. gone, fresh: what only the old and only the new state has."""
+    """The changes in one file. gone, fresh: parts that only the old and only the new state has."""
 
     findings: tuple[Finding, ...] = ()
     gone: tuple[Loose, ...] = ()
     fresh: tuple[Loose, ...] = ()
 
     def all(self) -> list[Finding]:
-        """Every finding, what is gone last."""
+        """Every finding, removed parts last."""
         return [*self.findings, *(each.finding for each in (*self.fresh, *self.gone))]
 
 
 def compare(old: ReadSpec | None, new: ReadSpec | None, relpath: str) -> SpecChanges:
-    """What changed in one file, in its order; None where a state lacks the file."""
+    """The changes in one file, in its order; None where a state lacks the file."""
     before, after = old or ReadSpec(relpath), new or ReadSpec(relpath)
     found = [_mistake(error) for error in after.errors]
     if before.errors is not after.errors:
-        # what a broken file stated is not known, so that nothing tells what of it is gone
+        # the parts of a broken file are unknown, and so are the removed ones
         found += [replace(_mistake(error), subject="old spec file", file=before.file) for error in before.errors]
     if after.errors and not (after.layouts or after.claims or after.traced or after.programs):
         # nothing of it could be read, which says nothing about what was removed
@@ -160,7 +160,7 @@ def _things(before: ReadSpec, after: ReadSpec) -> tuple[SpecChanges, dict[str, s
 
 
 def _claims(before: ReadSpec, after: ReadSpec, renamed: Mapping[str, str]) -> SpecChanges:
-    """What changed of the claims. renamed: the new names of layouts by the old ones."""
+    """The changes of the claims. renamed: the new names of layouts by the old ones."""
     found, gone, fresh = list[Finding](), list[Loose](), list[Loose]()
     matched = match([_about(c, renamed) for c in before.claims], [_about(c, {}) for c in after.claims], _CLAIMS)
     kept = [m.new.claimed.check for m in matched if m.new is not None]
@@ -182,7 +182,7 @@ def _claims(before: ReadSpec, after: ReadSpec, renamed: Mapping[str, str]) -> Sp
 
 
 def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Loose, Finding]]:
-    """What one file lost and another got, alike or as a claim that says at least as much: (gone, fresh, what to say).
+    """The parts that moved between files, equal or as a claim that is at least as strong: (gone, fresh, finding).
 
     gone, fresh: with the path of their file.
     """
@@ -218,13 +218,13 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
             said = new.finding  # it demands more than it did, and that is false
         found.append((old, new, said))
         once[_identity(new.what, whole=True)] = (new, said)
-    # what two files said alike, one of them may say
+    # one of two equal statements in two files may go
     twice = ((old, once.get(_identity(old.what, whole=True))) for old in left)
     return [*found, *((old, *other) for old, other in twice if other is not None)]
 
 
 def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Finding]]:
-    """Kernels that are stated once more than before: what is wrong with one was so before, in the file that is left."""
+    """Kernels that are stated once more than before: their violations were there before, in the remaining file."""
     known = {_identity(each.what, whole=False): relpath for relpath, each in gone if isinstance(each.what, Named)}
     found = []
     for _, each in fresh:
@@ -239,7 +239,7 @@ def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]
 
 
 def _identity(what: Named | Claimed, whole: bool) -> str:
-    """What makes two things of different files the same; with `whole`, their names and demands too."""
+    """The key by which parts of different files are equal; with `whole`, their names and demands too."""
     if isinstance(what, Named):
         return _json(["layout", *([what.name] if whole else []), what.value])
     check = what.check
@@ -313,7 +313,7 @@ def _new_layout(new: Named, expected: Collection[tuple[str, str]]) -> Finding:
 
 
 def _expected_of(claims: Sequence[Claimed]) -> dict[str, set[tuple[str, str]]]:
-    """What a file itself says is refuted or unknown, by the layout: (property, verdict)."""
+    """The refutations and unknowns that a file itself expects, by the layout: (property, verdict)."""
     found: dict[str, set[tuple[str, str]]] = {}
     for claim in claims:
         if claim.check.expect not in _HOPED:
@@ -328,7 +328,7 @@ def _called(named: Named) -> str:
 
 
 def is_program(value: object) -> bool:
-    """Whether what a spec file names is a program."""
+    """Whether an entry of a spec file is a program."""
     return type(value) is dict and [*value] == [PROGRAM]
 
 
@@ -346,7 +346,7 @@ def _layout(old: Named, new: Named, match_heuristic: str) -> list[Finding]:
 
 
 def _traced(old: Named, new: Named) -> list[Finding]:
-    """What changed in how Pallas calls of user code are traced; what the code does is for `layoutproof.lock` to say."""
+    """Changes in how Pallas calls of user code are traced; `layoutproof.lock` records what the code does."""
     was, now = (dict(side.value[KEY]) for side in (old, new))  # type: ignore[index]
     found = []
     try:
@@ -383,7 +383,7 @@ def _traced(old: Named, new: Named) -> list[Finding]:
 
 
 def _redefined(old: Named, new: Named) -> list[Finding]:
-    """What is compiled otherwise now, by the entries alone."""
+    """Changes in how programs are compiled, by the entries alone."""
     was, now = (dict(side.value[PROGRAM]) for side in (old, new))  # type: ignore[index]
     sides: dict[str, Any] = {"before": text_of(was), "after": text_of(now)}
     differ = sorted(key for key in {*was, *now} - {"seconds"} if was.get(key) != now.get(key))
@@ -396,7 +396,7 @@ def _redefined(old: Named, new: Named) -> list[Finding]:
 
 
 def _classes(old: object, new: object) -> list[Finding]:
-    """The classes of one change, also where one side is no layout; of kernels, what they break now, too."""
+    """The classes of one change, also where one side is no layout; of kernels, newly broken rules, too."""
     if plain(old) == plain(new):
         return []
     sides: dict[str, Any] = {"before": text_of(old), "after": text_of(new)}
@@ -425,7 +425,7 @@ def _gone_claim(old: Claimed, file: str, said: Check | None) -> Finding:
 
 
 def _new_claim(new: Claimed) -> Finding:
-    """A claim that was not there before, which is asked: what nobody holds against anything is no protection."""
+    """A new claim, which is checked: a claim that is not checked protects nothing."""
     check = new.check
     at: dict[str, Any] = {"line": check.line, "column": check.column, "after": _layouts(check)}
     wrong = _unless_as_expected(run(check), at)
@@ -483,13 +483,13 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     old = claimed.check
     sides: dict[str, Any] = {"before": _layouts(old), "after": _layouts(new)}
     if about_code(new) and not claimed.verdict:
-        # what the old code did is not run, so what the new one does has to hold
+        # the old code is not run, so the claim has to hold of the new one
         return _wrong(new, sides)
     first = None if claimed.verdict else run(old)
     was = claimed.verdict if first is None else first.found
     outcome = run(replace(old, layouts=new.layouts, labels=new.labels))
     if about_code(new) and outcome.finding.reason.startswith(NOT_TRACED):
-        return []  # what is said of the code itself says so, once
+        return []  # the finding on the code itself says so, once
     now, result = outcome.found, outcome.answer
     by = result.decided_by if result is not None else ""
     hoped = old.expect in _HOPED
@@ -515,7 +515,7 @@ def _wrong(new: Check, at: Mapping[str, Any]) -> list[Finding]:
 
 
 def _lost(why: str, outcome: Outcome, sides: Mapping[str, Any]) -> Finding:
-    """The finding of a claim that held and does not hold any more."""
+    """The finding of a claim that no longer holds."""
     why += f": {_why(outcome)}" if _why(outcome) else ""
     more: dict[str, Any] = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
     more["verdict"] = Verdict.UNKNOWN if outcome.found == "unknown" else Verdict.REFUTED
@@ -530,9 +530,9 @@ def about_code(check: Check) -> bool:
 
 
 _HOPED = ("proved", "sampled")
-"""What a claim expects where its file says nothing of that."""
+"""The default expectation of a claim."""
 _WORTH = {"sampled": 1, "proved": 2, "holds": 2}
-"""What a file expects is its own affair: a claim is lost when it is not proved any more, or not sampled."""
+"""The rank of verdicts and expectations: a claim is lost when it is no longer proved, or no longer sampled."""
 
 
 def _why(outcome: Outcome) -> str:
@@ -586,7 +586,7 @@ def _named(root: Node, section: str) -> tuple[Named, ...]:
 
 
 def _entries(root: Node, section: str, key: str, model: type[Model]) -> tuple[Named, ...]:
-    """What a section says of each name; nothing where that does not fit the model, which is a mistake in the file."""
+    """The entry of a section for each name; empty where it does not fit the model, which is a mistake in the file."""
     return tuple(
         replace(each, value={key: each.value if fits(model, each.value) else {}}) for each in _named(root, section)
     )

@@ -1,7 +1,7 @@
 """A state: files with layouts in them, from a file, a folder, or a git revision that is read without a checkout.
 
-Each file has a *relpath*, its path within the state, the same on every machine. What a file is, a spec or an HLO
-dump, is told by its end and its first line.
+Each file has a *relpath*, its path within the state, the same on every machine. The ending and the first line of a
+file tell whether it is a spec or an HLO dump.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """label: what a person calls it.  files: sorted by relpath.
+    """label: its name for people.  files: sorted by relpath.
 
-    unread: (path, why) of what may hold files and cannot be read.
+    unread: (path, why) of unreadable folders.
     """
 
     label: str
@@ -144,7 +144,7 @@ def pair(old: str, new: str) -> tuple[State, State]:
 
 
 def here(paths: Sequence[str]) -> State:
-    """What is at these paths now; relpaths are the paths as they are given, from the current folder."""
+    """The state at these paths now; relpaths are the paths as they are given, from the current folder."""
     files = []
     for given in paths:
         for file in on_disk(given).files:
@@ -156,7 +156,7 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     """The paths as a git revision has them, and as they are now. LayoutError in plain words for what git refuses.
 
     Units are paths from the top of the repository. Git is asked for the contents of files; its index and the work tree
-    are neither written nor locked. Submodules are read at the commits that both states name; what changed and is not
+    are neither written nor locked. Submodules are read at the commits that both states name; a changed one that is not
     here is named as unread, and so is a file that a link brings in from outside the repository.
     """
     top = top_here()
@@ -248,7 +248,7 @@ def _tree(
         elif mode.startswith("100"):
             blobs.append((name, identity))
         elif mode == LINK and "\n" not in name:
-            # what is here now is read through its links, so what was there is too
+            # the new state is read through its links, so the old one is too
             blobs.append((name, f"{commit}:{name}"))
     names = [PurePosixPath(above, name).as_posix() for name, _ in blobs]
     shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
@@ -301,7 +301,7 @@ def _inside(relpath: str, top: Path, commit: str) -> tuple[str, str]:
 
 
 def _behind_a_link(top: Path, commit: str, relpath: str) -> list[tuple[str, str, str]]:
-    """What a path leads to that is a link to a folder of the commit, or lies behind one, as `_listed` gives it."""
+    """The files of a path that is a link to a folder of the commit, or lies behind one, as `_listed` gives them."""
     kind, identity = led_to(top, commit, relpath)
     if kind != "tree":
         return [(LINK, "", relpath)] if kind else []

@@ -24,17 +24,19 @@ from layoutproof.specs.traced import KEY, calls_in, every_call_in, is_traced, st
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What entries of `kernels:` call, by `entry:call`. layouts: the calls that have words, and how they are stated."""
+    """The calls of entries of `kernels:`, by `entry:call`. layouts: the calls that have a text form, as they are
+    stated."""
 
     layouts: tuple[Named, ...]
     kernels: Mapping[str, Kernel]
 
 
 def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
-    """Each call that the entries of `kernels:` make, as `entry:call`; what is not modelled is left out: claims say so.
+    """Each call that the entries of `kernels:` make, as `entry:call`; unmodelled calls are left out: claims report
+    them.
 
-    claims: of their file. What one compares may make no Pallas call, and a reference takes the function's arguments.
-    Raises LayoutError for what cannot be imported or traced.
+    claims: of their file. A compared function may make no Pallas call, and a reference takes the function's arguments.
+    Raises LayoutError for an entry that cannot be imported or traced.
     """
     layouts: list[Named] = []
     kernels: dict[str, Kernel] = {}
@@ -67,7 +69,7 @@ def calls_of(traced: Sequence[Named], claims: Sequence[Claimed] = ()) -> Calls:
 
 
 def drift(locked: ReadSpec, before: ReadSpec | None, spec: ReadSpec, relpath: str) -> list[Finding]:
-    """What the calls of a spec file's entries do now, against what a lock says that they did.
+    """The changes of the calls of a spec file's entries since the lock was written.
 
     before: the file when it was locked. An entry that is gone, or that traces something else under another name, is the
     spec file's change and is not told twice.
@@ -95,7 +97,7 @@ def drift(locked: ReadSpec, before: ReadSpec | None, spec: ReadSpec, relpath: st
 
 
 def of_bodies(locked: ReadSpec, now: Calls, spec: ReadSpec, relpath: str) -> list[Finding]:
-    """What changed in the bodies of calls; one finding for all of which the lock does not say what theirs were."""
+    """The changes in the bodies of calls; one finding for all calls whose bodies the lock lacks."""
     stated = {call.name for call in (*locked.layouts, *now.layouts)}
     unsaid = {call.name for call in locked.layouts} - {*locked.bodies}
     known = {name: call for name, call in now.kernels.items() if name not in unsaid}
@@ -110,7 +112,7 @@ def of_bodies(locked: ReadSpec, now: Calls, spec: ReadSpec, relpath: str) -> lis
 
 
 def _renamed(locked: ReadSpec, before: Sequence[Named], entries: Mapping[str, Named]) -> ReadSpec:
-    """What is locked, under the names that entries have now: what they trace says which is which."""
+    """The locked calls under the new names of their entries, which are matched by what they trace."""
     was = {entry.name for entry in before}
     fresh = {text_of(entry.value): name for name, entry in entries.items() if name not in was}
     names = {e.name: fresh[text_of(e.value)] for e in before if e.name not in entries and text_of(e.value) in fresh}
@@ -128,7 +130,7 @@ def _entry(call: str) -> str:
 
 
 def _of_entry(locked: ReadSpec, entry: str) -> ReadSpec:
-    """Of what is locked, what an entry calls."""
+    """The locked calls of one entry."""
     layouts = tuple(call for call in locked.layouts if _entry(call.name) == entry)
     return ReadSpec(
         locked.file, layouts, bodies={name: b for name, b in locked.bodies.items() if _entry(name) == entry}
@@ -136,14 +138,14 @@ def _of_entry(locked: ReadSpec, entry: str) -> ReadSpec:
 
 
 def _at(entry: str, spec: ReadSpec, relpath: str) -> dict[str, Any]:
-    """Where an entry stands; the file where it has none of that name any more."""
+    """The place of an entry; the file where the entry is gone."""
     at: dict[str, Any] = {"relpath": relpath, "file": spec.file}
     found = next((each for each in spec.traced if each.name == entry), None)
     return at if found is None else {**at, "line": found.line, "column": found.column}
 
 
 def _expected(entry: str, spec: ReadSpec) -> set[tuple[str, str]]:
-    """What the file itself says is refuted or unknown of an entry's calls: (property, verdict)."""
+    """The refutations and unknowns that the file itself expects of an entry's calls: (property, verdict)."""
     value = next((each.value[KEY] for each in spec.traced if each.name == entry), None)  # type: ignore[index]
     return {
         (check.kind, check.expect)

@@ -51,7 +51,7 @@ def body_from(value: Any) -> BodyDigest:
 
 
 def locked(call: Kernel) -> BodyDigest:
-    """What a lock file keeps of a call that was traced here."""
+    """The lock file's record of a call that was traced here."""
     judged = answers(call)
     open_ = [(*key, found.verdict.value) for key, found in judged.items() if found.verdict is not Verdict.PROVED]
     return replace(_digests(call), not_proved=tuple(sorted(open_)))
@@ -63,10 +63,10 @@ def changes(
     stated: Collection[str],
     expected: Collection[tuple[str, str]] = (),
 ) -> list[Finding]:
-    """What the bodies of one entry's calls break now, or leave unknown, that was proved.
+    """The questions about the bodies of one entry's calls that were proved and are refuted or unknown now.
 
-    old, new: by `entry:call`.  stated: calls whose grid and maps stand in the lock, or did: what is around their bodies
-    is compared there.  expected: (property or `kernel`, verdict) that the file itself says of calls that are new.
+    old, new: by `entry:call`.  stated: calls whose grid and maps stand in the lock, or did: all but their bodies is
+    compared there.  expected: (property or `kernel`, verdict) that the file itself says of calls that are new.
     """
     rounds: list[Round[tuple[str, BodyDigest]]] = [
         Round(lambda each: each[0]),
@@ -85,7 +85,7 @@ def changes(
 
 
 def not_kept(calls: Sequence[str]) -> Finding:
-    """What is said of calls whose bodies a lock file does not keep."""
+    """The finding of calls whose bodies a lock file does not keep."""
     several = len(calls) > 1
     what = f"kernel{'s' if several else ''} {', '.join(calls)}"
     why = f"the lock file keeps grid and maps of {'them' if several else 'it'} only"
@@ -101,7 +101,7 @@ def _changed(
     then: Answers = {}
     if old is not None:
         then = {(name, of): Finding(name, of, "", verdict=Verdict(said)) for name, of, said in old.not_proved}
-    # what is asked of grid and maps is asked where those are compared
+    # questions about grid and maps are asked where those are compared
     asked = {key: found for key, found in now.items() if not stated or about_body(key[0])}
     lost = worse(then, asked, expected if old is None else ())
     if old is None:

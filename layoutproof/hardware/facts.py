@@ -1,8 +1,8 @@
-"""Facts about targets as data: what a rule rests on, who said it, and which version of whom.
+"""Facts about targets as data: the basis of a rule, its source, and the version of the source.
 
-A module of `hardware` with facts has them in `FACTS`; what a rule uses stays where the rule is, and the fact takes its
-value from there. `crosscheck --facts` finds each again with what is installed, and shows what is not as recorded: facts
-are of one version of a compiler, no promise of the next.
+A module of `hardware` with facts has them in `FACTS`; the values that a rule uses stay beside the rule, and the fact
+takes its value from there. `crosscheck --facts` measures each again with the installed versions, and shows differences:
+facts are of one version of a compiler, no promise of the next.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 AS_THE_RULE = "as the rule says"
-"""The value of a fact that is a rule: what is found again is held against the rule itself."""
+"""The value of a fact that is a rule: a new measurement is compared with the rule itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One fact.
 
-    name: what it is, the same for all targets.  value: what rules use, as text; AS_THE_RULE where it is a rule itself.
-    version: who said it with the version, "libtpu 0.0.52".  source: how it was found, in words.
+    name: of the fact, the same for all targets.  value: as text, for rules; AS_THE_RULE where it is a rule itself.
+    version: the source with its version, "libtpu 0.0.52".  source: how it was found, in words.
     target: canonical name of a generation or target, "" = all that the compiler knows.
     """
 
@@ -62,7 +62,7 @@ def as_of(every: Iterable[Fact], who: str) -> tuple[Fact, ...]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """What of a version can be compared: numbers between points, up to what is none.
+    """The comparable part of a version: numbers between points, up to the first part that is none.
 
     >>> numbers("libtpu 0.0.53.dev20261101"), numbers("libtpu")
     ((0, 0, 53), ())

@@ -43,4 +43,4 @@ FACTS = tuple(
     Fact(f"extent of {axis}", str(extent), "apache/tvm, CUDA C++ Programming Guide, PTX ISA", "documents", "cuda")
     for axis, extent in _CUDA.items()
 )
-"""What the hardware bounds."""
+"""The axes with hardware bounds."""

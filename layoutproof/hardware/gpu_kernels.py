@@ -1,4 +1,4 @@
-"""What every backend of JAX's Pallas for GPUs has in common: which file says what is in `mosaic_gpu` and `triton`."""
+"""Shared parts of the backends of JAX's Pallas for GPUs; `mosaic_gpu` and `triton` have their own rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMPILER = "jax 0.10.2"
 
 
 def only_target(name: str, compiler: str | None, own: str) -> None:
-    """LayoutError for another name than a file's own, and for versions whose rules nobody read."""
+    """LayoutError for another name than a file's own, and for versions without rules here."""
     if name.lower() != own:
         raise unknown_name("target", name, (own,))
     if compiler not in (None, COMPILER, COMPILER.removeprefix("jax ")):
@@ -21,14 +21,14 @@ def only_target(name: str, compiler: str | None, own: str) -> None:
 
 
 def page_of(backend: str) -> str:
-    """What is known of a backend, as `explain` shows it."""
+    """The page of a backend, as `explain` shows it."""
     first = f"Pallas kernels on a GPU through {backend}, by the rules of {COMPILER}."
     return f"{first}\n\nPrograms run in any order, at once."
 
 
 @dataclass(frozen=True, slots=True)
 class GpuKernels:
-    """What no backend for GPUs asks, and what each refuses. See `kernel.kernel.KernelTarget`."""
+    """Rules that no GPU backend has, and the refusals of each. See `kernel.kernel.KernelTarget`."""
 
     def refuses_index(self, operand: Operand) -> str:
         """Nothing: starts need not be aligned."""
@@ -47,7 +47,7 @@ class GpuKernels:
         return ()
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """Nobody asks a compiler for GPUs here."""
+        """None: no GPU compiler is asked."""
         return None
 
     def told(self, answer: CompilerAnswer) -> Self:

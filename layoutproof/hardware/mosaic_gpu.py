@@ -1,6 +1,7 @@
-"""What JAX's Mosaic GPU backend takes of a Pallas kernel. Source: jax/_src/pallas/mosaic_gpu/lowering.py, jax 0.10.2
-(read, not run: no GPU was at hand). Kernels of `plgpu.kernel` have a grid and no block mappings: what is asked of them
-is what their bodies load and store, by programs that all may run at once. Of a pallas_call what the lowering refuses.
+"""Rules of JAX's Mosaic GPU backend for Pallas kernels. Source: jax/_src/pallas/mosaic_gpu/lowering.py, jax 0.10.2
+(read, not run: no GPU was at hand). Kernels of `plgpu.kernel` have a grid and no block mappings: the questions are
+about the loads and stores of their bodies, by programs that all may run at once. For a pallas_call they are about the
+refusals of the lowering.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from layoutproof.kernel.kernel import Operand
 KERNEL_TARGETS = ("mosaic_gpu",)
 OTHER_NAMES: dict[str, str] = {}
 FACTS = (Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),)
-"""What the rules rest on."""
+"""The facts behind the rules."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
@@ -30,7 +31,7 @@ def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
 
 
 def page(name: str) -> str:
-    """What is known of it, as `explain` shows it."""
+    """Its page, as `explain` shows it."""
     return page_of("Mosaic GPU")
 
 

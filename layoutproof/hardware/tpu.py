@@ -1,4 +1,4 @@
-"""The layout that the TPU compiler gives an array when nobody asks for another, or when the order is settled.
+"""The layout that the TPU compiler gives an array by default, or for a given order of its dimensions.
 
 Source: measured on the real compiler, libtpu 0.0.42.1 (built 2026-06-17). The rule below disagreed with it in 0 of
 503,919 random queries (nine chip configurations, 28 element types, rank 0 to 6, extents 0 to 2048) and was re-checked
@@ -30,7 +30,7 @@ FACTS = (
     Fact("default layouts", AS_THE_RULE, "libtpu 0.0.52", "2,760,000 random arrays of ranks 0 to 12, 30 types"),
     Fact("layouts of 6 bits", "refused", "libtpu 0.0.52", "f6e2m3fn and f6e3m2fn"),
 )
-"""What the rule for default layouts rests on."""
+"""The facts behind the rule for default layouts."""
 
 
 @dataclass(frozen=True, slots=True)

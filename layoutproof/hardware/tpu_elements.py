@@ -5,7 +5,7 @@ arrays in SMEM and in HBM, outputs and scratch, loaded, stored, or only there; o
 on three generations with the older ones (816 kernels each, the same answers). So the rule is one for these versions.
 
     inputs, tables     refused: f16, f8e4m3, f8e3m4, f8e4m3fnuz, f8e5m2fnuz ("Only arguments with float8e5m2, ..
-                       bfloat16 or 32-bit element types are supported"), wherever they lie and also if nobody loads them
+                       bfloat16 or 32-bit element types are supported"), wherever they lie, loaded or not
     outputs, scratch   of those types are taken, loads and stores of vectors are not ("Invalid vector type")
     any array          refused: 64 and 128 bits (f64, s64, u64, c64, c128), s1, u1, f6; 2 and 4 bits on v2 and v3
     any array          refused: no elements, s32[0] ("XLA layout ({0}) does not match Mosaic layout ({0:T(128)})"); a
@@ -38,15 +38,15 @@ FACTS = (
     Fact("refused inputs", ", ".join(sorted(REFUSED)), "libtpu 0.0.52", "each element type as a window on v5e"),
     Fact("inputs without elements", "refused", "libtpu 0.0.52", "s32[0] on v5e"),
 )
-"""What the compiler takes into a kernel."""
+"""The element types that the compiler takes into a kernel."""
 
 
 def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
-    """What is refused of the kernel's arrays and scratch, one sentence each. target: the generation's canonical name.
+    """The refused arrays and scratch of a kernel, one sentence each. target: the generation's canonical name.
 
-    Raises Undecided, after what is refused, where that depends on what the body does and the body is not known.
+    Raises Undecided, after the refusals, where these depend on the effects of a body that is not known.
     """
-    # what has no result is not compiled at all
+    # a call without a result is not compiled at all
     compiled = not kernel.outputs or not all(map(_empty, (o.dims for o in kernel.outputs)))
     for table in kernel.tables:
         dtype = table.dtype or f"{'s' if table.signed else 'u'}{table.bits}"
@@ -55,7 +55,7 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
     for operand in kernel.operands:
         if operand.memory in ("semaphore", "host"):
             continue
-        # what is no argument of the call but lies in its memory: a pipeline's arrays
+        # a pipeline's arrays are no arguments of the call, but lie in its memory
         role = operand.role if kernel.pipeline == "pallas_call" else "inside"
         packed = operand.windowed and operand.memory != "smem"
         yield from _array(operand.name, role, operand.dtype, operand.dims, target, packed, compiled)
@@ -102,7 +102,7 @@ def _too_wide(dtype: str) -> bool:
 
 
 def _vectors(kernel: Kernel, name: str, dtype: str) -> Iterator[str]:
-    """What is refused of an array of `NO_VECTORS` where the body is known to load or store it."""
+    """The refusal of an array of `NO_VECTORS` where the body is known to load or store it."""
     if kernel.touched is not None and dtype in kernel.touched:
         yield _no_vector(name, dtype)
 

@@ -1,11 +1,10 @@
-"""What the TPU compiler accepts of a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
+"""The TPU compiler's rules for a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
 layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, on every version of `RULES`: a rule speaks for
-the version it was measured on. The installed compiler's rules hold unless a version is named; a version that nobody has
-measured has the nearest older one's, and every answer says so. `benchmarks/compiler_rules.py` measures a version. 913
-recorded blocks and 27 Element windows agree, but for the ones that `tests/hardware/test_tpu_kernels.py` names with
-their reason.
+the version it was measured on. The installed compiler's rules hold unless a version is named; an unmeasured version has
+the nearest older one's, and every answer says so. `benchmarks/compiler_rules.py` measures a version. 913 recorded
+blocks and 27 Element windows agree, but for the ones that `tests/hardware/test_tpu_kernels.py` names with their reason.
 
 Blocks of no dimensions (f32[]): JAX refuses all but those in SMEM (jax 0.10.2 and 0.12.0.1), and libtpu refuses those
 too where the call has a grid: "Scalar windows not implemented" (0.0.52, v4, v5e and 7x, in and out, 4 element types).
@@ -38,7 +37,7 @@ KERNEL_TARGETS = tuple(CHIPS)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one version of the compiler does in its own way.
+    """The rules of one version of the compiler.
 
     Attributes:
         version: Of libtpu, as its package names it.
@@ -72,7 +71,7 @@ FACTS = (
     Fact("blocks of calls", AS_THE_RULE, "libtpu 0.0.52", "913 recorded blocks, and random ones"),
     Fact("scalars", "in SMEM, without a grid", "libtpu 0.0.52", "f32[] and s32[] in each memory, with and without"),
 )
-"""What differs between versions, of each; and what the rules rest on."""
+"""The differences between versions, of each; and the facts behind the rules."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
@@ -132,7 +131,7 @@ def _measured() -> str:
 
 
 def page(name: str) -> str:
-    """What is known of one generation, as `explain` shows it.
+    """The page of one generation, as `explain` shows it.
 
     >>> page("v5e").splitlines()[0]
     'TPU v5e: 1 core for a kernel, 128 MiB of VMEM (16 MiB unless a kernel asks for more), 16124 MiB of HBM usable.'
@@ -211,7 +210,7 @@ class TpuKernels:
         if _divides(tile, rows):
             return ""
         if relaid(known, bits, self.name):
-            # 3 of 10 recorded ones pass, and nobody knows which rule tells them apart
+            # 3 of 10 recorded ones pass, and the rule that tells them apart is unknown
             text = f"XLA copies this operand first, into tiles of {SUBLANES} or of {tile} rows"
             raise Unsupported(f"{text}; only with the first do blocks of {rows} rows pass")
         return _needs("rows", len(dims) - 2, rows, dims[-2], tile, f"Mosaic E2002, tile ({tile}, 128), {self.compiler}")
@@ -270,7 +269,7 @@ class TpuKernels:
         return memory(kernel, self.name)
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """What this compiler said of the kernel that it was asked about."""
+        """This compiler's answer on the kernel that it was asked about."""
         return self.answer
 
     def told(self, answer: CompilerAnswer) -> TpuKernels:
@@ -278,7 +277,7 @@ class TpuKernels:
         return replace(self, answer=answer)
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """What else is refused: the grid, the semantics, buffers, mixes of block kinds."""
+        """Further refusals: the grid, the semantics, buffers, mixes of block kinds."""
         found = [
             f"grid dimension {k} is {n}, and the compiler takes 0 to 2147483646" for k, n in _wrong_extents(kernel)
         ]
@@ -310,7 +309,7 @@ class TpuKernels:
             for why in refused_arrays(kernel, self.name):
                 found.append(why)
         except Undecided:
-            # what is refused anyway is refused, whatever the body does
+            # a refusal does not depend on the body
             if not found:
                 raise
         return tuple(found)

@@ -1,7 +1,7 @@
-"""What a kernel needs of a TPU core's vector and scalar memory.
+"""A kernel's need of a TPU core's vector and scalar memory.
 
 Window bytes are the compiler's own figures (libtpu 0.0.42.1: `vmem_limit_bytes=1` makes it name them; 90 random
-windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). What spills from registers is not known before compiling;
+windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). Register spills are not known before compiling;
 of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst.
 
 An array that XLA keeps in VMEM as a whole needs no window, so that windows bound nothing by themselves. Of a call that
@@ -38,7 +38,7 @@ FACTS = (
     Fact("spills", str(SPILLS[0]), "libtpu 0.0.52", SPILLS[1]),
     Fact("whole arrays", AS_THE_RULE, "libtpu 0.0.52", "110 calls; benchmarks/vmem_bounds.py"),
 )
-"""What a body takes besides its windows."""
+"""The memory of a body besides its windows."""
 
 
 def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
@@ -75,7 +75,7 @@ def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
 
 
 def _of_sparse_cores(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
-    """What a kernel takes of the memory of a SparseCore, at the least: of one, as all do the same.
+    """The least memory of a SparseCore that a kernel takes: of one, as all do the same.
 
     The vector memory of each of its subcores, and what they share, are parts of one memory: a scratch of 65,536 numbers
     is refused on v6e, and one of 64,512 is taken (libtpu 0.0.52: "exceeds the legitimate user allocatable offset upper
@@ -176,8 +176,8 @@ def moves(operand: Operand, programs: Iterable[object], on: Numbers = INTS) -> A
     """Whether the block of an operand changes from one program to another, so that its window has all its buffers.
 
     It never does with one step, or with an index that uses no grid dimension of more than one program.
-    programs: the extents of the grid dimensions that its index map uses, numbers of any kind or sizes: of those nobody
-    knows that they are 1.
+    programs: the extents of the grid dimensions that its index map uses, numbers of any kind, or sizes, which are never
+    known to be 1.
     """
     if operand.buffers == 1:
         return False
@@ -220,7 +220,7 @@ def scratch_bytes(dims: Sequence[Any], dtype: str, target: str, on: Numbers = IN
 
 
 def vmem_bits(dtype: str) -> int:
-    """Bits of one element in VMEM, where truth values take 32; 32 where nobody knows the type."""
+    """Bits of one element in VMEM, where truth values take 32; 32 for an unknown type."""
     return 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
 
 

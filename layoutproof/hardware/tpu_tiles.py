@@ -31,7 +31,7 @@ FACTS = (
     Fact("sublanes", str(SUBLANES), "libtpu 0.0.52", "the tile of f32[1024,1024]"),
     Fact("window bytes", AS_THE_RULE, "libtpu 0.0.52", "what the compiler says that windows take"),
 )
-"""What a tile rests on."""
+"""The facts behind the tiles."""
 
 
 def packing_of(bits: int) -> int:
@@ -65,7 +65,7 @@ def round_up(value: Any, by: Any) -> Any:
 
 
 def grain(rank: int, bits: int) -> tuple[int, ...]:
-    """What a copy between HBM and VMEM rounds each dimension of a block up to: 128 columns, rows that share 32 bits.
+    """The multiples to which a copy between HBM and VMEM rounds a block up: 128 columns, rows that share 32 bits.
 
     >>> grain(3, 16), grain(1, 8)
     ((1, 2, 128), (128,))
@@ -74,7 +74,7 @@ def grain(rank: int, bits: int) -> tuple[int, ...]:
 
 
 GRAIN = 1024
-"""Bytes of VMEM that windows are rounded up to: what one takes with all its buffers. Measured on libtpu 0.0.52."""
+"""The multiple of bytes of VMEM of one window with all its buffers. Measured on libtpu 0.0.52."""
 
 
 def vmem_bytes(dims: Sequence[Any], bits: int, on: Numbers = INTS, rows_of_words: int = 1) -> Any:

@@ -28,4 +28,4 @@ FACTS = tuple(
     for target, extents in EXTENTS.items()
     for axis, extent in extents.items()
 )
-"""What the hardware bounds."""
+"""The axes with hardware bounds."""

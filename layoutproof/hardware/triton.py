@@ -15,7 +15,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 KERNEL_TARGETS = ("triton",)
 OTHER_NAMES: dict[str, str] = {}
 FACTS = (Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/triton/lowering.py, read", "triton"),)
-"""What the rules rest on."""
+"""The facts behind the rules."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:
@@ -29,7 +29,7 @@ def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:
 
 
 def page(name: str) -> str:
-    """What is known of it, as `explain` shows it."""
+    """Its page, as `explain` shows it."""
     return page_of("Triton")
 
 

@@ -1,4 +1,4 @@
-"""XLA dumps: what every instruction's layout costs, which copies and bitcasts there are, and whether they hold.
+"""XLA dumps: the cost of every instruction's layout, the copies and bitcasts, and whether these hold.
 
 shapes      the text of a shape -> its arrays with their bytes
 memory      which results are buffers of their own, and which are views of others

@@ -1,4 +1,4 @@
-"""The audit of one dump, in one pass: what is kept is one entry per distinct shape, copy and bitcast."""
+"""The audit of one dump, in one pass, which keeps one entry per distinct shape, copy and bitcast."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _Work:
             self.talks.begin(event.name, event.entry)
 
     def end(self) -> None:
-        """It is whole; the names in it are not needed any more."""
+        """Ends the computation; its names are no longer needed."""
         if self.sums:
             self.talks.end(self.computation.shapes)
         self.computation.forget()
@@ -141,7 +141,7 @@ class _Work:
                 self.found.add_unknown("layout", array.text, array.unknown, of.line)
 
     def _scheduled(self, of: Instruction, shape: Shape) -> None:
-        """What a module that is scheduled says twice of an instruction, its layouts above all, says the same."""
+        """Checks the facts that a scheduled module has twice, the layouts above all, for equality."""
         operands = [self.computation.shape_of(of, k) for k in range(len(of.operands))]
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands):
@@ -207,7 +207,7 @@ class _Work:
                 self.found.wrong_kernels.append(replace(found, line=of.line))
 
     def _consistent(self, of: Instruction, operands: list[Shape], result: Shape) -> None:
-        """What an instruction contradicts its operands in; the same shapes are looked at once."""
+        """The contradictions of an instruction and its operands; equal shapes are checked once."""
         element = str(of.index) if of.opcode == "get-tuple-element" else ""
         whole = (of.opcode, element, result.text, *[operand.text for operand in operands])
         if whole not in self.agreed:
@@ -220,7 +220,7 @@ class _Work:
         self.found.contradictions += found[:computation]
 
     def over(self, event: ModuleEnd) -> None:
-        """The module ends: what its computations had goes to the file's sums."""
+        """Ends the module: the figures of its computations go to the file's sums."""
         try:
             runs = self.talks.executions if self.sums else None
             self._contradicted(self.module.close(self.found, self.shapes, event.whole, runs))

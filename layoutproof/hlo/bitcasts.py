@@ -2,12 +2,12 @@
 
 HLO's bitcast is defined by addresses: the result is the operand's bytes under another shape. Of as many elements it is
 sound exactly when both are allotted the same bytes and the valid elements of both fill the same bytes: then each
-element of the result is one element of the operand. What it stands for is looked for in this order: a row-major
+element of the result is one element of the operand. Its meaning is looked for in this order: a row-major
 reshape, a transpose, a reshape of whole dimensions with transposes that bring dimensions into their physical order,
 and last any other reordering of the same slots, which no single reshape or transpose explains.
-Of fewer elements it is a slice that leaves the rest where it is, as padding; of more, a pad with what the padding
-holds, whose values nobody has set. Either is sound when the smaller side's slots are all among the larger's; what else
-it stands for is told by the same two layouts with their whole tiles filled.
+To fewer elements it is a slice that leaves the rest where it is, as padding; to more, a pad with the contents of the
+padding, which are undefined. Either is sound when the smaller side's slots are all among the larger's; the rest of its
+meaning is that of the same two layouts with their whole tiles filled.
 Source: `ShapeVerifier::HandleBitcast` in `hlo_verifier.cc` compares nothing but sizes. Of 333 bitcasts in 106 programs
 for v5e and v6e (libtpu 0.0.42.1) 22 slice or pad, e.g. `f32[12,16]` to `f32[12,9]` after an FFT and `f32[17,3072]` to
 `f32[3,8,24,128]` in a cumulative sum; all others keep exactly the valid slots.
@@ -30,13 +30,13 @@ from layoutproof.questions.ask import ask as ask_maps
 from layoutproof.questions.cached import ask
 
 REORDERING = "reordering"
-"""What a sound bitcast stands for that neither a reshape nor transposes of whole dimensions explain."""
+"""The meaning of a sound bitcast that neither a reshape nor transposes of whole dimensions explain."""
 _FEWER, _MORE = "slice", "pad"
 
 
 @dataclass(frozen=True, slots=True)
 class BitcastAnswer:
-    """The answer for one pair of shapes. how: what it stands for.
+    """The answer for one pair of shapes. how: its meaning.
 
     element: the smallest one that does not fit; of a reordering, that would be elsewhere after a row-major reshape.
     """

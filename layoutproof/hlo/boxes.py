@@ -19,7 +19,7 @@ def whole(dims: Sequence[int]) -> Box:
 
 
 def common(one: Box, two: Box) -> Box:
-    """What is in both; of no volume where nothing is."""
+    """The intersection; of no volume where it is empty."""
     return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, two, strict=True))
 
 
@@ -34,7 +34,7 @@ def shifted(box: Box, by: Sequence[int]) -> Box:
 
 
 def without(box: Box, hole: Box) -> list[Box]:
-    """What of a box is not in another, as boxes of which no two meet.
+    """The difference of two boxes, as disjoint boxes.
 
     >>> without(((0, 4), (0, 4)), ((1, 2), (0, 2)))
     [((0, 1), (0, 4)), ((2, 4), (0, 4)), ((1, 2), (2, 4))]

@@ -1,4 +1,4 @@
-"""What a collective does: which devices, along which dimension, with which reduction, and how many bytes.
+"""Collectives: their devices, dimension, reduction, and bytes.
 
 Source: `hlo_instruction.h` and `collective_ops_utils.cc` (GetCollectiveOpGroupMode) of openxla/xla at 183fa00cb5
 (2026-08-22).
@@ -27,9 +27,10 @@ _UNORDERED = ("all-reduce",)
 
 @dataclass(frozen=True, slots=True)
 class CollectiveText:
-    """What one says, shapes aside. kind: the opcode without `-start`.  over: groups, or source and target, by device.
+    """The text of one without its shapes. kind: the opcode without `-start`.  over: groups, or source and target, by
+    device.
 
-    along: dimensions and what else says which piece goes where.  reduction: the operations of its computation.
+    along: dimensions and other attributes that place the pieces.  reduction: the operations of its computation.
     """
 
     kind: str
@@ -48,7 +49,7 @@ class CollectiveText:
 
 
 def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> CollectiveText:
-    """What an instruction of `OPCODES` does. bodies: the operations of each computation, for its reduction.
+    """The collective of an instruction of `OPCODES`. bodies: the operations of each computation, for its reduction.
 
     Groups of a form that is not read stand as their text, so that they are compared as such.
     """
@@ -62,7 +63,7 @@ _ALONG = ("dimensions", "split_dimension", "slice_sizes", "is_host_transfer")
 
 
 def given_by(of: Instruction, shape: Shape) -> Shape:
-    """What a collective gives: of its start that is the second part of its shape, but for an all-reduce."""
+    """The result of a collective: of its start that is the second part of its shape, but for an all-reduce."""
     started = of.opcode.endswith("-start") and of.opcode != "all-reduce-start"
     return shape.elements[1] if started and shape.elements and len(shape.elements) > 1 else shape
 

@@ -42,7 +42,7 @@ class Contradiction(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """One use of a computation: what it gets and what it is said to give."""
+    """One use of a computation: its operands and its stated result."""
 
     line: int
     name: str
@@ -60,7 +60,7 @@ class Signature(NamedTuple):
 
 
 def of_instruction(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Contradiction]:
-    """What one instruction and its operands contradict each other in."""
+    """The contradictions between one instruction and its operands."""
     opcode, found = of.opcode, list[Contradiction]()
     name = shorten(of.name, 40)
     if opcode == "get-tuple-element":
@@ -94,7 +94,7 @@ def of_instruction(of: Instruction, operands: Sequence[Shape], result: Shape) ->
 
 
 def of_call(call: CallSite, signatures: Mapping[str, Signature]) -> list[Contradiction]:
-    """What a call and the computations that it names contradict each other in."""
+    """The contradictions between a call and the computations that it names."""
     found: list[Contradiction] = []
     for number, (role, callee) in enumerate(call.calls):
         signature = signatures.get(callee)

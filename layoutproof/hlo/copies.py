@@ -1,4 +1,4 @@
-"""What a copy, a transpose or a reshape moves.
+"""The data that a copy, a transpose or a reshape moves.
 
 `copy` keeps every index and changes the layout: it moves data unless both layouts are the same map. A transpose or a
 reshape that is no bitcast moves data too.
@@ -14,12 +14,12 @@ from layoutproof.hlo.shapes import ArrayShape, without_space
 from layoutproof.questions.cached import ask
 
 OPCODES = frozenset(("copy", "copy-start", "transpose", "reshape"))
-"""What is looked at."""
+"""The opcodes that are checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one such instruction does with one array.
+    """The effect of one such instruction on one array.
 
     kind: `relayout` (elements move), `space` (to another memory space, laid out as before), `same` (a second array
     just like the first), `free` (a transpose or reshape that moves no byte), `unknown`.
@@ -34,7 +34,7 @@ class Move:
 
 
 def judge(opcode: str, source: ArrayShape, target: ArrayShape, permutation: tuple[int, ...] | None) -> Move:
-    """What an instruction of `OPCODES` does.
+    """The effect of an instruction of `OPCODES`.
 
     >>> from layoutproof.hlo.shapes import read_array
     >>> one, other = read_array("f32[8,128]{1,0:T(8,128)S(1)}"), read_array("f32[8,128]{0,1:T(8,128)}")

@@ -2,7 +2,7 @@
 
 A loop's trips are the compiler's own `known_trip_count` where its text has one (XLA:CPU and GPU). Where it has none
 (libtpu prints none) they follow from the loop itself: one element of its tuple starts at a constant, the body adds a
-constant to it, and the condition compares it with a constant. What is not of that form is unknown, with the reason.
+constant to it, and the condition compares it with a constant. A loop of another form is unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Executions:
             self._calls(of, body)
 
     def end(self) -> None:
-        """It is whole; what is only needed inside of it is dropped."""
+        """Ends the computation; data that only it needs is dropped."""
         body = self._bodies[self._now]
         body.values, body.tuples = {}, {}
 
@@ -253,7 +253,7 @@ def _count(way: str, first: int, end: int, step: int) -> int | None:
 
 
 def _counter(value: object) -> tuple[int, int] | None:
-    """(element, what is added to it) of an element of the loop's tuple plus a constant."""
+    """(element, the constant) of an element of the loop's tuple plus a constant."""
     if isinstance(value, tuple):
         if value[0] == "element":
             return value[1], 0

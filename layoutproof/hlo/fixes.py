@@ -1,4 +1,4 @@
-"""What would waste less: for one array, the layout or the shape with fewer padded bytes."""
+"""Smaller forms of one array: the layout or the shape with fewer padded bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SmallerForms:
 
 
 def fix(layout: XlaLayout, target: str = DEFAULT_TARGET) -> SmallerForms | None:
-    """What would waste less; None where nothing is known of this array: not tiled, or a width without tiles.
+    """The smaller forms; None where nothing is known of this array: not tiled, or a width without tiles.
 
     >>> from layoutproof.layouts import xla
     >>> found = fix(xla.read("bf16[16,1280,40]{2,1,0:T(8,128)(2,1)}"))

@@ -1,4 +1,4 @@
-"""What an audit of one file found, as data."""
+"""The findings of an audit of one file, as data."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Talks:
     """All collectives that do the same and run as often.
 
     kind: the opcode without `-start`.  does: its words in full.  bytes: the larger side on each device, each time.
-    moved: what each device has to receive at the least, each time.  None: unknown.
+    moved: the least that each device has to receive, each time.  None: unknown.
     """
 
     kind: str

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Nothing that reading a dump makes refers to itself; what nobody names any more is freed as ever.
+    """Reading a dump makes no reference cycles; unreferenced objects are freed as always.
 
     >>> with gc_disabled():
     ...     gc.isenabled()

@@ -1,9 +1,9 @@
 """Which devices talk to which in a collective: `replica_groups` as XLA writes them, and `source_target_pairs`.
 
-Forms: `{{0,2},{1,3}}` (V1), `[2,2]<=[2,2]T(1,0)` (V2, an iota), `mesh['x'=2,'y'=2] {'x'}` (V3). What the numbers count
-depends on the instruction (`GetCollectiveOpGroupMode` in `collective_ops_utils.cc` of openxla/xla at 183fa00cb5,
-2026-08-22): replicas, partitions, or devices, of which number r * partitions + p is partition p of replica r. Here all
-become devices, so that equal groups are equal however they were written.
+Forms: `{{0,2},{1,3}}` (V1), `[2,2]<=[2,2]T(1,0)` (V2, an iota), `mesh['x'=2,'y'=2] {'x'}` (V3). The meaning of the
+numbers depends on the instruction (`GetCollectiveOpGroupMode` in `collective_ops_utils.cc` of openxla/xla at
+183fa00cb5, 2026-08-22): replicas, partitions, or devices, of which number r * partitions + p is partition p of replica
+r. Here all become devices, so that equal groups are equal however they were written.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def read_groups(text: str, whole: int) -> Groups:
 
 
 def devices(groups: Sequence[Sequence[int]], replicas: int, partitions: int, mode: str) -> Groups:
-    """The groups by devices. mode: what a number in them counts: "replica", "partition", "device", or "all partitions",
-    which are replicas with all of their partitions in one group.
+    """The groups by devices. mode: the meaning of a number in them: "replica", "partition", "device", or "all
+    partitions", which are replicas with all of their partitions in one group.
 
     >>> devices([(0, 1)], 2, 2, "replica"), devices([(0, 1)], 2, 2, "all partitions")
     (((0, 2), (1, 3)), ((0, 1, 2, 3),))

@@ -25,7 +25,7 @@ def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[ArrayShape
     """The arrays of a result that take memory which no other instruction has made already.
 
     A copy-start makes its destination and its context; other starts make all but the operands that they hand through.
-    What is updated in place by the compiler's choice is counted as new: the text does not say.
+    An array that the compiler chooses to update in place is counted as new: the text does not say.
     """
     opcode = instruction.opcode
     if opcode == "parameter":

@@ -85,7 +85,7 @@ class ComputationState:
         return shape
 
     def forget(self) -> None:
-        """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
+        """Drops the data that only the current computation needs: a program has many computations."""
         self.shapes = self.origins = _NONE
         kept: dict[Any, Any] = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
         self.buffers = kept or _NONE
@@ -118,9 +118,9 @@ class ModuleState:
                 self.inner.setdefault(callee, of.opcode)
 
     def close(self, found: Audit, shapes: Shapes, whole: bool, executions: Executions | None) -> list[Contradiction]:
-        """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing.
+        """Adds the module to the audit; returns its contradictions. LayoutError when computations are missing.
 
-        executions: how often each computation runs; None where nobody wants sums.
+        executions: how often each computation runs; None where no sums are wanted.
         """
         entry = next((computation for computation in self.computations.values() if computation.entry), None)
         for computation in self.computations.values() if executions is not None else ():

@@ -21,7 +21,7 @@ from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
 WORTH = 0.9
-"""Of an array's bytes, what a candidate may still take: one that saves less is not worth a compilation."""
+"""The largest part of an array's bytes that a candidate may take: one that saves less is not worth a compilation."""
 _MOVES = {
     "relayout": "another layout: every element is rewritten",
     "space": "to another memory space, laid out as before",
@@ -38,7 +38,7 @@ def wasters(audit: Audit, top: int) -> list[Buffers]:
 
 
 def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
-    """One file's audit; what is wrong stands last, where a terminal shows it."""
+    """One file's audit; errors stand last, where a terminal shows them."""
     lines = [
         *_head(audit),
         *_sizes(audit),
@@ -57,7 +57,7 @@ def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
 
 
 def _headline(audit: Audit, code: int) -> str:
-    """What was asked, with what came of it, and what was found besides: no property of a program that is proved."""
+    """The questions with their answers, and the further findings, which prove no property of a program."""
     asked = []
     if audit.casts:
         count = sum(each.count for each in audit.casts.values())
@@ -97,7 +97,7 @@ def _in_loops(of: Sequence[Moves | Talks]) -> str:
 
 
 def _scope(audit: Audit) -> str:
-    """What was proved of the Mosaic kernels that are proved, "" where none is."""
+    """The scope of the proofs of Mosaic kernels, "" where none is proved."""
     return scope(None) if audit.kernels["proved"] else ""
 
 
@@ -382,7 +382,7 @@ def _moved(audit: Audit, top: int) -> Iterator[str]:
 
 
 def _talked(audit: Audit, top: int) -> Iterator[str]:
-    """The collectives, the most bytes of all runs first; what runs in a loop says so."""
+    """The collectives, the most bytes of all runs first; those in loops say so."""
     talks = _by_bytes(audit)
     if not talks:
         return

@@ -1,10 +1,10 @@
-"""What devices have to send each other to go from one sharding to another: exact bounds, by counting what they lack.
+"""The traffic between devices to go from one sharding to another: exact bounds, by counting missing elements.
 
-`between` is of two shardings of an array: a device must receive what it holds after and did not hold before.
+`between` is of two shardings of an array: a device must receive the elements that it holds after and not before.
 `Reshards` is of a compiled program: collectives that move data (all-gather, all-to-all, collective-permute) with
-nothing but moves between them, such as slices and copies, are one reshard. Its readers are the operations that compute
-with what comes of it, and the program's results; what a device must receive at least are the elements that its readers
-read and that it does not hold where the reshard begins. Arrays of two devices count as the same where they are shown
+only moves between them, such as slices and copies, are one reshard. Its readers are the operations that compute with
+its result, and the program's results; a device must receive at least the elements that its readers read and that it
+does not hold where the reshard begins. Arrays of two devices count as the same where they are shown
 equal (`replication`). Elements are counted, padding is not.
 """
 
@@ -61,7 +61,7 @@ _PAD = re.compile(r"^(-?\d+)_(-?\d+)(?:_(\d+))?$")
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a device receives, the most over all devices, in elements: at least, and by a full rematerialisation."""
+    """The elements that a device receives, the most over all devices: at least, and by a full rematerialisation."""
 
     least: int
     full: int
@@ -69,7 +69,7 @@ class Moved:
 
 
 def between(before: IndexMap, after: IndexMap) -> Moved:
-    """What each device receives from the others at least to go from one sharding of an array to another.
+    """The least that each device receives from the others to go from one sharding of an array to another.
 
     A device that one of them leaves out holds nothing there. Raises LayoutError for no shardings of known extents.
 
@@ -95,7 +95,7 @@ def _shards(m: IndexMap) -> Shards:
 
 
 def _held(shards: Shards) -> dict[int, Box]:
-    """What each device holds."""
+    """The box of elements of each device."""
     if prod(shards.tiles) * prod(size for _, size in shards.replicas) > MOST_DEVICES:
         raise LayoutError(f"more than {MOST_DEVICES} devices")
     found = {}
@@ -125,7 +125,7 @@ class ReshardChain:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """An array: what a step makes, in the computation of a frame. element: of its tuple, -1 for the whole."""
+    """An array: the result of a step, in the computation of a frame. element: of its tuple, -1 for the whole."""
 
     frame: int
     name: str
@@ -176,7 +176,7 @@ class Reshards:
     def of(self, name: str) -> list[ReshardChain]:
         """The reshards of one computation that runs by itself: the entry, a loop's body, a branch.
 
-        Where what it moves cannot be followed, its first collective stands for all of them, with the reason.
+        Where the moved data cannot be followed, its first collective stands for all of them, with the reason.
         """
         try:
             return self._of(name)
@@ -256,7 +256,7 @@ class Reshards:
             most = max(most, sum(count(boxes) for boxes in lacking.values()))
         return most
 
-    # what leads where
+    # the dataflow
 
     def _frame(self, frame: _Frame) -> int:
         known = self._known.get(frame)
@@ -278,7 +278,7 @@ class Reshards:
         return found
 
     def _operand(self, frame: int, of: Instruction, number: int) -> _At:
-        """What an operand is, past tuples, calls and waits."""
+        """The array of an operand, past tuples, calls and waits."""
         name, indices = element_of(of.operands[number])
         if len(indices) > 1:
             raise Undecided(f"{of.name} reads a tuple within a tuple")
@@ -623,7 +623,7 @@ class Reshards:
         if at.element >= 0:
             found = found[at.element] if isinstance(found, list) and at.element < len(found) else None
         if not isinstance(found, tuple):
-            raise Undecided(f"nobody says which devices hold the same of {at.name}")
+            raise Undecided(f"the text does not say which devices hold the same part of {at.name}")
         return found
 
     def _labels_of(self, frame: int) -> Mapping[str, Any]:
@@ -660,7 +660,7 @@ def _ranges(of: Instruction) -> list[tuple[int, int]]:
 
 
 def _edges(of: Instruction) -> list[tuple[int, int]]:
-    """What a pad adds before and after in each dimension; Undecided where it adds between, or takes away."""
+    """The padding before and after in each dimension; Undecided for interior or negative padding."""
     found = [_PAD.match(each) for each in of.attribute("padding").split("x")]
     if not all(each is not None and each[3] in (None, "0") and int(each[1]) >= 0 for each in found):
         raise Undecided(f"{of.name} is a pad between elements, or a slice")

@@ -46,7 +46,7 @@ def literal(text: str) -> tuple[int, ...] | None:
 
 
 def computed(of: Instruction, given: Callable[[int], int], device: int, partitions: int) -> int:
-    """What one instruction of one element gives on a device. given: its operands, by number.
+    """The result of a scalar instruction on a device. given: its operands, by number.
 
     Raises Undecided for an operation whose number does not follow from these.
     """

@@ -1,4 +1,4 @@
-"""From the text of a shape to its arrays and their bytes. The same text is read once, whoever asks."""
+"""From the text of a shape to its arrays and their bytes. Equal texts are read once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ArrayShape:
 
 
 def bytes_of(arrays: Sequence[ArrayShape]) -> int | None:
-    """What is allotted to all of them; None if one is unknown."""
+    """The bytes allotted to all of them; None if one is unknown."""
     return None if any(array.unknown for array in arrays) else sum(array.padded for array in arrays)
 
 
@@ -94,7 +94,7 @@ class Shapes:
 
 
 def read_array(text: str) -> ArrayShape:
-    """One array with its bytes; `unknown` where nobody says what they are. LayoutError for what is no shape.
+    """One array with its bytes, or why they are `unknown`. LayoutError for a text that is no shape.
 
     >>> read_array("f32[<=5]{0}").unknown
     'dynamic dimensions: what is allotted is not in the text'

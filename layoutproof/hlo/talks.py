@@ -1,4 +1,4 @@
-"""What each module of a dump does besides computing: what it sends, what runs in a loop; which arrays are results.
+"""The collectives and loops of each module of a dump, and which arrays are results.
 
 Read along with the audit, instruction by instruction, and put into it when the module ends.
 """
@@ -101,7 +101,7 @@ class CollectiveReading:
         now = self.now
         self.bodies[self.name] = " ".join(sorted(now.words)) if len(now.words) < 100 else ""
         for number, root in enumerate(now.roots):
-            # what a loop or a fusion with several results makes has its text where it is taken out
+            # a result of a loop or a fusion with several results has its text where it is taken out
             text = ""
             for _ in range(_FOLLOWED):
                 shape = shapes.get(root)

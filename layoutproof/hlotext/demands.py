@@ -119,7 +119,7 @@ _ONE_LIST = re.compile(r"\{\s*\d")
 
 
 def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -> str:
-    """What is wrong with an instruction's operands or attributes; "" for nothing.
+    """The mistake in an instruction's operands or attributes; "" for none.
 
     operands: how many names there are among them.  inside: their text.  attributes: the text after them, each with
     `, ` before it.
@@ -144,7 +144,7 @@ def wrong(name: str, opcode: str, operands: int, inside: str, attributes: str) -
 
 
 def _wrong_operands(name: str, opcode: str, operands: int, inside: str) -> str:
-    """What is wrong with how many operands there are; "" for nothing."""
+    """The mistake in the number of operands; "" for none."""
     wanted = OPERANDS.get(opcode)
     if (wanted is not None and operands != wanted) or (opcode in PAIRED and (operands % 2 or not operands)):
         operands = len(parts(inside))  # people write some with `%` and some without
@@ -158,7 +158,7 @@ def _wrong_operands(name: str, opcode: str, operands: int, inside: str) -> str:
 
 
 def _wrong_attribute(name: str, opcode: str, key: str, value: str, inside: str) -> str:
-    """What is wrong with one attribute of this opcode; "" for nothing."""
+    """The mistake in one attribute of this opcode; "" for none."""
     if problem := _wrong_value(name, key, value, inside):
         return problem
     if opcode in OPERANDS and key in _ALONE and opcode not in _ALONE[key]:
@@ -169,7 +169,7 @@ def _wrong_attribute(name: str, opcode: str, key: str, value: str, inside: str) 
 
 
 def _too_little(name: str, opcode: str, said: Mapping[str, str], attributes: str) -> str:
-    """What an instruction has to say and does not; "" for nothing. said: the attributes that were read."""
+    """The missing attribute of an instruction; "" for none. said: the attributes that were read."""
     for key in _NEEDED.get(opcode, ()):
         if key not in said and f", {key}=" not in attributes:
             return f"the {opcode} {shorten(name, 60)} says no {key}=: is text missing?"
@@ -179,7 +179,7 @@ def _too_little(name: str, opcode: str, said: Mapping[str, str], attributes: str
 
 
 def _wrong_value(name: str, key: str, value: str, inside: str) -> str:
-    """What is wrong with the value of one attribute; "" for nothing."""
+    """The mistake in the value of one attribute; "" for none."""
     if (
         value.startswith("$")
         or (key == "algorithm" and value.startswith("%"))

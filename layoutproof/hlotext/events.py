@@ -1,4 +1,4 @@
-"""What reading a dump gives, piece by piece; a LayoutError among them is what was wrong at its line."""
+"""The events of reading a dump; a LayoutError among them is a mistake at its line."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def module_line(line: str, number: int, file: str) -> Header:
 
 
 def _wrong_attributes(text: str) -> str:
-    """What is wrong with `name=value, name={..}, ..`; "" for nothing.
+    """The mistake in `name=value, name={..}, ..`; "" for none.
 
     >>> _wrong_attributes('is_scheduled=true, a={{0}: (1, {})}, b="x, y"'), _wrong_attributes("a={1}, {0}")
     ('', "the line HloModule has no name=value at '{0}': cut short, or lines mixed?")

@@ -1,11 +1,11 @@
-"""A dump's text as a stream: modules, computations, instructions, and what a buffer assignment says.
+"""A dump's text as a stream: modules, computations, instructions, and buffer assignments.
 
-One pass, one line at a time; what is kept is the names of one computation. What is wrong comes as a LayoutError with
-its line, in the stream; reading goes on with the next module, and what came before it stays good.
+One pass, one line at a time, which keeps the names of one computation. Mistakes are yielded in place, as a LayoutError
+with its line; reading resumes at the next module, and earlier events stay valid.
 Source: `hlo_module.cc`, `hlo_computation.cc`, `hlo_instruction.cc` (Print), `buffer_assignment.cc` (ToString) of
-openxla/xla at 183fa00cb5 (2026-08-22). What XLA prints has an instruction per line; what stands on several, or with
-others on one, is put on such lines by `statements`. What XLA's parser adds to a text written by hand (shapes, names of
-operands, ENTRY, ROOT) is not added here: the text has to say it.
+openxla/xla at 183fa00cb5 (2026-08-22). XLA prints an instruction per line; `statements` normalises one on several
+lines, or several on one. XLA's parser adds defaults to a text written by hand (shapes, names of operands, ENTRY, ROOT);
+here the text has to have them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOST_HEAD = 1000
 _Plain = tuple[bool, str, str, str, str, str, int]
 """A statement, or the tuple that it would be: to make one takes a tenth of the time of its line."""
 STARTS = ("HloModule", "BufferAssignment")
-"""What the first line of a module, or of a buffer assignment, starts with."""
+"""The start of the first line of a module, or of a buffer assignment."""
 _SIGNATURE = re.compile(r"\s*+(ENTRY\s++)?%?([\w.\-]++)\s*+([({]?)")
 _SIGNATURE_MARK = re.compile(r"[{}]|\)(?=\s*->)")
 _AFTER_LAYOUT = re.compile(r"\s*[,){]")
@@ -62,7 +62,7 @@ MOST_ERRORS = 100
 
 
 def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
-    """What a text says, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
+    """The events of a text, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
     reader = _Reader(iter(lines), file)
     while reader.line:
         if _starts(reader.line, "HloModule"):
@@ -162,7 +162,7 @@ class _Reader:
         self.step()
 
     def _until_broken(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines up to where the file cannot be read any further; what came before stays good."""
+        """The lines up to where the file becomes unreadable; they stay valid."""
         try:
             for number, line in enumerate(lines, 1):
                 if len(line) > MOST_DIGITS and _LONG_NUMBER.search(line) and _LONG_NUMBER.search(_TEXT.sub("", line)):
@@ -203,7 +203,7 @@ class _Reader:
         header = self._header()
         if isinstance(header, Header):
             yield header
-            # XLA never prints a module without it: where it is missing, somebody wrote the text
+            # XLA never prints a module without it: where it is missing, a person wrote the text
             self.printed = "entry_computation_layout=" in header.attributes
             whole = yield from self._computations(header)
         else:
@@ -216,7 +216,7 @@ class _Reader:
     def _header(self) -> Header | LayoutError:
         """The module's first line, which people write over several, and the tables after it."""
         first, number = self.line, self.number
-        # always past the first line: whoever reads on after an error looks for the next one like it
+        # always past the first line: after an error reading resumes at the next one like it
         self.step()
         text, many, table = Gathered(first), 1, "origin_recovery_table=" in first
         while self.line and many < MOST_LINES and (text.goes_on or self.line.startswith(",")):
@@ -322,7 +322,7 @@ class _Reader:
     def _computation(self, name: str, said: str) -> Generator[Event, None, bool]:
         """The instructions after the line that begins a computation, and its End; returns whether nothing is wrong.
 
-        said: what that line says of its result, "" for nothing.
+        said: the result by that line, "" for none.
         """
         first = number = self.number
         scope, match, printed = _Scope(self.printed), _INSTRUCTION.match, self.printed
@@ -388,10 +388,10 @@ class _Reader:
             self.step()
 
     def _gathered(self, line: str, number: int) -> tuple[int, list[InstructionText], str]:
-        """(number of the last line taken, instructions, what follows the computation's end) from a line on.
+        """(number of the last line taken, instructions, the text after the computation's end) from a line on.
 
-        Lines are added until what is open is closed. Nothing comes, and no line is lost, where what is added begins an
-        instruction or a module of its own: then the first of them was cut short.
+        Lines are added until all brackets are closed. The result is empty, and no line is lost, where an added line
+        begins an instruction or a module of its own: then the first of them was cut short.
         """
         taken, text, tries = [line], Gathered(line), 0
         while True:
@@ -457,7 +457,7 @@ class _Reader:
 
 
 class _Scope:
-    """What the instructions of one computation have said so far, and what of the next one contradicts it.
+    """The facts of the instructions of one computation so far, and the check of the next one against them.
 
     defined: name -> its line.  shapes: name -> its shape's text.  missing: operands that were not defined before they
     were used -> the line that uses them.  rooted: whether ROOT has stood.  result: the shape of it.
@@ -488,7 +488,7 @@ class _Scope:
         return Instruction(own, shape, opcode, inside, attributes[2:], where, root, operands)
 
     def _wrong(self, piece: _Plain, operands: tuple[str, ...]) -> str:
-        """What is wrong with an instruction, by itself or among the others; "" for nothing."""
+        """The mistake in an instruction, by itself or among the others; "" for none."""
         root, own, shape, opcode, inside, attributes, _ = piece
         problem = ""
         if own in self.defined or (root and self.rooted) or opcode not in OPCODES or opcode == "constant":
@@ -504,7 +504,7 @@ class _Scope:
         return problem
 
     def _problem(self, of: InstructionText) -> str:
-        """What is wrong with an instruction as it stands in its computation; "" for nothing."""
+        """The mistake in an instruction within its computation; "" for none."""
         own, opcode = of.name, of.opcode
         if own in self.defined:
             first = self.defined[own]
@@ -519,7 +519,7 @@ class _Scope:
     def wrong_as_a_whole(self, name: str, said: str, first: int) -> tuple[str, int]:
         """(problem, line) of the computation at its end, a problem of "" for none, line 0 for the one of its end.
 
-        said: what its first line, which is line `first`, says of its result, "" for nothing.
+        said: the result by its first line, which is line `first`, "" for none.
         """
         if self.missing:
             return _not_before(name, self.defined, self.missing)
@@ -676,7 +676,7 @@ def _is_nothing(line: str) -> bool:
 
 
 def _wrong_attributes(text: str) -> str:
-    """What is wrong with the text after the operands; "" for nothing."""
+    """The mistake in the text after the operands; "" for none."""
     if not text.startswith(", "):
         return f"expected ', ' and attributes after the operands, found {shorten(text, 40)!r}"
     if text.count("{") == text.count("}"):

@@ -1,4 +1,4 @@
-"""What is written between the parentheses of a constant: as many braces and numbers as its shape has.
+"""The text between the parentheses of a constant: as many braces and numbers as its shape has.
 
 Source: `ParseDenseLiteral` and `SetValueInLiteral` of `hlo_parser.cc` of openxla/xla (2026-08).
 """
@@ -26,7 +26,7 @@ _COMPLEX = re.compile(r"\(.*\)")
 
 
 def wrong_literal(shape: str, text: str) -> str:
-    """What is wrong with a constant's value; "" for nothing, and for what is not an array written out.
+    """The mistake in a constant's value; "" for none, and for a value that is no array written out.
 
     shape: the constant's, as text.  text: between the parentheses.
 

@@ -1,4 +1,4 @@
-"""An HLO module as data. Texts stay as XLA printed them; what most readers do not need is taken apart when asked for.
+"""An HLO module as data. Texts stay as XLA printed them; rarely needed parts are parsed on first use.
 
 Source: `xla/hlo/ir/hlo_instruction.cc` (ToStringWithCanonicalNameMap) and `hlo_module.cc` (Print) of openxla/xla at
 183fa00cb5 (2026-08-22); dumps of libtpu 0.0.42.1 and jaxlib 0.10.2.
@@ -19,7 +19,7 @@ _CALLED = re.compile(
 )
 _END_OF_CALLS = re.compile(r"(?:^|, )(?:sharding|frontend_attributes|metadata|backend_config)=")
 _NO_CALLS = ("metadata=", "index=", "sharding=")
-"""What an instruction that names no computation says first; of a get-tuple-element its index."""
+"""The first attribute of an instruction that names no computation; of a get-tuple-element its index."""
 _TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _FRAME = re.compile(r"\bstack_frame_id=(\d+)")
@@ -195,7 +195,7 @@ class Header:
         return int(found[1]) if found else 1
 
     def donations(self) -> dict[tuple[int, tuple[int, ...]], str]:
-        """What becomes of the buffer of each argument that the caller gives away: (parameter, index in it) -> words.
+        """The use of the buffer of each donated argument: (parameter, index in it) -> words.
 
         >>> Header("m", "input_output_alias={ {1}: (0, {}, must-alias) }, buffer_donor={ (2, {0}) }").donations()
         {(0, ()): 'result {1} (must-alias)', (2, (0,)): 'any result'}
@@ -261,7 +261,7 @@ class Computation:
 
     @property
     def root(self) -> Instruction | None:
-        """What it returns; None in a text that was cut short."""
+        """Its root; None in a text that was cut short."""
         marked = [each for each in self.instructions if each.root]
         return marked[-1] if marked else None
 
@@ -273,7 +273,7 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One module, as far as it could be read: `errors` says what is wrong; what was read before it is here."""
+    """One module, as far as it could be read: `errors` has the mistakes; the parts before them are here."""
 
     header: Header
     computations: tuple[Computation, ...]

@@ -1,7 +1,7 @@
 """Instructions that are not on one line each.
 
-XLA's lexer takes line ends as any other space, and strings that it prints hold them. What stands on one line is read in
-`lines`; what does not comes here: an instruction over several lines, several on one line, comments in between.
+XLA's lexer takes line ends as any other space, and strings that it prints hold them. An instruction on one line is read
+in `lines`; others are read here: an instruction over several lines, several on one line, comments in between.
 Source: `hlo_lexer.cc` and `ParseInstruction`, `ParseInstructionRhs` of `hlo_parser.cc` of openxla/xla (2026-08).
 """
 
@@ -125,10 +125,10 @@ class Gathered:
 
 
 def statements(text: str, line: int) -> tuple[list[InstructionText], str, str]:
-    """The instructions in a text without comments; what follows the `}` that ends the computation; what is wrong.
+    """(The instructions in a text without comments, the text after the computation's end, the mistake).
 
-    line: the number of its first line. What follows is "" where the computation does not end, "}" and the rest where it
-    does; what is wrong is "" for nothing.
+    line: the number of its first line. The text after the end is "" where the computation does not end, "}" and the
+    rest where it does; the mistake is "" for none.
 
     >>> found, rest, wrong = statements("a = f32[] parameter(0) ROOT b =\\n add(a, a), metadata={} } c {", 7)
     >>> [(each.name, each.shape, each.opcode, each.line) for each in found], rest, wrong

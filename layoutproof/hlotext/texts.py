@@ -25,7 +25,7 @@ def balanced(text: str, start: int) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """What stands between commas outside of brackets, comments left out; [] of an empty text.
+    """The parts between commas outside of brackets, comments left out; [] of an empty text.
 
     >>> parts("f32[2,3]{1,0:T(8,128)}, /*index=1*/(s32[], f32[])")
     ['f32[2,3]{1,0:T(8,128)}', '(s32[], f32[])']

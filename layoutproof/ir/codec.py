@@ -7,7 +7,7 @@ An atom is the number of a variable, or [aval, value] of a literal: null of an a
 finite. An equation is [primitive, parameters, atoms, aval of each result, place, k in `SCOPES`]. Variables are numbered
 as they are made: the inputs, the constants, then the results. Among parameters, {"jaxpr": k} is a nested program,
 {"type": k} an element type, {"tree": ..} a tree of operands, with {"leaf": k} for each, {"is": class, ..} an object
-with fields, {"list": [..]} a tuple. What is no data is left out.
+with fields, {"list": [..]} a tuple. Anything that is no data is left out.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from layoutproof.ir.program import (
 )
 
 SCOPES = ("", "pipeline", "body")
-"""What an equation belongs to, as `effects.Spot.scope` says it."""
+"""The scopes of an equation, as of `effects.Spot.scope`."""
 
 _TREES = ("tree", "args_tree")
 _NONE = object()
-"""What is no data: meshes, shardings, windows of kernels."""
+"""Stands for values that are no data: meshes, shardings, windows of kernels."""
 
 
 def written(program: Program, place: Callable[[str], str] = str) -> dict[str, Any]:
-    """A program as JSON has it. place: what is written of the place of an equation."""
+    """A program as JSON has it. place: gives the text of an equation's place."""
     return _Writer(place).document(program)
 
 
 def digest(program: Program) -> str:
-    """A digest of all that is read of a program, whatever its variables are called and its lines are.
+    """A digest of a program, independent of the names of its variables and of its lines.
 
-    Programs that are built alike, and hold the same constants, have one digest: two traces of one function. What is no
-    data, functions and meshes, is not in it.
+    Programs with the same structure and constants have one digest: two traces of one function. Functions and meshes,
+    which are no data, are not in it.
     """
     import numpy as np
 
@@ -75,7 +75,7 @@ def digest(program: Program) -> str:
 
 
 def digest_of(data: Any) -> str:
-    """The digest of a program as JSON, and of what stands beside it there; of what is no program that of its text."""
+    """The digest of a program as JSON, with the data beside it; for anything else that of its text."""
     return hashlib.sha256(json.dumps(_unplaced(data), sort_keys=True).encode()).hexdigest()
 
 
@@ -84,7 +84,7 @@ def _unplaced(data: Any) -> Any:
     try:
         jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in data["jaxprs"]]
     except (TypeError, KeyError):
-        # no program, or a broken one: whoever reads it says what is wrong
+        # no program, or a broken one: its reader reports the mistake
         return data
     return {**data, "jaxprs": jaxprs}
 
@@ -205,7 +205,7 @@ def _value(value: Any) -> Any:
 
 
 def _shaped(value: Any) -> Array:
-    """What a constant is, as a variable's aval has it."""
+    """The type of a constant, as a variable's aval has it."""
     dtype = getattr(value, "dtype", None) or {bool: "bool", int: "int32"}.get(type(value), "float32")
     return Array(tuple(getattr(value, "shape", ())), dtype)
 

@@ -1,9 +1,9 @@
 """A program as data: equations that apply primitives, by name, to variables and literals.
 
-The names are those of a jaxpr, of which it is a picture: whoever has read one has read the other. Unlike a jaxpr it
-is complete without JAX: where an equation stands, what memory a reference lies in, and what JAX's trees make of
-operands are in it, and nested jaxprs are programs. Element types are NumPy's, JAX's or an `ElementType`: each has
-`kind` and `itemsize`, and `element_type` says XLA's name of it.
+The names are those of a jaxpr, of which it is a picture. Unlike a jaxpr it is complete without JAX: where an equation
+stands, what memory a reference lies in, and what JAX's trees make of operands are in it, and nested jaxprs are
+programs. Element types are NumPy's, JAX's or an `ElementType`: each has `kind` and `itemsize`, and `element_type` says
+XLA's name of it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def element_type_named(name: str) -> ElementType:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What a value is: its extents in elements, () for a single number, and its element type."""
+    """The type of a value: its extents in elements, () for a single number, and its element type."""
 
     shape: tuple[Any, ...]
     dtype: Any
@@ -63,7 +63,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MemRefType:
-    """What a reference is. memory: where it lies, a word of `kernel.MEMORIES`."""
+    """The type of a reference. memory: where it lies, a word of `kernel.MEMORIES`."""
 
     shape: tuple[Any, ...]
     dtype: Any
@@ -72,7 +72,7 @@ class MemRefType:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What is no array: a token, and whatever else has no shape."""
+    """The type of a token, and of other values without a shape."""
 
 
 Aval = Array | MemRefType | Opaque
@@ -118,7 +118,7 @@ Atom = Variable | Literal
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """What an equation does. name: as in `bodies.interpreter.PRIMITIVES`."""
+    """The operation of an equation. name: as in `bodies.interpreter.PRIMITIVES`."""
 
     name: str
 
@@ -149,7 +149,7 @@ class Equation:
     compute: Callable[[Sequence[Any]], list[Any]] | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # what computes stays in the process of the front end
+        # the function that computes it stays in the process of the front end
         parts = (self.primitive, self.invars, self.outvars, self.params, str(self.source), self.scope, self.effects)
         return Equation, parts
 
@@ -170,7 +170,7 @@ class Program:
 
     @property
     def out_avals(self) -> tuple[Any, ...]:
-        """What the results are."""
+        """The types of the results."""
         return tuple(atom.aval for atom in self.outvars)
 
     @cached_property
@@ -248,7 +248,7 @@ class Bitcast:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A view, or another object, that nobody reads. kind: what it is called.  parts: its fields."""
+    """A view, or another object, that is not modelled. kind: its name.  parts: its fields."""
 
     kind: str
     parts: Mapping[str, Any]
@@ -292,7 +292,7 @@ def view(kind: str, parts: Mapping[str, Any]) -> Any:
 
 
 def planted(tree: Any, operands: Sequence[Any]) -> Any:
-    """What a tree makes of operands.
+    """The structure of a tree with operands as its leaves.
 
     >>> planted((Leaf(1), Indexed((Span(Leaf(0), 8),)), None), ["i", "x"])
     ('x', Indexed(indices=(Span(start='i', size=8, stride=1),)), None)
@@ -332,7 +332,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What the programs of a kernel see of one operand. aval: of the whole array.  memory: where the window lies."""
+    """The window of one operand for the programs of a kernel. aval: of the whole array.  memory: of the window."""
 
     block: tuple[Dimension, ...]
     index_map: Program
@@ -347,10 +347,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """What a kernel is called with.
+    """The grid of a kernel call.
 
     extents: an int each, or anything else where an operand says it.  dynamic: how many operands do.  tables: how many
-    operands after these index maps read.  inputs: how many of the windows are of inputs.  scratch: what is allocated.
+    operands after these index maps read.  inputs: how many of the windows are of inputs.  scratch: the allocated
+    memory.
     counted: the axes that the body counts.
     """
 

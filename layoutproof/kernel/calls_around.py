@@ -1,6 +1,6 @@
-"""The function around a kernel as steps in their order: what the kernels before and after it share with it.
+"""The function around a kernel as steps in their order, with the kernels before and after it.
 
-A copy that one kernel starts and another one waits for is a matter of both, and of all that comes between.
+A copy that one kernel starts and another one waits for concerns both, and all steps between them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class FunctionStep:
 
     name: in words.  source: file:line.  given, made: the values that it reads and gives; of a kernel its tables and
     inputs, and its outputs.  kernel: the one that it runs, None = none.  same: (position in given, position in made) of
-    what has one buffer.  moves: whether it does no more than to hand its values on.  kept: whether it runs where nobody
-    uses what it gives.
+    values in one buffer.  moves: whether it only passes its values on.  kept: whether it runs although its results are
+    unused.
     """
 
     name: str
@@ -61,7 +61,7 @@ class CallingFunction:
         return tuple(k for k, step in enumerate(self.steps) if value in step.given)
 
     def after(self, step: int) -> frozenset[int]:
-        """The steps that need, directly or not, what a step gives: they run after it."""
+        """The steps that depend, directly or not, on a step's results: they run after it."""
         values, found = set(self.steps[step].made), set[int]()
         for k in range(step + 1, len(self.steps)):
             if values & set(self.steps[k].given):
@@ -70,7 +70,7 @@ class CallingFunction:
         return frozenset(found)
 
     def running(self) -> frozenset[int]:
-        """The steps that run: of the others nobody uses what they give, and XLA leaves them out."""
+        """The steps that run: XLA eliminates the others, whose results are unused."""
         wanted, found = set(self.returned), set[int]()
         for k in reversed(range(len(self.steps))):
             step = self.steps[k]

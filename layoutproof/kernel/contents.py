@@ -1,7 +1,7 @@
-"""Tables of which the code itself says every entry: constants of the program, and what it computes of them.
+"""Tables whose every entry is known from the code: constants of the program, and results computed from them.
 
-Where an index map, or the body, reads such a table, it reads a function of the indices: `entry`. What has more pieces
-than `MOST_PIECES` is bounded by what all entries have in common.
+Where an index map, or the body, reads such a table, it reads a function of the indices: `entry`. A table with more
+pieces than `MOST_PIECES` is replaced by the common properties of all entries.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def containing(table: Table, values: Sequence[int]) -> Table:
 
 
 def contradicted(table: Table) -> str:
-    """What is assumed of a table that its entries are not, "" = nothing.
+    """The assumption on a table that its entries violate, "" = none.
 
     >>> contradicted(replace(containing(Table("t", (2,)), [5, 1]), high=4))
     't[0] is 5, as the code says, and 1 <= t < 4 is assumed'
@@ -66,7 +66,7 @@ def contradicted(table: Table) -> str:
 
 
 def entry(table: Table, at: Sequence[Term]) -> Term | None:
-    """What a table holds at some indices that are inside of it; None where its entries are not known, or too uneven.
+    """The entry of a table at some indices inside of it; None where its entries are not known, or too uneven.
 
     >>> t = containing(Table("t", (4,)), [0, 2, 4, 9])
     >>> str(entry(t, [Term("name", "i")])), str(entry(t, [Term("int", 3)]))
@@ -97,7 +97,7 @@ def entry(table: Table, at: Sequence[Term]) -> Term | None:
 
 
 def with_entries_written_out(kernel: Kernel) -> Kernel:
-    """The kernel whose index maps have, in the place of what they read of tables that are known, what is there."""
+    """The kernel whose index maps have the entries of known tables in place of their reads."""
     known = {table.name: table for table in kernel.tables if table.contents is not None}
     if not known:
         return kernel

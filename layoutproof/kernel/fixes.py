@@ -1,6 +1,6 @@
-"""What may repair a kernel: words, and the kernel that they make. Each is tried before anybody sees it.
+"""Possible fixes of a kernel: a text, and the changed kernel. Each is tried before it is shown.
 
-Here is what repairs grids, index maps and what runs in parallel; what repairs bodies is in `pallas.body_fixes`. The
+Here are fixes of grids, index maps and parallel dimensions; those of bodies are in `pallas.body_fixes`. The
 likeliest comes first, an index that is off by one before a clamp, which lets blocks be seen twice.
 """
 
@@ -21,19 +21,19 @@ MOST = 4096
 
 
 UNSURE = "whether these are the places that you mean is not known"
-"""What is said of an index that is changed so that it lies inside."""
+"""The doubt about an index that is changed so that it lies inside."""
 
 
 LEFT = "a program then finds in scratch what those before it left there"
-"""What is said where one core runs all programs."""
+"""The doubt where one core runs all programs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelFix:
     """One way to repair a kernel.
 
-    words: what to write instead.  kernel: what that makes.  doubt: how numbers may be wrong although all is proved, ""
-    where they cannot.
+    words: the text to write instead.  kernel: with that change.  doubt: how numbers may be wrong although all is
+    proved, "" where they cannot.
     """
 
     words: str
@@ -152,7 +152,8 @@ def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[KernelFi
 
 
 def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> Iterator[KernelFix]:
-    """Dimensions of a grid that no longer run in parallel; what a mesh of cores runs (`core_map`) has no such words."""
+    """Dimensions of a grid that no longer run in parallel; a kernel over a mesh of cores (`core_map`) has no such
+    words."""
     named = [
         k for k in dimensions if kernel.semantics and kernel.semantics[k] == "parallel" and k not in kernel.vmapped
     ]

@@ -28,7 +28,7 @@ Tables (scalar prefetch)
 Parameters (block sizes that are still to be chosen)
     Any amount of a kernel, that is a grid extent, a size of a block, an array, a table or a scratch, may be a term over
     names: `cdiv(M, bm)`. `value_of` gives it on any kind of number, so one kernel has exact figures for ints and bounds
-    for intervals. `Kernel.bind` puts ints in; what comes out is a kernel like any other. Only that is judged.
+    for intervals. `Kernel.bind` puts ints in and gives an ordinary kernel. Only that is judged.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from layoutproof.core.term import Amount, Term, bind, parameters, rebuilt, subst
 from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
-"""What a dimension of a block may be."""
+"""The kinds of a block's dimension."""
 
 SEMANTICS = ("parallel", "core_parallel", "subcore_parallel", "arbitrary")
-"""What a grid dimension may be; all but the last may run at the same time on several cores."""
+"""The kinds of a grid dimension; all but the last may run at the same time on several cores."""
 
 MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem")
 """Where an operand's window or a scratch lies. `any`, `hbm` and `gmem` have no window: the kernel moves data itself."""
@@ -98,7 +98,7 @@ class Table:
     low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
-    total: what all entries together are at most, None = nothing said.
+    total: an upper bound on the sum of all entries, None = none.
     first: of a table that is onto, the length of the prefix that has every value, None = all.
     place: whether it is where a device is on its mesh, or which program of the grid around a pipeline runs it: there is
     one at each of the values.
@@ -121,7 +121,7 @@ class Table:
     total: int | None = None
 
     def assumptions(self) -> tuple[str, ...]:
-        """What is assumed, in words a spec file takes back.
+        """The assumptions, in words that a spec file takes back.
 
         >>> Table("t", (8,), low=0, high=4, monotone=True).assumptions()
         ('0 <= t < 4', 't is monotone')
@@ -152,7 +152,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """What holds of entries of tables together, `t[i] <= t[i + 1]`, of a part of one, or of the call's sizes alone.
+    """A condition on entries of tables together, `t[i] <= t[i + 1]`, on a part of one, or on the call's sizes alone.
 
     text: as the user wrote it.  condition: over reads, size symbols and `names`; true where an index is outside of its
     table.  names: that stand for every index.  bound: where it says no more than that.
@@ -173,14 +173,14 @@ class Operand:
     block, index: one per dimension; index terms are over the kernel's grid names and its tables (Term "read").
     sizes: of bounded dimensions, how much of the block is valid, None elsewhere; () = none bounded.
     buffers: of the pipeline, None = the default (2).  revisit: "immediate" (a block may be visited again only in the
-    next step) or "any".  live: of an output, whether somebody uses its value.  source: file:line of the BlockSpec's
+    next step) or "any".  live: of an output, whether its value is used.  source: file:line of the BlockSpec's
     index map, "" = unknown.  unmodelled: why the index map is beyond the model, "" = it is not.
-    pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
+    pipelined: of an operand without windows, whether pipelines in the body alone move all of it.
     part: why the blocks of this operand are not every access to its array, "" = they are.
     same_as: the name of an earlier input that is the same array, "" = its array is its own.
-    unfilled: of an input whose array was never filled (`jax.lax.empty`), what made it, with its line; "" = it is.
+    unfilled: of an input whose array was never filled (`jax.lax.empty`), its operation, with its line; "" = it is.
     made_by: of an input that is all of an output of an earlier kernel of the function, the kernel's name, its line and
-    the output's name; () = it is not.  partly: of such a one, what stores a part of it alone, "" = nothing says so.
+    the output's name; () = it is not.  partly: of such a one, the effect that stores only a part of it, "" = unknown.
     """
 
     name: str
@@ -201,7 +201,7 @@ class Operand:
     part: str = ""
     same_as: str = ""
     unfilled: str = ""
-    # calls of one text are one question (`pallas.findings.key_of`), whoever made what they are given
+    # calls of one text are one question (`pallas.findings.key_of`), whatever made their arguments
     made_by: tuple[str, ...] = field(default=(), repr=False)
     partly: str = ""
 
@@ -242,12 +242,12 @@ class BodyReader(Protocol):
         """The body, a `bodies.effects.Body`, always the same one."""
 
     def of(self, kernel: Kernel) -> BodyReader:
-        """What reads the same body as that of another kernel."""
+        """The reader of the same body for another kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one program's body computes, as far as a search needs it.
+    """The work of one program's body, as far as a search needs it.
 
     kind: elementwise, reduction, matmul or attention.  flops: of its matrix products.  always: whether every program
     does all of these; otherwise some stand under conditions.  held: bytes of the largest product that the body works
@@ -273,20 +273,19 @@ class Kernel:
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.
-    most: of those in `runtime`, how large each is at most, where what the program computes says so whatever data hold.
+    most: of those in `runtime`, an upper bound of each, where the program's arithmetic gives one for all data.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
-    scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
+    scoped: the body's own peak allocation (pl.run_scoped, the buffers of pipelines), of each memory.
     source: file:line of the call.
     plain: whether the call names no platform; it is then judged for the one that is asked about.
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
-    unread: why nobody reads the body that it has, "" where it is read, and of a call that is stated without one.
-    relations: what is assumed of several tables, or of several entries, together.
-    alone: whether the program that makes the call does nothing else: its arrays come from and go to the device's main
-    memory.
+    unread: why its body is not read, "" where it is read, and of a call that is stated without one.
+    relations: the assumptions on several tables, or several entries, together.
+    alone: whether the program only makes the call: its arrays come from and go to the device's main memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
-    work: what the body computes, None = nobody has looked.
-    dims_below: what every dimension of an array is below, None = nothing says so.
+    work: of the body, None = not analysed.
+    dims_below: an exclusive bound on every dimension of an array, None = unknown.
     collective: of a kernel with a barrier of its own, the number of its barrier semaphore; None = it has none.
     begins_together: whether every device has begun the kernel before one does anything, as XLA sees to it where a
     kernel has no barrier of its own.  sharing: other kernels of the function with the same number.
@@ -331,7 +330,7 @@ class Kernel:
 
     @property
     def body(self) -> Any:
-        """What one program does, a `bodies.effects.Body`; None where there is none to read."""
+        """The effects of one program, a `bodies.effects.Body`; None where there is none to read."""
         return None if self.body_reader is None else self.body_reader()
 
     def changed(self, **parts: Any) -> Kernel:
@@ -414,7 +413,7 @@ class Kernel:
         return tuple(dict.fromkeys((*parameters(amounts), *own)))
 
     def named_sizes(self) -> tuple[str, ...]:
-        """The names among the sizes of arrays, f32[M,128]: what the kernel is, for all of them."""
+        """The names among the sizes of arrays, f32[M,128]: the kernel is meant for all of their values."""
         return parameters([extent for operand in self.operands for extent in operand.dims])
 
     def bind(self, values: Mapping[str, int]) -> Kernel:
@@ -493,9 +492,9 @@ def _bound_scratch(scratch: Sequence[Scratch], values: Mapping[str, int], key: s
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What one memory must hold. parts: (what, bytes). limit: what may be used, in bytes; limit_from: who says so.
+    """The use of one memory. parts: (what, bytes). limit: in bytes; limit_from: its source.
 
-    kinds: what the parts are, in words.  most: the largest ratio of a compiler's own total to these parts that was
+    kinds: of the parts, in words.  most: the largest ratio of a compiler's own total to these parts that was
     measured, with its source; (0, "") where the compiler adds nothing.
     spared: of the parts, bytes that the compiler may do without, each with why.
     """
@@ -526,11 +525,11 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class CompilerAnswer:
-    """What the compiler said of one whole kernel, body included.
+    """The compiler's answer on one whole kernel, body included.
 
     refused: its words, "" = it takes it.  by: who.  unknown: why it gave no answer, "" = it did.  total: bytes of VMEM
-    that the kernel takes, exactly, None = not known; said: the same in a sentence.  means, fix: what its words mean,
-    and what would do.
+    that the kernel takes, exactly, None = not known; said: the same in a sentence.  means, fix: the meaning of its
+    words, and a sufficient change.
     """
 
     refused: str
@@ -543,7 +542,7 @@ class CompilerAnswer:
 
 
 class KernelTarget(Protocol):
-    """What a target knows of kernels; files of `hardware` implement it, rules ask it.
+    """A target's rules for kernels; files of `hardware` implement it, rules ask it.
 
     Every method returns "" (or 0) where the target has nothing to say of a constant operand or kernel, and raises
     Undecided where the answer depends on a size symbol.
@@ -561,7 +560,7 @@ class KernelTarget(Protocol):
         Args:
             operand: One operand with its block and index map.
             grid: Of its call.
-            pipeline: What moves the block, as `Kernel.pipeline` says it.
+            pipeline: The pipeline that moves the block, as of `Kernel.pipeline`.
 
         Returns:
             The rule with the numbers, "" where it takes the block.
@@ -588,7 +587,7 @@ class KernelTarget(Protocol):
         """
 
     def relayout(self, operand: Operand) -> tuple[int, str]:
-        """What is copied before or after the kernel because the operand's default layout is not row-major.
+        """The copies before or after the kernel because the operand's default layout is not row-major.
 
         Args:
             operand: One operand with its block and index map.
@@ -598,7 +597,7 @@ class KernelTarget(Protocol):
         """
 
     def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """What each memory must hold.
+        """The use of each memory.
 
         Args:
             kernel: One Pallas call.
@@ -618,7 +617,7 @@ class KernelTarget(Protocol):
         """
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """What the compiler itself said of the kernel.
+        """The compiler's own answer on the kernel.
 
         Args:
             kernel: One Pallas call.

@@ -16,9 +16,9 @@ Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
     """Domain: the grid.  Replicas: offsets in the block, one per dimension that is not squeezed.  Range: the array.
 
-    A block that reaches past the array has places outside the range: they are padding, not a fault. What a bounded
-    slice leaves out is at -1. Raises LayoutError where tables or code that is not modelled choose the block, and for
-    a grid that may have no programs or fewer.
+    A block that reaches past the array has places outside the range: they are padding, not a fault. Elements that a
+    bounded slice leaves out are at -1. Raises LayoutError where tables or code that is not modelled choose the block,
+    and for a grid that may have no programs or fewer.
     """
     if operand.unmodelled:
         raise LayoutError(f"{operand.name}: {operand.unmodelled}")
@@ -65,7 +65,7 @@ def starts(kernel: Kernel, operand: Operand, program: Index, on: Numbers = INTS)
 def window(kernel: Kernel, operand: Operand, program: Index) -> tuple[tuple[int, int], ...]:
     """The elements that a program sees: (first, one past the last) per dimension, in the array's own coordinates.
 
-    What lies outside of the array is not cut off; of a bounded slice it is the part that is valid.
+    The part outside of the array is not cut off; of a bounded slice it is the valid part.
     """
     names = dict(zip(kernel.grid_names, program, strict=True))
     sizes = operand.sizes or (None,) * len(operand.block)
@@ -107,7 +107,7 @@ def unwritten(dtype: str) -> str:
 
 
 def steps(kernel: Kernel, operand: Operand, program: tuple[int, ...]) -> list[Step]:
-    """How a program comes to its elements: what the index map returns, the first element, the end of the block."""
+    """The steps from a program to its elements: the index map's result, the first element, the end of the block."""
     names = dict(zip(kernel.grid_names, program, strict=True))
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
     returned = tuple(int(term.evaluate(names, INTS)) for term in operand.index)

@@ -24,7 +24,7 @@ Index = tuple[tuple[Term, ...], tuple[Term | None, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an index map may name: the grid's dimensions, tables, size symbols.
+    """The names in scope of an index map: the grid's dimensions, tables, size symbols.
 
     parameters: None = it has none; otherwise they may be named too, and no index is named as a size is.
     """

@@ -82,7 +82,7 @@ def within(where: str) -> Iterator[None]:
 
 
 def read_size(value: object, what: str, least: int | None = None, parse: Parser = parse_size) -> Any:
-    """An int or a size expression, rounded quotients included; `least`: what it must surely be at least.
+    """An int or a size expression, rounded quotients included; `least`: a lower bound that it must surely keep.
 
     parse: `parse_amount` where names stand for numbers that are still to be chosen; then `least` waits for `bind`.
 
@@ -118,7 +118,7 @@ def without_rounding(text: str) -> str:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text  # whoever reads the expression next says what is wrong, and where
+        return text  # the next reader of the expression reports the mistake and its place
     return ast.unparse(_Rounded().visit(tree))
 
 

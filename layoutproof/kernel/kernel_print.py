@@ -65,7 +65,7 @@ def mapping_of(kernel: Kernel) -> dict[str, object]:
 
 
 def _assumed(kernel: Kernel, table: Table) -> list[str]:
-    """What is assumed of a table; what is of several together stands with the first that it reads."""
+    """The assumptions on a table; one on several together stands with the first table that it reads."""
     related = (relation.text for relation in kernel.relations if tables_of(relation)[:1] == (table.name,))
     return [*table.assumptions(), *related]
 

@@ -12,7 +12,7 @@
     scoped: [{array: "f32[8,128]"}]                        what the body allocates itself, when most is alive
 
 `operands:` with a `role` in each may stand for inputs and outputs. Of an operand only `array` is needed: a block left
-out is the whole array, an index left out all zeros. What a mapping says is modelled or refused by name.
+out is the whole array, an index left out all zeros. Every key is modelled or refused by name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PLATFORMS = ("tpu", "triton", "mosaic_gpu")
 REVISITS = ("immediate", "any")
 ROLES = ("in", "out")
 SEMAPHORES = {"sem": 32, "dma_sem": 32, "barrier_sem": 32}
-"""What stands for an element type in memory `semaphore`."""
+"""The element types in memory `semaphore`."""
 
 _KERNEL = (
     *("name", "grid", "inputs", "outputs", "operands", "semantics", "vmapped", "aliases", "tables", "scratch"),
@@ -64,12 +64,12 @@ _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 def read_kernel(
     value: object, types: Mapping[str, int], known: Collection[str] | None = None
 ) -> tuple[Kernel, tuple[str, ...]]:
-    """A kernel from its mapping, and notes: what is written in an old way, with what it is called today.
+    """A kernel from its mapping, and notes: each old spelling, with today's one.
 
     types: the known element types and their widths in bits.  known: names of parameters, that is of numbers which are
     still to be chosen: amounts are then kept as terms, and `Kernel.bind` asks the rest of the rules; None = names are
     sizes of run time. Raises LayoutError for every field that is wrong, with its place in the mapping, the rule and
-    what is known.
+    the known names.
 
     >>> kernel, _ = read_kernel({"grid": [4], "outputs": [{"array": "f32[8]", "block": [2], "index": "i -> i"}]},
     ...                         {"f32": 32})
@@ -85,7 +85,7 @@ def read_kernel(
     scoped = _scratch(given.get("scoped", ()), types, "scoped", parse)
     sizes = _sizes(grid, rows, tables, (*scratch, *scoped))
     if known is not None and not isinstance(given["grid"], Mapping):
-        # names that nobody wrote stand back behind those that somebody did
+        # generated names give way to written ones
         names = tuple(f"{name}_" if name in sizes else name for name in names)
     _distinct([*_called("grid dimension", names), *_called("size", sizes), *_called("table", map(_its_name, tables))])
     scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), None if known is None else frozenset(known))

@@ -35,7 +35,7 @@ class Settled:
 
 
 def by_rule(violation: str, hint: str = "", by: str = "rule") -> Settled:
-    """What a rule says without an engine.
+    """The answer of a rule without an engine.
 
     Args:
         violation: The violation in words, "" where the rule holds.
@@ -62,20 +62,20 @@ def undecided(reason: str) -> Settled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Obligation:
-    """What a rule asks of one subject of a kernel.
+    """The question of a rule about one subject of a kernel.
 
     Attributes:
         subject: Name of the operand, `grid`, or `args[0] -> outputs[0]`.
-        claim: What the engines decide, or what a rule has settled without them.
-        reads: Whether the answer may depend on what the subject's index map reads from scalar prefetch operands.
-        severity: What a violation is worth: error, warning or info.
+        claim: The claim for the engines, or the answer of a rule without them.
+        reads: Whether the answer may depend on entries of scalar prefetch operands that the subject's index map reads.
+        severity: Of a violation: error, warning or info.
         source: Where the subject is written, as file:line.
         figures: Exact numbers to show.
         leaves_open: Outcomes of the claim that settle nothing, with the reason: the answer is then unknown.
         graver: Asked where this is not proved; the worst of them is then the answer.
         tables: Names of the scalar prefetch operands that the claim reads, where those are not the ones of the
             subject's index map.
-        fixes: What may repair it, from its refutation, the likeliest first; each is tried before anybody sees it.
+        fixes: Possible fixes, from its refutation, the likeliest first; each is tried before it is shown.
     """
 
     subject: str
@@ -97,7 +97,7 @@ Due = Obligation | Callable[[], Obligation]
 def for_each_operand(
     operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]
 ) -> tuple[Obligation, ...]:
-    """The obligations of every operand. What cannot be told of one operand is unknown for that operand alone.
+    """The obligations of every operand. An undecided question about one operand is unknown for that operand alone.
 
     Args:
         operands: Of the kernel.

@@ -26,7 +26,7 @@ def restricted(table: Table) -> bool:
 
 
 def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
-    """Whether some tables hold all these values. What is read outside of a table is bound by nothing but equality."""
+    """Whether some tables hold all these values. A read outside of a table is bound by equality only."""
     held: Any = True
     for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
         held = on.logical_and(held, _exists(table, on))
@@ -49,7 +49,7 @@ def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
 
 
 def range_of(table: Table) -> tuple[Extent, Extent]:
-    """The values that a table may hold: low <= value < high; where nothing is said, what its integers can hold."""
+    """The values that a table may hold: low <= value < high; without assumptions, the range of its integer type."""
     least, most = integer_range(table.bits, table.signed)
     low, high = fixed((least if table.low is None else table.low, most if table.high is None else table.high))
     return low, high

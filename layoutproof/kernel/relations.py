@@ -1,4 +1,4 @@
-"""What is assumed of entries of tables together: `t[i] <= u[i + 1] if i + 1 < grid1`, for every i.
+"""Assumptions on entries of tables together: `t[i] <= u[i + 1] if i + 1 < grid1`, for every i.
 
 A name that is no size of the call stands for every index, and so does `:`, of some of them `2:8`; `t[-1]` is the last
 entry. Nothing is said where an index is outside of its table. The engines have no "for every": a claim gets the cases
@@ -83,7 +83,7 @@ def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
 
 
 def relation_of(kernel: Kernel, text: str) -> Relation | None:
-    """What a text says of this kernel's tables; None where it reads one that the kernel does not have.
+    """The relation of a text on this kernel's tables; None where it reads one that the kernel does not have.
 
     Raises LayoutError for a read with another number of indices than its table has dimensions, and for a name that is
     no index of a table and no size.
@@ -198,7 +198,7 @@ def _all_of(condition: Term) -> Iterator[Term]:
 
 
 def _between(condition: Term) -> tuple[Term, int | None, int | None] | None:
-    """What a comparison with a number bounds, from what number on, and below which: `2 <= x` is (x, 2, None)."""
+    """(The bounded term, the lower bound, the exclusive upper bound) of a comparison: `2 <= x` is (x, 2, None)."""
     if condition.op not in ("<", "<=", "=="):
         return None
     left, right = condition.args
@@ -241,7 +241,7 @@ def in_parts(kernel: Kernel, table: Table) -> bool:
 
 
 def ranged(relation: Relation, read: Sequence[Term]) -> bool:
-    """Whether what a relation says of some reads is all in their ranges."""
+    """Whether the ranges of some reads already have all that a relation says of them."""
     bound = relation.bound
     of = [one for one in read if bound is not None and one.args[0].args[0] == bound.table]
     return bound is not None and all(_speaks_of(bound, one.args[1:]) is not None for one in of)
@@ -253,7 +253,7 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
 
 
 def normal(relation: Relation) -> str:
-    """What a relation says, whatever its indices are called.
+    """A relation up to the names of its indices.
 
     >>> from layoutproof.kernel.kernel import Relation
     >>> i, j = (Relation(text, parse_relation(text), (text[2],)) for text in ("t[i] < 3", "t[j] < 3"))
@@ -266,7 +266,7 @@ def normal(relation: Relation) -> str:
 
 
 def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
-    """What relations say of what a claim reads, and of the call's sizes."""
+    """The instances of relations for a claim's reads, and for the call's sizes."""
     tables = {str(one.args[0].args[0]) for one in read}
     found: dict[str, Term] = {}
     for relation in relations:
@@ -291,7 +291,7 @@ def _entries(relation: Relation) -> Iterator[Term]:
 
 
 def _may_be_read(entry: Term, read: Sequence[Term]) -> bool:
-    """Whether a claim may read an entry: what it says of others is no help."""
+    """Whether a claim may read an entry: instances for other entries do not help."""
     return any(one.args[0].args[0] == entry.args[0].args[0] and not _differs(entry, one) for one in read)
 
 
@@ -302,7 +302,7 @@ def _differs(entry: Term, read: Term) -> bool:
 
 
 def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]:
-    """What the names of a relation may be so that it speaks of some reads."""
+    """The bindings of a relation's names under which it applies to some reads."""
     choices: dict[str, dict[Term, None]] = {name: {} for name in relation.names}
     whole: dict[tuple[tuple[str, Term], ...], None] = {}
     for pattern in reads((relation.condition,)):
@@ -326,7 +326,7 @@ def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]
 
 
 def every_case(relation: Relation, tables: Collection[Table]) -> list[Term] | None:
-    """What a relation says of whole tables: one case per place of every index; None where that is too much.
+    """The instances of a relation for whole tables, one per place of every index; None where these are too many.
 
     Raises Undecided for a table whose size is not known.
     """

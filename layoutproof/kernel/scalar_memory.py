@@ -46,7 +46,7 @@ def assuming(kernel: Kernel, tables: Sequence[Table]) -> Kernel:
 
 
 def is_table(kernel: Kernel, operand: Operand) -> bool:
-    """Whether what programs see of an input are entries of a table, which is all of its array.
+    """Whether an input is a table for programs: they see its whole array.
 
     It is not for anything but integers, in vector memory but those of which all programs see one block, where a block
     may reach past the end of the array, and where the array changes between programs.

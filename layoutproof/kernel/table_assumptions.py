@@ -1,6 +1,6 @@
-"""What a user says of the tables of a call: `0 <= t < 8`, `t is monotone` (injective, onto), `sum(t) <= 8`.
+"""A user's assumptions on the tables of a call: `0 <= t < 8`, `t is monotone` (injective, onto), `sum(t) <= 8`.
 
-A table is a scalar-prefetch operand, or an input of integers: `0 <= args[4] < 8`. What is said holds of every entry;
+A table is a scalar-prefetch operand, or an input of integers: `0 <= args[4] < 8`. An assumption holds for every entry;
 `t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables is a
 relation (`kernel.relations`): of a part of one `0 <= t[:, 2] < 8`, of entries together `t[i] <= u[i + 1] if i + 1 < n`.
 `t is cu_seqlens(total=8)` stands for several of these (`kernel.table_schemas`).
@@ -148,7 +148,7 @@ def check_assumption(text: Any) -> None:
 
 
 def tables_said(texts: Sequence[str]) -> dict[str, Table]:
-    """What texts assume, by the name of the table, without a kernel that has it; relations are left out.
+    """The assumptions in texts, by the name of the table, without a kernel that has it; relations are left out.
 
     >>> tables_said(["0 <= t[i] < 8", "t is monotone"])["t"].assumptions()
     ('0 <= t < 8', 't is monotone')

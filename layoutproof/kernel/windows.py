@@ -138,7 +138,7 @@ def consistent(
     dims: Sequence[int] | None = None,
     elements: bool = False,
 ) -> tuple[Formula, ...]:
-    """What ties the values that several programs read: conditions to be put beside a claim's violation.
+    """Consistency conditions on the values that several programs read, to be put beside a claim's violation.
 
     points: (point, replica) names as the claim has them, whose maps were made with the same `dims` and `elements`.
     """
@@ -209,7 +209,7 @@ def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
 
 
 def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[Verdict, str]]:
-    """What the programs reach together, as elements or blocks, and which answers about it settle nothing, with why.
+    """The elements or blocks that the programs reach together, and which answers about them decide nothing, with why.
 
     Replicas are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much. For

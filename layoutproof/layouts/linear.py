@@ -61,7 +61,7 @@ class LinearLayout(Shown):
         return "\n".join([*lines, self._outputs()])
 
     def _inputs(self) -> list[list[str]]:
-        """What is written of each input, a line for each basis."""
+        """The lines of each input, one for each basis."""
         return [
             [f"{name}={1 << k} -> ({', '.join(map(str, basis))})" for k, basis in enumerate(bases)]
             or [f"{name} is a size 1 dimension"]
@@ -83,14 +83,14 @@ def _text(layout: LinearLayout) -> str:
 
 
 Step = tuple[int, int, int, int, bool]
-"""Input, its first bit, how many bits, what they are multiplied by, whether some of it is there already (xor)."""
+"""Input, its first bit, how many bits, their factor, whether some of it is there already (xor)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
     """The function of the layout; it is a matrix of bits already, which saves the engine of bits working it out.
 
-    bit_columns: of each output, what each bit of the index adds to it, the least significant bit of the last input
+    bit_columns: of each output, the contribution of each bit of the index, the least significant bit of the last input
     first, for the box of indices with the extents `bit_box`.
     """
 
@@ -157,7 +157,7 @@ def _fields(column: list[int]) -> list[tuple[int, int, int]]:
 
 def _combined(index: Index, steps: list[Step], on: Numbers) -> Any:
     total: Any = None
-    # what is left of an input above its last field: dividing it again is cheaper, for some engines by far
+    # the quotient of an input above its last field: dividing it again is cheaper, for some engines by far
     above: dict[int, tuple[Any, int]] = {}
     for number, first, count, factor, overlaps in steps:
         value, start = above.get(number, (index[number], 0))

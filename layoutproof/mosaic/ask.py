@@ -53,7 +53,7 @@ class CompilerQuestion:
 
     @property
     def title(self) -> str:
-        """What it is called in messages of progress."""
+        """Its name in messages of progress."""
         return f"{self.kernel.name} for {self.target}"
 
 
@@ -101,7 +101,7 @@ def compiled(
     progress: Callable[[str, str], None] = lambda title, what: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Compiled]:
-    """What the compiler makes of each kernel, in their order, each as soon as it is there.
+    """The compiler's report on each kernel, in their order, each as soon as it is there.
 
     Many may be asked at once in processes of their own (`compiler.workers.spread`): each call has its own children.
 
@@ -111,10 +111,10 @@ def compiled(
         seconds: That one kernel may take.
         memory: Bytes of address space of the compiler's process, None for no limit.
         progress: Called with a kernel's title and what is done now.
-        stop: Whether nobody waits any more, as of `compiler.child.ask`.
+        stop: Whether the caller no longer waits, as of `compiler.child.ask`.
 
     Yields:
-        One report for each; what the compiler does not answer is a `problem` in it.
+        One report for each; a missing answer is a `problem` in it.
     """
     missing = libtpu.missing(library)
     if missing:
@@ -202,7 +202,7 @@ def _read(one: CompilerQuestion, answer: Reply[dict[str, Any]], library: str) ->
 
 
 def _explained(refused: str, target: str, vmem: Vmem | None) -> tuple[Explained, ...]:
-    """What the words of a refusal mean. vmem: what the kernel would take, which says more than they do."""
+    """The meaning of a refusal. vmem: the memory of the kernel, which says more than the refusal."""
     if vmem is not None:
         largest = max((part for part in vmem.parts if part.kind != "spill"), key=lambda part: part.bytes, default=None)
         over = f"it takes {vmem.total - vmem.limit:,} bytes more than the {vmem.limit:,} that it may"
@@ -222,7 +222,7 @@ def _explained(refused: str, target: str, vmem: Vmem | None) -> tuple[Explained,
 
 
 def _vmem(one: CompilerQuestion, said: dict[str, Any]) -> Vmem | None:
-    """What the kernel takes, where the report and the compiled program say the same."""
+    """The memory of the kernel, where the report and the compiled program agree."""
     found = said.get("vmem")
     if found is None or said.get("used") != found["total"]:
         return None
@@ -283,7 +283,7 @@ def _estimate(one: CompilerQuestion, answer: Reply[dict[str, Any]], said: dict[s
     try:
         bound = traffic_cycles(one.kernel, one.target)
         if bound and not said.get("whole"):
-            # what is in VMEM as a whole was fetched before the kernel begins
+            # an operand that is whole in VMEM was fetched before the kernel begins
             bound = max(bound, pipeline_cycles(one.kernel, one.target, said["flops"]))
     except Undecided:
         bound = 0

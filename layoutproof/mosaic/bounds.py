@@ -1,4 +1,4 @@
-"""What the hardware takes at the least for a kernel, in cycles, as a guard against estimates that leave work out.
+"""Lower bounds on a kernel's cycles by the hardware, as a guard against estimates that leave work out.
 
 Nothing that the compiler writes names a clock: it is the quotient of the published peak and of the flops of a cycle
 (v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20); `Chip.multiplies` says where those come from. All bounds are of one core.
@@ -23,7 +23,7 @@ MOST_PROGRAMS = 1 << 14
 
 
 def flops_a_cycle(target: str) -> int:
-    """What the matrix units of one core multiply and add in a cycle, in bf16; 0 where it is unknown."""
+    """The flops of the matrix units of one core in a cycle, in bf16; 0 where it is unknown."""
     return 2 * CHIPS[target].multiplies if target in CHIPS else 0
 
 

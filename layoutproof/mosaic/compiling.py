@@ -59,13 +59,13 @@ _CALL = re.compile(r'^[^\S\n]*+(?:ROOT )?%(\S+) = .*custom_call_target="tpu_cust
 _ASKED = "layoutproof_asked"
 """The scope round the call that is asked about, where others are compiled with it."""
 _OWN_FAULT = (NameError, ImportError, AttributeError)
-"""What no compiler raises: the call does not stand by itself, or the user's code is wrong."""
+"""Errors that no compiler raises: the call does not stand by itself, or the user's code is wrong."""
 _AROUND = re.compile(r"without shard_map|[Uu]nbound axis")
-"""What the Pallas lowering says where the mesh around the call is missing."""
+"""The Pallas lowering's error where the mesh around the call is missing."""
 
 
 def flags(folder: str, profile: bool) -> str:
-    """What libtpu has to be told, in LIBTPU_INIT_ARGS. profile: estimates of cycles, and nothing else."""
+    """The flags for libtpu, in LIBTPU_INIT_ARGS. profile: estimates of cycles only."""
     if profile:
         return f"--xla_jf_dump_static_llo_profile_to={folder}/{PROFILE}"
     return (
@@ -178,7 +178,7 @@ def _device(target: str) -> Device:
 def _told(
     jax: ModuleType, program: _Program, lowered: Lowered, target: str, name: str, folder: Path, tell: Tell
 ) -> dict[str, object]:
-    """What the compiler says. Of a kernel that needs too much VMEM the files are those of one with a higher limit."""
+    """The compiler's answer. For a kernel that needs too much VMEM the files are those of a higher limit."""
     _empty(folder)
     refused = ""
     try:
@@ -265,7 +265,7 @@ def _empty(folder: Path) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """All that an exception says, lines kept: what explains it reads them."""
+    """The whole text of an exception, with its lines, which its explanation needs."""
     text = str(error).strip()[:MOST_WORDS]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -1,7 +1,7 @@
 """The files that the TPU compiler writes of one kernel: memory, instructions with source lines, relayouts, cycles.
 
 Read from libtpu 0.0.42.1 and 0.0.52, whose names differ: passes are found by their own name and not by their number,
-operations by what follows the dialect's name. What a file does not say is None or a count of its own, never 0.
+operations by their name without the dialect. A figure that a file does not have is None or a count of its own, never 0.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from layoutproof.hlotext.texts import arrays, logical
 VMEM = 1
 """XLA's number for this memory, as in `S(1)`."""
 CALLER = "<top-inlining-caller>"
-"""Repeats, in the report of VMEM, what another entry says."""
+"""An entry in the report of VMEM that repeats another one."""
 FAMILIES = {"vpack": "packs", "vunpack": "unpacks", "vrot": "rotates"}
-"""How instructions begin that only move data -> what they are counted as."""
+"""The start of the names of instructions that only move data -> their class."""
 
 _DATA = re.compile(r"const DATA\s*=\s*")
 _LOC = re.compile(r'loc\("([^"]+)":(\d+)')
@@ -49,7 +49,7 @@ def text_of(folder: Path, pattern: str) -> str:
 
 
 def vmem(html: str, operation: str) -> dict[str, Any] | None:
-    """What one operation takes of VMEM, from the text of a `vmem_report`: {"total", "parts": [[kind, what, bytes]]}.
+    """The VMEM of one operation, from the text of a `vmem_report`: {"total", "parts": [[kind, what, bytes]]}.
 
     operation: its name in the compiled program.  None where the report does not speak of it.
 
@@ -175,7 +175,7 @@ def place(location: str, aliases: Mapping[str, str]) -> tuple[str, int]:
             return named[1], int(named[2])
         inner = [name for name in _REFERENCE.findall(text) if name not in seen]
         seen |= set(inner)
-        # what is called comes first, and is the inner one
+        # the callee comes first, and is the inner one
         left += [aliases[name] for name in reversed(inner) if name in aliases]
     return "", 0
 

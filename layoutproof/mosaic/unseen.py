@@ -1,7 +1,7 @@
-"""What the compiler's estimate of cycles cannot see of a kernel, from its body; and the flops that it surely does.
+"""The parts of a kernel's body that the compiler's estimate of cycles cannot see; and the flops that it surely does.
 
-The estimate is a simulation in which what is read from memory is 0 (libtpu 0.0.52, v5e): a body under a condition on
-data is left out, a loop whose end depends on data gets a made-up number of trips. Conditions on program ids are
+The estimate is a simulation in which every value read from memory is 0 (libtpu 0.0.52, v5e): a body under a condition
+on data is left out, a loop whose end depends on data gets a made-up number of trips. Conditions on program ids are
 evaluated, and loops with a known number of turns are counted. A loop whose first or last turn depends on a program id
 gets a made-up number too: of 32 to 6,300 turns 0.4 to 0.5 of them, of 500 from `p * 500` to `p * 500 + 500` 215.
 """
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from jax.extend.core import Var
 
 _REMOTE = {"dma_start": ("tree", 4), "semaphore_signal": ("args_tree", 3)}
-"""What may speak to another device or core -> the parameter with the tree of its operands, and where in it devices
-and cores stand."""
+"""Primitives that may reach another device or core -> the parameter with the tree of their operands, and the place of
+devices and cores in it."""
 
 DATA, PROGRAM = 1, 2
-"""What a value depends on: what is read, drawn or asked of the chip; which program it is. 0 = neither."""
+"""The dependences of a value: on data read, drawn or asked of the chip; on the program's id. 0 = neither."""
 _SOURCES = {"program_id": PROGRAM, "prng_random_bits": DATA, "axis_index": DATA}
 
 
@@ -42,9 +42,9 @@ def _any(kinds: Iterable[int]) -> int:
 
 
 def _walk(program: Program, given: Sequence[int], found: dict[str, None], constants: Sequence[int] = ()) -> list[int]:
-    """What the results of a program depend on.
+    """The dependences of a program's results.
 
-    given: the same of its arguments; references do not count.  constants: of what it has from outside, () = nothing.
+    given: those of its arguments; references do not count.  constants: those of captured values, () = none.
     """
     on = dict(zip(program.invars, given, strict=True))
     on |= dict(zip(program.constvars, constants, strict=False))
@@ -69,7 +69,7 @@ def _elsewhere(equation: Equation, tree: str, start: int) -> bool:
 
 
 def _inside(equation: Equation, name: str, operands: Sequence[int], found: dict[str, None]) -> list[int]:
-    """What the results of one equation depend on."""
+    """The dependences of the results of one equation."""
     count = len(equation.outvars)
     if name == "cond":
         if operands[0] & DATA:
@@ -85,14 +85,14 @@ def _inside(equation: Equation, name: str, operands: Sequence[int], found: dict[
     if len(bodies) == 1 and len(bodies[0].outvars) == count:
         body, some = bodies[0], _any(operands)
         if name == "run_scoped":
-            # what it gives its body are references to memory of its own
+            # the arguments of its body are references to memory of its own
             return _walk(body, [0] * len(body.invars), found, operands)
         if len(body.invars) == len(operands):
             return _walk(body, operands, found)
         return _walk(body, [some] * len(body.invars), found, [some] * len(body.constvars))
     for body in bodies:
         _walk(body, [_any(operands)] * len(body.invars), found)
-    # what is read from a reference is data
+    # a value read from a reference is data
     reads = DATA if any(_is_reference(v) for v in equation.invars) else 0
     return [0 if _is_reference(v) else reads | _any(operands) for v in equation.outvars]
 

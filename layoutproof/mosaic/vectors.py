@@ -61,7 +61,7 @@ class VectorLayout:
     def index_map(self, rows: bool = True, columns: bool = True) -> IndexMap:
         """An element's places: registers by number, then sublane, lane, and place within the lane.
 
-        rows, columns: whether registers have numbers along the last two dimensions; what is replicated has one, 0.
+        rows, columns: whether registers have numbers along the last two dimensions; replicated values have one, 0.
         Raises Unsupported for tiles that fill no whole sublanes.
         """
         packing = WORD // self.bits

@@ -2,7 +2,7 @@
 
 Axes that number owners are dropped from D, R and O; what stays is memory. The second form names the memory axes, where
 they have names that are not known.
-No result: an axis of which nobody says whether it is memory.
+No result: an axis that is neither known nor named as memory.
 Example: `{storage: "S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)]"}` is `S[(32,64):(128,1)]`: 32 rows of 64, 128 apart.
 Source: apache/tvm `python/tvm/tirx/layout.py` at 5d4dc87213 (`storage`).
 """

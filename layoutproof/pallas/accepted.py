@@ -1,6 +1,6 @@
 """Unknowns of kernels that a person has accepted: by a comment at the call, or in a committed baseline.
 
-An accepted unknown is shown and counted as that, decides no exit code, and is never called proved. What is refuted
+An accepted unknown is shown and counted as that, decides no exit code, and is never called proved. A refutation
 cannot be accepted. In code: `# layoutproof: accept[body_in_bounds] the caller checks the table`, at the line of the
 call or right above it. A baseline is a JSON file of fingerprints: of a call's name, the question, the subject and the
 reason, so that another unknown, or the same for another reason, is not in it.

@@ -1,4 +1,4 @@
-"""What is assumed of the tables that a kernel's index maps read, and what more would settle a question."""
+"""The assumptions on the tables that a kernel's index maps read, and further ones that would decide a question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from layoutproof.kernel.relations import in_parts
 from layoutproof.kernel.windows import block_count, tables_read
 
 WORDS = ((), ("monotone",), ("injective",), ("onto",), ("monotone", "onto"), ("monotone", "injective"))
-"""What may be said of a table besides its bounds, the weaker first."""
+"""The possible assumptions on a table besides its bounds, the weaker first."""
 
 MOST = 24
 """Ways to bound the tables of one call that are tried."""
@@ -35,7 +35,7 @@ def tables_of(kernel: Kernel, operands: Sequence[Operand]) -> tuple[Table, ...]:
 
 
 def impossible(table: Table) -> str:
-    """Why no table can be as assumed, or ""; what follows from it is vacuous.
+    """Why the assumptions on a table contradict each other, or ""; a proof from them is vacuous.
 
     >>> impossible(Table("t", (8,), low=0, high=4, injective=True))
     't cannot be injective: it has 8 entries and 4 values'
@@ -86,7 +86,7 @@ def bounded(kernel: Kernel, tables: Sequence[Table]) -> Iterator[dict[str, Table
 
 
 def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
-    """What the places have room for at which a table is read."""
+    """The sizes of the places at which a table is read."""
     for operand in kernel.operands:
         if operand.unmodelled or not operand.windowed:
             continue
@@ -95,7 +95,7 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
             found = reads((term,))
             inside = {str(inner) for read in found for inner in reads(read.args[1:])}
             if term.op == "-" and _is_of(term.args[1], table):
-                # what is taken away from a number that may be 0
+                # a subtrahend of a number that may be 0
                 yield 1
             elif any(_is_of(read, table) and str(read) not in inside for read in found):
                 with suppress(Undecided):
@@ -111,7 +111,7 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
 
 
 def _rooms_of_body(kernel: Kernel, table: Table) -> Iterator[int]:
-    """What the places have room for at which the body slices by what it reads of a table."""
+    """The sizes of the places at which the body slices by entries of a table."""
     for view in views_of(kernel.body):
         for dims, slices in ((step.dims, step.slices) for step in view.steps if step.slices):
             for extent, piece in zip(dims, slices, strict=True):

@@ -1,6 +1,6 @@
-"""What may repair a body: a mask on what is loaded, a store before a read, another guard, another place.
+"""Possible fixes of a body: a mask on a load, a store before a read, another guard, another place.
 
-Each is words and the kernel whose effects are changed to the letter; `pallas.repairs` asks all questions of it again.
+Each is a text and the kernel with exactly that change to its effects; `pallas.repairs` asks all questions of it again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from layoutproof.pallas.body_memory import program_ids
 LONGEST = 60
 """Characters of a term that is shown in a fix."""
 NEUTRAL = "0 is right in a sum; a maximum needs -jnp.inf, a minimum jnp.inf, a mean the true count"
-"""What may be wrong with numbers where zeros stand for what is not there."""
+"""The doubt about numbers where zeros stand for missing elements."""
 
 
 def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterator[KernelFix]:
-    """What is loaded of an operand is 0 where it is padding of one dimension. doubt: what else stays wrong."""
+    """The fix that masks the padding of one dimension of an operand with 0. doubt: the remaining faults."""
     axis = seen(operand).index(k)
     dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
     iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
@@ -94,7 +94,7 @@ def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
 def where_stored(
     kernel: Kernel, load: Access | StartedCopy, stores: Sequence[Access | StartedCopy]
 ) -> Iterator[KernelFix]:
-    """What is read in another slot than is stored: both are places of one memory, and one index differs."""
+    """The fix of a read in another slot than the store: both are places of one memory, and one index differs."""
     view = _read(load)
     for store in sorted(stores, key=lambda s: (s.spot.number > load.spot.number, -s.spot.number)):
         d = _other_slot(view, _stored(store))
@@ -155,7 +155,7 @@ def longer(kernel: Kernel, store: Access | StartedCopy) -> Iterator[KernelFix]:
 
 
 def _hands_on(body: Body, loop: Loop) -> bool:
-    """Whether a loop hands on anything but its counter: what that is in the end depends on how often it runs."""
+    """Whether a loop carries a value besides its counter: its final value depends on the trip count."""
     names = [name for name, one in body.carried.items() if one.loop is loop and not one.final]
     numbers = [body.definitions.get(name) for name in names]
     counts = all(n is not None and set(names_in(n)) == {loop.name} for n in numbers)

@@ -1,4 +1,4 @@
-"""What the properties of memory share: deciding what memory holds, and replaying a violation literally."""
+"""Shared parts of the properties of memory: deciding its contents, and replaying a violation literally."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def named(claim: BodyClaim, point: Point) -> dict[str, int]:
 class Tables:
     """Contents of tables for a walk. known: whether any entry is.
 
-    taken: what was looked up, by entry, as a counterexample shows it.
+    taken: the entries looked up, as a counterexample shows them.
     """
 
     held: Callable[[str, Place], int | None] = lambda name, at: None
@@ -98,7 +98,7 @@ class Tables:
     taken: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, name: str, at: Place) -> int | None:
-        """What an entry holds, None = not known."""
+        """The value of an entry, None = not known."""
         value = self.held(name, at)
         if value is not None:
             self.taken[f"{name}[{', '.join(map(str, at))}]"] = value
@@ -108,9 +108,9 @@ class Tables:
 def entries_needed(
     ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walk: Callable[[Tables], BodyWalk], tables: Tables
 ) -> dict[str, Any]:
-    """The point `reads` with the entries of tables that a walk looked up to show what it shows; {} where none needs be.
+    """The point `reads` with the entries of tables that a walk needed for its violation; {} where it needed none.
 
-    What a walk shows that knows no table, all of them show.
+    A violation of a walk without tables is one for all tables.
     """
     if not tables.known or replayed(ask, [walk(Tables())]) is not None:
         return {}

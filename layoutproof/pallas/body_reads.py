@@ -1,4 +1,4 @@
-"""What a body reads of its inputs where windows do not say it: arrays copied from by hand, and parts of windows."""
+"""A body's reads of its inputs beside the windows: arrays in manual DMA, and parts of windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST = 3
 
 
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    """What is asked of one input beside its windows: nothing where tables or data say what is read."""
+    """The questions about one input beside its windows: none where tables or data choose the reads."""
     if operand.part or operand.memory == "semaphore" or not all(type(n) is int for n in operand.dims):
         return
     if operand.windowed and not _never_moves(operand):
@@ -106,7 +106,7 @@ def _remainders(reference: BodyReference, views: list[View]) -> list[tuple[int, 
         for d, piece in enumerate(view.steps[0].slices):
             size = piece.size.args[0] if piece.size.op == "int" else 0
             extent = reference.dims[d]
-            # what starts at one place was chosen there, and is no part of a row of them
+            # a slice with a constant start was chosen by the author, and is no part of a row of slices
             moves = piece.start.op != "int"
             if moves and 1 < size < extent and piece.stride == 1:
                 first = (extent - 1) // size * size
@@ -117,7 +117,7 @@ def _remainders(reference: BodyReference, views: list[View]) -> list[tuple[int, 
 
 
 def _by_values(body: Body, condition: Term) -> bool:
-    """Whether what is read depends on what tables hold, or on what no term says."""
+    """Whether a read depends on entries of tables, or on unknowns."""
     terms = [condition]
     while terms:
         for part in every(terms.pop()):

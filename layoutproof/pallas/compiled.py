@@ -1,4 +1,4 @@
-"""What the TPU compiler makes of one kernel, as plain data, as text and as JSON. `mosaic` asks the compiler.
+"""The TPU compiler's report on one kernel, as plain data, as text and as JSON. `mosaic` asks the compiler.
 
 All of it is the compiler's own word ahead of time, for the version that it names: nothing was measured on a chip, and
 figures of two versions are not compared. Counts of operations are of the code as it stands: a loop's body counts once.
@@ -36,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of source, and what the compiled kernel does for it: file and line, "" and 0 = nobody says which.
+    """A line of source, and what the compiled kernel does for it: file and line, "" and 0 = unknown.
 
     reloads: loads of registers that had spilled.  packs, unpacks: conversions between element widths, and of tiles.
     rotates: moves along sublanes or lanes.  Each counts operations of the code.
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Vmem:
-    """What the kernel takes of VMEM, exactly. total: bytes, the sum of the parts.  limit: that it may take.
+    """The exact VMEM of the kernel. total: bytes, the sum of the parts.  limit: that it may take.
 
     slots: registers that spill have, as the code names them.  whole: operands and results that the compiler puts into
     VMEM as a whole, copied there before the kernel or back after it; they have no windows, and the total and the limit
@@ -81,7 +81,7 @@ class Vmem:
         ...     [Line("mm.py", 8, reloads=9)], "mm.py")
         '16.33 MiB of 16: windows 14.00, register spills 2.33 (line 8)'
         """
-        # what is below a MiB is said in KiB
+        # amounts below a MiB are in KiB
         unit, name = (MIB, "MiB") if self.total >= MIB else (KIB, "KiB")
         words = (("window", "windows"), ("scratch", "scratch"), ("spill", "register spills"), ("other", "other"))
         shown = []
@@ -128,8 +128,8 @@ class Relayout:
 class Estimate:
     """The compiler's own estimate of the kernel's cycles on the core that runs most of its programs.
 
-    cycles: None where there is none, and `reason` says why.  unseen: what the figure leaves out, in words.
-    at_least: cycles that its traffic with HBM and its products need at the least, 0 where they are not known.
+    cycles: None where there is none, and `reason` says why.  unseen: the work that the figure leaves out, in words.
+    at_least: a lower bound on cycles by its traffic with HBM and its products, 0 where they are not known.
     cores: among which the compiler splits a parallel dimension of the grid.
     """
 
@@ -141,13 +141,13 @@ class Estimate:
 
     @property
     def ranked(self) -> int | None:
-        """What candidates are compared by: the larger of the two."""
+        """The measure that compares candidates: the larger of the two."""
         return None if self.cycles is None else max(self.cycles, self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a message of the compiler means: its cause in one sentence, "" = not known, and what would do."""
+    """The meaning of a compiler's message: its cause in one sentence, "" = not known, and a sufficient change."""
 
     cause: str
     fixes: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class EstimateEntry(TypedDict):
 
 
 class CompiledEntry(TypedDict):
-    """What the compiler makes of one kernel for one target. Figures of two versions are not compared."""
+    """The compiler's report on one kernel for one target. Figures of two versions are not compared."""
 
     kernel: str
     target: str
@@ -194,9 +194,9 @@ class Compiled:
         compiler: With its version: `libtpu 0.0.52`.
         jax: Its version.
         refused: The compiler's words, "" where it takes the kernel.
-        explained: What they mean.
+        explained: Their meaning.
         problem: Why there is no answer, "" where there is: not installed, the time limit, an abort.
-        vmem: None where it is not known; of a kernel that is refused for its memory, what it would take.
+        vmem: None where it is not known; of a kernel that is refused for its memory, the memory that it needs.
         lines: That spill, pack, unpack or rotate, the most first; those at no known line are one entry without a file.
         relayouts: In the body, those that cost something, and those of which that is not known.
         free: How many other relayouts were proved to move nothing.
@@ -243,11 +243,11 @@ class Compiled:
 
     @property
     def sentence(self) -> str:
-        """What it takes of VMEM in one sentence, "" where that is not known."""
+        """Its VMEM in one sentence, "" where it is not known."""
         return "" if self.vmem is None else self.vmem.sentence(self.lines, self.source.rpartition(":")[0])
 
     def text(self) -> str:
-        """What the command prints of it, without a last line feed; why it is refused is the finding's to say."""
+        """The command's output about it, without a last line feed; the finding says why it is refused."""
         return "\n".join(map(visible, self._rows()))
 
     def _rows(self) -> Iterator[str]:

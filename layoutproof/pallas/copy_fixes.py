@@ -1,6 +1,6 @@
-"""What may repair copies: a wait that comes earlier, one that nobody wrote, a copy that starts in more programs.
+"""Possible fixes of copies: an earlier wait, a missing wait added, a copy that starts in more programs.
 
-Each is words and the kernel whose effects are changed to the letter; `pallas.repairs` asks all questions of it again.
+Each is a text and the kernel with exactly that change to its effects; `pallas.repairs` asks all questions of it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from layoutproof.pallas.body_fixes import edited, guarded, line_of
 from layoutproof.pallas.body_memory import program_ids
 
 OTHERWISE = "whether it is wanted in these programs is not known"
-"""What may be wrong with numbers where something happens in other programs than was written."""
+"""The doubt about numbers where an effect happens in other programs than was written."""
 
 
 def of_problem(kernel: Kernel, problem: FlightProblem) -> Iterator[KernelFix]:
@@ -56,7 +56,7 @@ def _earlier(kernel: Kernel, body: Body, spot: Spot, waits: Sequence[Wait]) -> I
 def _written(
     kernel: Kernel, body: Body, starts: Sequence[StartedCopy], spot: Spot | None, waits: Sequence[Wait]
 ) -> Iterator[KernelFix]:
-    """A wait for a copy that nobody waits for: before what has to wait, else as soon as it is started."""
+    """A wait for a copy that has none: before the effect that has to wait, else as soon as the copy is started."""
     if waits or not starts:
         return
     found = []

@@ -1,4 +1,4 @@
-"""What goes wrong between the devices of a mesh, as answers to the questions that ask about it."""
+"""Problems between the devices of a mesh, as answers to the questions about them."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def _meets(kernel: Kernel) -> bool:
 
 
 def read_of_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> Obligation | None:
-    """Whether what an effect reads was written, of memory that other devices copy into; None of other memory."""
+    """Whether an effect reads written memory, where other devices copy into it; None for other memory."""
     return _of_memory(kernel, reference, spot.source, lambda devices: devices.unwritten(spot))
 
 
 def written_on_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> bool:
-    """Whether what an effect reads is written before on every device, as all of them are run.
+    """Whether the memory that an effect reads is written before on every device, as all of them are run.
 
     Of memory that copies move; of other memory the run of all devices knows nothing, nor that what a scope
     allocates is undefined where it begins again.
@@ -104,7 +104,7 @@ def written_on_devices(kernel: Kernel, reference: BodyReference, spot: Spot) -> 
 def stored_of_devices(kernel: Kernel, reference: BodyReference) -> Obligation | None:
     """Whether all of an output is written that other devices copy into; None of other outputs."""
     if has_cores(kernel):
-        # what all of them write together is asked without their order
+        # the elements that all of them write together are asked without their order
         return None
     return _of_memory(kernel, reference, kernel.source, lambda devices: devices.unstored(reference))
 
@@ -131,9 +131,9 @@ def _answer(problem: DeviceProblem) -> Obligation:
 
 
 def _on_rings(rings: Rings | None, kind: str = "") -> dict[str, object]:
-    """What is known of rings of other sizes, beside a proof for the mesh that is given.
+    """The figures of rings of other sizes, beside a proof for the given mesh.
 
-    kind: of what goes wrong there, "" for all of them.
+    kind: of the problem there, "" for all of them.
     """
     if rings is None:
         return {}
@@ -151,7 +151,7 @@ def _rings(kernels: tuple[Kernel, ...]) -> Rings | None:
 
 
 def mesh_text(kernel: Kernel) -> str:
-    """The mesh that runs a kernel in words: what is proved between devices is proved on it."""
+    """The mesh that runs a kernel in words: proofs between devices are for this mesh."""
     return ", ".join(f"{axis}={extent}" for axis, extent in axes_of(kernel))
 
 

@@ -2,10 +2,10 @@
 
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
 asked of it, when a target was given that knows nothing of its platform, when its body was asked about and not read, or
-when something that would be an error is unknown. What can at worst be a warning or an info, refuted or unknown, is said
-and counted as that, and decides nothing; where nothing else was asked, and it is unknown, so is the call. What only the
-compiler could settle (`vmem_total`) is such an info: shown, and counted as not asked, never as proved. The line of a
-finding, the counts and the exit code all go by `word`.
+when something that would be an error is unknown. A question that can at worst be a warning or an info, refuted or
+unknown, is shown and counted as that, and decides nothing; if it is unknown and the only one, so is the call. A
+question that only the compiler decides (`vmem_total`) is such an info: shown, counted as not asked, never as proved.
+The line of a finding, the counts and the exit code all go by `word`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Judged:
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
     this call, "" where it does.  asked: the properties that were asked for, () = all.
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
-    not.  replay: what came of running it, None where that was not asked; `overruled` says what it decides.
+    not.  replay: the outcome of running it, None where that was not asked; `overruled` judges it.
     where: the condition on its sizes under which it was judged, "" = none.
-    compiled: what the compiler makes of it, for each target that was asked; findings say what that decides.
-    premise: what was taken to hold although nobody said it, "" = nothing.
-    among: whether some of what is asked by default was left out.
+    compiled: the compiler's report on it, for each target that was asked; findings judge it.
+    premise: an assumption that was made and not stated, "" = none.
+    among: whether some default questions were left out.
     """
 
     call: Kernel | Unmodelled
@@ -66,7 +66,7 @@ class Judged:
 
     @property
     def scope(self) -> str:
-        """What the verdict speaks of, and what it takes to hold, in words; "" where the call could not be modelled."""
+        """The scope and the premises of the verdict, in words; "" where the call could not be modelled."""
         if isinstance(self.call, Unmodelled):
             return ""
         said = scope(self.asked, self.verdict, self.of_body(), self.only)
@@ -100,7 +100,7 @@ class Judged:
 
     @property
     def unread(self) -> str:
-        """Why the body was not read, and how to ask less; "" where it was, and where nobody asked about it."""
+        """Why the body was not read, and how to ask less; "" where it was read, or was not asked about."""
         return "" if isinstance(self.call, Unmodelled) or self.asked or self.only else unread(self.call)
 
     def decisive(self) -> tuple[Finding, ...]:
@@ -115,7 +115,7 @@ class Judged:
         return tuple(replace(f, severity="error") for f in left if f.verdict is Verdict.UNKNOWN)
 
     def word(self, finding: Finding) -> str:
-        """What one of its findings counts as: a verdict, or what it is worth where it can at worst be that, or `IDLE`.
+        """The word under which one of its findings is counted: a verdict, or its severity below an error, or `IDLE`.
 
         Where nothing weightier was asked, an unknown is an unknown.
         """
@@ -153,7 +153,7 @@ def judged(
 ) -> Judged:
     """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
 
-    among: of what is asked by default these properties alone.
+    among: only these of the default properties.
     A property that was named and has nothing to ask of the call (no alias, nothing parallel) is unknown: `unasked`.
     """
     chip = None if target is None else kernel_target(target, compiler)

@@ -44,25 +44,25 @@ ANALYSABLE = "analysable"
 """The property that is unknown where the body moves data by manual DMA."""
 BODY = "body not looked at"
 GRID = "grid"
-"""What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
+"""The value of `only`: the grid and the BlockSpecs, without the body."""
 IDLE = "not applicable: "
-"""What the reason begins with where a property had nothing to ask."""
+"""The start of the reason where a property does not apply."""
 STEPS = 1_000_000
-"""The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
+"""The budget of one property for all its questions to a kernel, at effort 1: ten seconds or so on a machine of 2025."""
 SMALL = (1, 2, 3)
 """Of sizes that are names: those of which a question is asked that is open for all of them."""
 MANY = 100
-"""What a property asks of a kernel at most within one such budget; it has two where it asks more."""
+"""The most questions of a property within one such budget; it has two budgets for more."""
 PIPELINE = "emit_pipeline"
-"""What moves the windows of a pipeline in a body. Only rules with `PIPELINES = True` check the body of a pipeline."""
+"""The mover of the windows of a pipeline in a body. Only rules with `PIPELINES = True` check the body of a pipeline."""
 IN_ORDER = "its programs are taken to run in order, as on a TPU (no target is given, and a GPU runs them at once)"
-"""The premise of what is proved of a call that says no platform, and is not so of programs that run at once."""
+"""The premise of a proof for a call without a platform that fails for programs that run at once."""
 IN_ORDER_ON_TPU = (
     "its programs are taken to run in order, as on one core of a TPU (no target and no dimension_semantics)"
 )
 """Likewise of a call with scratch, which is for a TPU and does not say in what order its programs run."""
 AT_ONCE = ("parallel_writes", "alias_hazard", "initialised", "body_races")
-"""What programs that run at once may spoil."""
+"""The properties that programs which run at once may violate."""
 LAST = frozenset({"inputs_read"})
 """Asked last: an unread input usually follows from an unwritten output, which says more."""
 
@@ -85,17 +85,17 @@ def judge(
     """A finding for everything that the properties ask of a kernel, the proved ones too.
 
     names: the properties, all by default; those about a target are then left out where no target of the kernel's
-    platform is given, and those about the body where nobody has read it.  only: "grid" leaves out the body's.
+    platform is given, and those about the body where it is not read.  only: "grid" leaves out the body's.
     where: a condition on size symbols.  engine, confirm, effort: as for `ask`.  fixes: whether ways to repair what is
     refuted are looked for and tried.
-    strict_tables: whether what only some of the tables refute that are as assumed is refuted, and not unknown.
-    settled_elsewhere: the properties of which it is not looked for what would settle them where they are unknown.
+    strict_tables: whether a violation that only some of the assumed tables have is refuted, and not unknown.
+    settled_elsewhere: the properties for which no deciding assumption is looked for where they are unknown.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
     kernel = meant_for(kernel, chip)
     if only == GRID:
-        # what is not asked about is not read either
+        # a body that is not asked about is not read either
         kernel = replace(kernel, body_reader=None, unread="")
     call = _call(kernel, chip, where, (ENGINES if engine is None else (engine,), confirm, effort))
     kernel = call.kernel
@@ -145,7 +145,7 @@ def judge(
 
 
 def _at_small_sizes(call: _Call, finding: Finding, asked: Obligation, strict_tables: bool) -> Finding:
-    """The finding as small sizes show it, where that says more; who named no sizes is told which they are."""
+    """The finding at small sizes, where that decides more; it names these sizes where the user named none."""
     small = _of_small_sizes(call.kernel, finding, asked, call.condition, call.chip, call.how)
     nobody_said = small is not finding and call.where is None and not strict_tables
     return sizes_needed(small, call.kernel.runtime) if nobody_said else small
@@ -199,7 +199,7 @@ class _Call:
             return [replace(one, claim=undecided(self.nothing)) for one in asked]
         if not self.open_tables:
             return asked
-        # what reads no table holds whatever tables hold
+        # a claim that reads no table holds for all tables
         unknown = undecided(self.open_tables)
         return [replace(one, claim=unknown) if _may_read(here, name, one) else one for one in asked]
 
@@ -212,7 +212,7 @@ class _Call:
         return where_term(sizes, self.symbols) if sizes else self.condition
 
     def answers(self, changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
-        """What a property says of the call as a fix has changed it."""
+        """A property's answers on the call as a fix has changed it."""
         changed = _within(changed, self.where, self.condition) if about_body(name) else changed
         with budget(STEPS, self.how[2]):
             made_of = [_made(due, changed) for due in _obligations(kernel_property(name), changed, self.chip)]
@@ -237,7 +237,7 @@ class _Question:
 
     def posed(self, assumed: Kernel) -> Obligation | None:
         """The obligation of another kernel; None where that has no such one."""
-        # what asks about reads asks it of the maps that read
+        # questions about reads are asked of the maps that read
         asked_of = replace(assumed, operands=self.call.reading.operands) if self.as_read else assumed
         if (self.name, assumed) not in self.made:
             # one kernel is asked many questions before the next
@@ -261,7 +261,7 @@ class _Question:
 
 
 def _call(kernel: Kernel, chip: KernelTarget | None, where: str | None, how: How) -> _Call:
-    """What the questions about a call have in common."""
+    """The data that the questions about a call share."""
     reading = stored_tables.seen_by_maps(kernel)
     kernel = with_entries_written_out(reading)
     symbols, effort = sizes_of(kernel), how[2]
@@ -291,7 +291,7 @@ def _settled(
 
 
 def by_default(kernel: Kernel) -> Sequence[str]:
-    """What is asked of a kernel where nobody says what, in order.
+    """The questions asked of a kernel by default, in order.
 
     Where all of its body is modelled, the questions about it judge what it moves by manual DMA.
     """
@@ -301,7 +301,7 @@ def by_default(kernel: Kernel) -> Sequence[str]:
 
 
 def in_order(body: bool = False) -> Sequence[str]:
-    """What is asked of a kernel by default, in order: every property, and those about its body where `body` says so."""
+    """The default questions, in order: every property, and those about the body where `body` is true."""
     asked = (name for name in kernel_properties() if body or not about_body(name))
     return sorted(asked, key=LAST.__contains__)
 
@@ -312,14 +312,14 @@ def about_body(name: str) -> bool:
 
 
 def settled_by(name: str) -> str:
-    """What to write so that a question about the body is proved, in words; "" of other properties."""
+    """The advice that makes a question about the body provable, in words; "" for other properties."""
     return str(getattr(kernel_property(name), "SETTLED_BY", ""))
 
 
 def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
     """Of each question about the body, without those about a target, the worst finding that decides, unless proved."""
     if kernel.body_reader is None:
-        return (Finding("body", kernel.name, "nobody has read it", verdict=Verdict.UNKNOWN),)
+        return (Finding("body", kernel.name, "it was not read", verdict=Verdict.UNKNOWN),)
     asked = [name for name in by_default(kernel) if about_body(name) and not kernel_property(name).TARGET]
     worst: dict[str, Finding] = {}
     for finding in judge(kernel, names=asked, fixes=False):
@@ -332,9 +332,9 @@ def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
 def advice(findings: Sequence[Finding]) -> tuple[str, str]:
     """All that some findings of one call need, in one line that `--assume` takes, and in one for `--where`.
 
-    "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold. What only a
-    warning needs is left out: right callers need not keep to it. An aliased output holds the input's values in blocks
-    that no program has, so its table of blocks may leave some out.
+    "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold. Needs of
+    warnings alone are left out: right callers need not keep to them. An aliased output holds the input's values in
+    blocks that no program has, so its table of blocks may leave some out.
     """
     findings = [finding for finding in findings if finding.severity == "error"]
     needs = "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
@@ -356,9 +356,9 @@ def with_parts(names: Sequence[str]) -> tuple[str, ...]:
 def scope(
     names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED, body: Sequence[str] = (), only: str = ""
 ) -> str:
-    """What an answer about a kernel speaks of, in words: what was asked, all properties by default, and of what.
+    """The scope of an answer about a kernel, in words: the questions, all properties by default, and their subject.
 
-    body: the questions about the body that were asked beside.  only: what was asked alone, "" = all.
+    body: the questions about the body that were asked beside.  only: the only part that was asked, "" = all.
 
     >>> scope(None)
     'grid and BlockSpecs proved; body not looked at'
@@ -379,9 +379,9 @@ def scope(
 
 
 def beside(names: Sequence[str]) -> tuple[str, ...]:
-    """What has to be asked beside some properties, so that manual DMA in the body leaves their answer unknown.
+    """The questions to ask beside some properties, so that manual DMA in the body leaves their answer unknown.
 
-    What a target demands of windows and memory holds whatever the body does.
+    A target's rules for windows and memory do not depend on the body.
     """
     rests = any(not kernel_property(name).TARGET and not about_body(name) for name in names)
     return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
@@ -412,7 +412,7 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     """
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
-    # what was read of its body was read as a TPU runs it
+    # the body was read as a TPU runs it
     unread = f"it was read as a TPU runs it; bodies of kernels for {chip.platform} are not read"
     return replace(kernel, platform=chip.platform, body_reader=None, unread=unread if kernel.body_reader else "")
 
@@ -428,11 +428,11 @@ def unread(kernel: Kernel) -> str:
 
 
 def premise(kernel: Kernel, findings: Sequence[Finding], **how: Any) -> str:
-    """What is taken of a call that is judged without a target, in words: that its programs run in order.
+    """The premise of a call that is judged without a target, in words: that its programs run in order.
 
-    "" where the call itself says in what order they run, or has what is a TPU's and no scratch that programs could hand
-    on; where nothing is proved; and where what was proved also holds of programs that run at once, as on a GPU: then
-    nothing rests on it. how: as for `judge`.
+    "" where the call itself gives the order, or has features of a TPU and no scratch that carries state between
+    programs; where nothing is proved; and where the proofs also hold for programs that run at once, as on a GPU: then
+    nothing depends on it. how: as for `judge`.
     """
     hands_on = kernel.platform == "tpu" and kernel.pipeline == "pallas_call" and kernel.scratch and not kernel.semantics
     held = {f.question for f in findings if f.verdict is Verdict.PROVED and f.severity == "error"}
@@ -455,7 +455,7 @@ def foreign(kernel: Kernel, chip: KernelTarget) -> str:
 
 
 def unasked(name: str, kernel: Kernel) -> Finding:
-    """The answer of a property that has nothing to ask of a kernel: what it says of that itself, or else unknown."""
+    """The answer of a property that does not apply to a kernel: its own `unasked`, or else unknown."""
     settled = getattr(kernel_property(name), "unasked", None)
     if _asked_around(name, kernel):
         return Finding(
@@ -483,7 +483,7 @@ def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     worst = min(weighty, key=lambda f: f.verdict)
     part = f"{worst.question}: " if worst.question != name else ""
     reason = part + worst.reason if worst.reason else ""
-    # what is asked by its name decides, whatever it is worth among others
+    # a question asked by name decides, whatever its severity among others
     return replace(worst, question=name, subject=str(kernel), reason=reason, severity="error")
 
 
@@ -566,7 +566,7 @@ def _target_in(modules: Sequence[Any], name: str, compiler: str | None) -> Kerne
 
 
 def target_page(name: str) -> str:
-    """What is known of a target, as `explain` shows it."""
+    """The page of a target, as `explain` shows it."""
     module = next(module for module in _own_targets() if name in module.KERNEL_TARGETS)
     text: str = module.page(name)
     return text
@@ -584,7 +584,7 @@ def _others_targets(name: str | None = None) -> tuple[Any, ...]:
 def _of_small_sizes(
     kernel: Kernel, found: Finding, asked: Obligation, condition: Term | None, chip: KernelTarget | None, how: How
 ) -> Finding:
-    """What is unknown of a body for all sizes, where small ones refute it: then all of its numbers are known."""
+    """An unknown of a body for all sizes, refuted at small ones: then all of its numbers are known."""
     names = sizes_of(kernel)
     if found.verdict is not Verdict.UNKNOWN or found.severity != "error" or not about_body(found.question):
         return found
@@ -636,7 +636,7 @@ def _made(due: Due, kernel: Kernel) -> Obligation:
 def _finding(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> tuple[Finding, Obligation]:
-    """The answer to one obligation, and whose it is; what goes wrong inside of us leaves that one unknown."""
+    """The answer to one obligation, and the obligation; an internal error leaves it unknown."""
     try:
         found = _answer(name, kernel, asked, where, symbols, how)
     except Exception as error:
@@ -691,7 +691,7 @@ def _answer(
     if said.verdict is Verdict.REFUTED:
         changing = stored_tables.why(kernel, tuple(table.name for table in read))
         by_tables = _of_some_tables(name, kernel, asked, related)
-        # what a rule settled is first of all about those tables that are as assumed
+        # a rule's answer is first of all about the tables within the assumptions
         open_ = (by_tables or changing) if isinstance(claim, Settled) else (changing or open_ or by_tables)
     if open_:
         said = said.left_open(open_)
@@ -718,9 +718,10 @@ def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]
 
 
 def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> str:
-    """Why a refutation is none where the tables that show it may not be as relations say: nobody has looked.
+    """Why a refutation does not count: its tables may violate the assumed relations, which were not checked.
 
-    What a claim reads is as bounds of parts of tables say: of the body's claims it is a range or a case.
+    The entries that a claim reads keep the bounds of parts of tables; for the body's claims these are a range or a
+    case.
     """
     if isinstance(asked.claim, Claim):
         by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]

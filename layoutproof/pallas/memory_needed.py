@@ -1,4 +1,4 @@
-"""What a kernel needs of each memory whatever the compiler chooses, by its blocks and its body."""
+"""Lower bounds of a kernel's memory for every choice of the compiler, by its blocks and its body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from layoutproof.bodies.effects import Body, BodyReference
 
 _OVER = re.compile(r"exceed|[Rr]an out|exhausted|EXHAUSTED")
-"""How the compiler says that memory is too small; what it says of alignment names memories too."""
+"""The compiler's words for too small a memory; its messages on alignment name memories too."""
 
 
 def refused_for(memory: MemoryUse, answer: CompilerAnswer) -> bool:

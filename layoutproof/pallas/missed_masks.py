@@ -40,14 +40,14 @@ class Missed:
     leaves_out: int | None
 
     def words(self) -> str:
-        """What it does and should not."""
+        """Its fault, in words."""
         if self.others:
             dims = " and ".join(map(str, self.others))
             return f"line {self.line} masks dimension {dims}, and the padding is in dimension {self.dimension}"
         return f"the mask at line {self.line} keeps place {self.keeps} of dimension {self.dimension}{self._lost()}"
 
     def doubt(self) -> str:
-        """What it still spoils when the padding is masked elsewhere; "" for nothing that is known."""
+        """Its remaining fault when the padding is masked elsewhere; "" for none that is known."""
         if self.others or self.leaves_out is None:
             return ""
         return f"line {self.line} leaves out place {self.leaves_out} of dimension {self.dimension}, which is there"
@@ -85,7 +85,8 @@ def missed(kernel: Kernel, operand: Operand, k: int, origin: Origin) -> Missed |
 def _of(
     mask: Mask, operand: Operand, k: int, loads: Mapping[str, Access], names: Mapping[str, int]
 ) -> tuple[tuple[int, ...], int, int | None] | None:
-    """What a mask keeps and leaves out of an operand, None where it keeps no padding or is not about it."""
+    """The elements of an operand that a mask keeps and leaves out, None where it keeps no padding or is not about
+    it."""
     dims = mask.value.dims
     elements = tuple(Term("name", f"element[{d}]") for d in range(len(dims)))
     chosen_by = set(names_in(mask.value.number(elements)))

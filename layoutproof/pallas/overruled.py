@@ -5,7 +5,7 @@ them may stay hidden, least of all behind a "proved" that stands beside the run'
 Refuted by: a sign of a run (`--replay`) of which every question is proved that speaks of such signs: an access out of
 bounds, a race, a semaphore left with a count, a wait that never ends, results that change with what new memory holds.
 A sign that no question excludes is shown and counts for nothing: NaN that both runs have, which arithmetic makes; an
-exception of another kind; what is wrong in an unused output; what is a known fault of the interpreter
+exception of another kind; an error in an unused output; a known fault of the interpreter
 (BUGS-FOUND.md and docs/kernels.md), which is then named. A sign that a refuted or unknown question explains is none.
 Fix: Send the line `report` with the file that `layoutproof kernels .. --record FILE` writes, which has no source code.
 """
@@ -113,7 +113,7 @@ def _faults(kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 
 def _key(view: View) -> Hashable:
-    """What is equal for views that are written alike."""
+    """A key that is equal for views that are written alike."""
     steps = [(s.kind, s.dims, tuple((p.start, p.size, p.stride) for p in s.slices)) for s in view.steps]
     return view.reference.name, *steps
 

@@ -1,4 +1,4 @@
-"""What a violation reads of tables, as people name it: `prefetch0[3] = 8`."""
+"""The entries of tables in a violation, as people name them: `prefetch0[3] = 8`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _entries(
     found: dict[str, int] = {}
     seen = dict(names)
     fresh = {read: Term("name", name) for name, read in known.items()}
-    # what a read's place is made of is read before it
+    # the reads in a read's place come before it
     for text in sorted(values, key=len):
         value = values[text]
         if text in known:

@@ -1,4 +1,4 @@
-"""Whether any tables are as a user says: what follows from assumptions that contradict each other is vacuous.
+"""Whether any tables satisfy the user's assumptions: a proof from contradictory assumptions is vacuous.
 
 Of single tables `assumptions.impossible` counts. Relations tie several together: of these a witness is looked for
 among tables of simple shapes (`witnesses`), for a few sizes of the call, whatever the length of the tables; and then,

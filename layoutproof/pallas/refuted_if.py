@@ -1,8 +1,8 @@
-"""A refutation that rests on what nobody fixed of a table: it is unknown, `refuted if prefetch0 can be 0, 1, 0`.
+"""A refutation that needs unfixed entries of a table is unknown: `refuted if prefetch0 can be 0, 1, 0`.
 
-What is assumed of a table are all tables that the call may be given, and hardly ever all that it will be: a table that
-is sorted by construction is bounded by its range alone. So a violation that needs certain entries is none yet. One that
-is there whatever the entries are is refuted, and so is one that reads no table.
+The assumptions on a table admit every table that the call may be given, and usually more: a table that is sorted by
+construction is bounded by its range alone. So a violation that needs certain entries is none yet. A violation for all
+entries is refuted, and so is one that reads no table.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ REFUTED_IF = "refuted if "
 
 
 def refuted_if(kernel: Kernel, finding: Finding, asked: Obligation, how: How) -> Finding:
-    """The finding, as an unknown where it is refuted by entries of tables that nobody fixed.
+    """The finding, as an unknown where it is refuted by unfixed entries of tables.
 
-    asked: what it answers.
+    asked: its obligation.
     """
     if finding.verdict is not Verdict.REFUTED or finding.severity != "error" or not asked.reads:
         return finding
@@ -60,7 +60,7 @@ def tables_needed(kernel: Kernel, finding: Finding) -> str:
 
 
 def sizes_needed(finding: Finding, runtime: Sequence[str]) -> Finding:
-    """The finding, as an unknown where it is refuted by sizes that the running program computes, and nobody has said.
+    """The finding, as an unknown where it is refuted by unstated sizes that the running program computes.
 
     runtime: their names.
     """
@@ -70,7 +70,7 @@ def sizes_needed(finding: Finding, runtime: Sequence[str]) -> Finding:
 
 
 def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:
-    """What a counterexample reads of tables that may hold other numbers, by the name of the table, each entry once."""
+    """The unfixed entries of tables in a counterexample, by the name of the table, each entry once."""
     found: dict[str, dict[str, int]] = {}
     tables = [table for table in every_table(kernel) if not _fixed(table)]
     by_name = {table.name: table for table in tables}

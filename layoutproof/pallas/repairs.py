@@ -1,7 +1,7 @@
-"""Fixes tried: each is applied to the kernel, and every question is asked again, before anybody is told.
+"""Fixes tried: each is applied to the kernel, and every question is asked again, before it is shown.
 
-A fix is told where what it repairs is proved by it and nothing that was not wrong before is wrong or open after it.
-Of several the one is told after which nothing is wrong. Where numbers may be wrong by it, it says so.
+A fix is shown if the refuted question is proved with it, and no other question becomes refuted or unknown. Of several
+the one is shown after which nothing is refuted. Where numbers may be wrong by it, it says so.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _key(finding: Finding) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A fix that repairs something. left: what is wrong in spite of it."""
+    """A fix that repairs something. left: the remaining refutations."""
 
     fix: KernelFix
     left: frozenset[Key]
@@ -86,7 +86,7 @@ class _Outcome:
 
 @dataclass(eq=False)
 class _Tries:
-    """wrong: what was wrong before.  known: of questions that were asked before, the subjects that are not proved."""
+    """wrong: the refutations before.  known: of questions that were asked before, the subjects that are not proved."""
 
     kernel: Kernel
     names: tuple[str, ...]
@@ -113,7 +113,7 @@ class _Tries:
         self.left -= 1
         wrong: dict[Key, tuple[Finding, Obligation]] = {}
         new: list[tuple[Finding, Obligation]] = []
-        # what it is meant to repair is asked first: most that fail fail there
+        # the question that it should fix is asked first: most that fail fail there
         for name in dict.fromkeys((finding.question, *self.names)):
             for answer, obligation in self.ask(fix.kernel, name):
                 if answer.verdict is Verdict.PROVED or answer.severity == "info":
@@ -157,7 +157,7 @@ class _Tries:
 
 
 def _candidates(finding: Finding, obligation: Obligation) -> Iterator[KernelFix]:
-    """The fixes of one finding; what goes wrong while they are made ends them."""
+    """The fixes of one finding; an error while they are made ends them."""
     fixes: Iterable[KernelFix] = iter(())
     try:
         fixes = obligation.fixes(finding.counterexample or {})

@@ -1,10 +1,10 @@
-"""What a kernel does when it is run: in JAX's interpreter of TPU kernels (`pltpu.InterpretParams`), in a child process.
+"""Runs of kernels in JAX's interpreter of TPU kernels (`pltpu.InterpretParams`), in a child process.
 
-A run is no proof: it sees one set of arguments, on a CPU, and has blind spots of its own (`BLIND`). What it shows of a
-refuted question stands beside it; what it shows against a proof is a conflict (`overruled`). Memory starts as NaN,
-copies happen when they are waited for, races are looked for; what comes to an end is run once more on zeros with copies
-that happen at once. Where the two differ, something was used that was never written, or that was still on its way.
-Arguments are small numbers made from the shapes; tables hold what is assumed of them. The child ends by itself, or is
+A run is no proof: it sees one set of arguments, on a CPU, and has blind spots of its own (`BLIND`). Its outcome for a
+refuted question stands beside it; an outcome against a proof is a conflict (`overruled`). Memory starts as NaN, copies
+happen when they are waited for, races are looked for; a run that ends is repeated on zeros with copies that happen at
+once. Where the two differ, the kernel used a value that was never written, or was still in flight.
+Arguments are small numbers made from the shapes; tables keep their assumptions. The child ends by itself, or is
 ended: a wait for too much hangs for ever.
 """
 
@@ -28,7 +28,7 @@ from layoutproof.pallas.from_jax.sent import identity, sent
 from layoutproof.pallas.points import READS
 
 SECONDS = 120.0
-"""What one kernel may take, start and compilation included; then the child is ended, and says nothing."""
+"""The time limit of one kernel, start and compilation included; then the child is ended, without an answer."""
 MEMORY = 16 << 30
 """Bytes of address space of the child; JAX reserves several GiB that it never touches."""
 MOST_PROGRAMS = 4096
@@ -69,7 +69,7 @@ BLIND: Mapping[str, str] = {
     "undefined_values": "XLA turns NaN * mask into a select on a CPU, and maxima and comparisons can lose a NaN",
     "dma_order": "copies happen when they are waited for, the last one first, or at once",
     "body_races": "two cores take turns by their own pace, and only the arguments of the run are tried",
-    "inputs_read": "what nobody reads leaves no sign in a result",
+    "inputs_read": "an element that is not read leaves no trace in a result",
     "multiple_of": "the interpreter does not look at what multiple_of says",
 }
 """Why a run may not show what is true, by question (jax 0.10.2 and 0.12.0.1)."""
@@ -98,7 +98,7 @@ class SignEntry(TypedDict):
 
 
 class ReplayEntry(TypedDict):
-    """What came of running a kernel in JAX's interpreter; a finding `conflict` says what it shows against a proof."""
+    """The outcome of running a kernel in JAX's interpreter; a finding `conflict` reports it against a proof."""
 
     signs: Annotated[list[SignEntry], Doc("what the run showed")]
     problem: Annotated[str, Doc("why it was not run, or not to its end; empty where it was")]
@@ -108,10 +108,10 @@ class ReplayEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of running one kernel.
+    """The outcome of running one kernel.
 
-    signs: what it showed.  problem: why it was not run, or not to its end; "" where it was.  jax: the version.
-    tables: what the tables held, by name, in row-major order; the first entries.
+    signs: of violations.  problem: why it was not run, or not to its end; "" where it was.  jax: the version.
+    tables: their first entries, by name, in row-major order.
     """
 
     signs: tuple[Sign, ...] = ()
@@ -127,7 +127,7 @@ class Replay:
         return visible(f"{said}{f' (with {held})' if held else ''}, in InterpretParams of jax {self.jax}")
 
     def of(self, finding: Finding) -> str:
-        """What the run says of one finding, in words; "" of what is no refuted error, or where nothing was run."""
+        """The outcome for one finding, in words; "" for one that is no refuted error, or where nothing was run."""
         if finding.verdict is not Verdict.REFUTED or finding.severity != "error" or self.problem:
             return ""
         speaking = [sign.text for sign in self.signs if sign.kind in SIGNS.get(finding.question, frozenset())]
@@ -163,7 +163,7 @@ def replays(
         calls: All calls that were found, in the order in which they are made, each with what was found of it.
 
     Returns:
-        What came of each, in their order.
+        The outcome of each, in their order.
     """
     problems = [_not_run(call) for call, _ in calls]
     try:
@@ -181,7 +181,7 @@ def replays(
 
 
 def contents(call: Kernel, found: Sequence[Finding]) -> list[dict[str, list[int]]]:
-    """What the tables of a call hold, each within its assumptions: the values of counterexamples first.
+    """Contents for the tables of a call, each within its assumptions: the values of counterexamples first.
 
     >>> contents(Kernel("k", (1,), ("g0",), (), tables=(Table("t", (5,), low=0, high=9),)), ())
     [{'t': [0, 2, 4, 6, 8]}, {'t': [8, 8, 8, 8, 8]}, {'t': [0, 0, 0, 0, 0]}]

@@ -26,7 +26,7 @@ from layoutproof.pallas.replay import ReplayEntry
 def text(calls: Sequence[Judged], everything: bool = False) -> str:
     """Every call with what is not proved of it (or everything), then one line that counts.
 
-    What several calls need alike is said once, before the last line.
+    Advice that several calls share is printed once, before the last line.
     """
     needs = Counter(needed for call in calls if (needed := advised(call)))
     shared = {needed for needed, many in needs.items() if many > 1}
@@ -42,7 +42,7 @@ def text(calls: Sequence[Judged], everything: bool = False) -> str:
 def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ()) -> str:
     """One call: where it is, its grid and target, how much is proved, and each finding with its numbers.
 
-    elsewhere: what calls need that is said for several of them at once.
+    elsewhere: the advice that is printed for several calls at once.
 
     matmul_kernel   kernels/matmul.py:70
       grid     (3, 3, 3)
@@ -100,9 +100,9 @@ def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ())
 
 
 def finding_text(finding: Finding, kernel: Kernel, said: str, run: str = "") -> str:
-    """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do.
+    """One finding: its word, the property, the operand, the place; then the reason, the program, and the advice.
 
-    run: what running the kernel says of it.
+    run: the outcome of running the kernel.
     """
     undecided = finding.verdict is Verdict.UNKNOWN and said == finding.severity
     reason = f"unknown: {finding.reason}" if undecided else finding.reason
@@ -143,7 +143,7 @@ def summary(calls: Sequence[Judged]) -> str:
 
 
 def scopes(calls: Sequence[Judged]) -> tuple[str, ...]:
-    """What was proved of the calls that are proved, in words, each once."""
+    """The scopes of the proved calls, in words, each once."""
     return tuple(dict.fromkeys(call.scope for call in calls if call.verdict is Verdict.PROVED))
 
 
@@ -196,7 +196,7 @@ class KernelEntry(TypedDict):
 
 
 class KernelsDocument(Document):
-    """What is proved of every Pallas call."""
+    """The findings on every Pallas call."""
 
     summary: dict[str, int]
     scope: Annotated[str, Doc("what was proved of those that are proved")]
@@ -204,7 +204,7 @@ class KernelsDocument(Document):
 
 
 def as_json(calls: Sequence[Judged]) -> KernelsDocument:
-    """The same for programs, as `core.document` says: `kernels` with all findings, `summary`, what proved means."""
+    """The same for programs, as of `core.document`: `kernels` with all findings, `summary`, the meaning of proved."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
     counts |= {
         "accepted": sum(call.only_accepted for call in calls),
@@ -271,7 +271,7 @@ def advised(call: Judged) -> str:
 
 
 def _options(assume: str, where: str) -> str:
-    """What is assumed or advised of a call, as the command takes it.
+    """The options of the command for an assumption or an advice on a call.
 
     >>> _options("0 <= t < 4", "grid1 <= 11")
     '--assume "0 <= t < 4" --where "grid1 <= 11"'
@@ -280,7 +280,7 @@ def _options(assume: str, where: str) -> str:
 
 
 def _body(call: Judged, proved: Sequence[str]) -> str:
-    """What was proved of the body, of all that was asked of it."""
+    """The proved questions about the body, of all that were asked."""
     asked = call.of_body()
     if not asked:
         return f"body not asked (--only {call.only})" if call.only else BODY

@@ -22,19 +22,19 @@ def assume_from(
     said: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Assumptions about tables, each held against what the code that fills them really gives.
+    """Assumptions about tables, each checked against real output of the code that fills them.
 
-    What is proposed held of all samples, which proves nothing of others: read it before you pass it on.
+    The proposals held for all samples, which proves nothing of others: read them before you pass them on.
 
     Args:
-        function: What fills the tables. The arrays of integers that it returns are the tables, in their order.
+        function: Fills the tables. The arrays of integers that it returns are the tables, in their order.
         samples: The arguments of one call each.
         said: Assumptions that you know, as `kernels --assume` takes them.
-        names: What the tables are called; prefetch0, prefetch1, .. where it is left out.
+        names: Of the tables; prefetch0, prefetch1, .. where it is left out.
 
     Returns:
-        Those of `said`, and then what is proposed: `is monotone`, `is injective`, what the first and the last entry
-        are, and `0 <= ..`; of two tables of one length, which is never above the other.
+        Those of `said`, and then the proposals: `is monotone`, `is injective`, the values of the first and the last
+        entry, and `0 <= ..`; of two tables of one length, which is never above the other.
 
     Raises:
         LayoutError: A sample breaks what is said, or what is said is not about these tables.
@@ -69,7 +69,7 @@ def _tables(returned: Any, names: Sequence[str]) -> Tables:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What is no tuple, list or mapping in a value, in order."""
+    """The elements of a value that are no tuples, lists or mappings, at any depth, in order."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, tuple | list):
@@ -80,7 +80,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _broken(text: str, tables: Tables) -> str | None:
-    """What of a text is not so, "" = nothing; None where that cannot be looked up."""
+    """The violation of a text, "" = none; None where that cannot be looked up."""
     kernel = Kernel("tables", (1,), ("g0",), (), tables=tuple(Table(name, t.shape) for name, t in tables.items()))
     return broken(with_assumptions(kernel, [text]), tables, {})
 
@@ -94,7 +94,7 @@ def _shown(text: str, tables: Tables) -> str:
 
 
 def _proposals(seen: Sequence[Tables]) -> Iterator[str]:
-    """What may be meant of tables; each is held against all samples."""
+    """Proposed assumptions on tables; each is checked against all samples."""
     first = seen[0]
     for name, table in first.items():
         if table.ndim != 1 or not table.size:

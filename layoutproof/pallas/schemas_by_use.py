@@ -54,7 +54,7 @@ def _rows(kernel: Kernel) -> list[int]:
 
 
 def _grouped(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
-    """(offsets, groups, a dimension of the grid): what is read of `offsets` at `groups[step]` and at the next entry."""
+    """(offsets, groups, a dimension of the grid): `offsets` is read at `groups[step]` and at the next entry."""
     found: dict[str, list[Term]] = {}
     for effect in kernel.body.effects if kernel.body is not None else ():
         if isinstance(effect, Access) and effect.kind == "read" and len(effect.view.steps) == 1:

@@ -1,8 +1,8 @@
 """Whether a table that chooses blocks takes every value, so that no block is left out: each is that of a segment.
 
-The entries of a grouped sum are the group of each step, in order. A group of size 0 has no step, and then nobody writes
-its rows. That there is none is assumed (`t is onto`), or follows from what else is assumed, such as that groups are not
-empty: then the table begins with the least value, rises by one at most, and ends with the greatest.
+The entries of a grouped sum are the group of each step, in order. A group of size 0 has no step, and then its rows are
+never written. That there is no such group is assumed (`t is onto`), or follows from other assumptions, such as that
+groups are not empty: then the table begins with the least value, rises by one at most, and ends with the greatest.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def covering(kernel: Kernel, operand: Operand) -> Kernel:
 
 
 def left_out(kernel: Kernel, operand: Operand) -> str:
-    """What a table leaves out that is as assumed, in words with its entries; "" where none was found."""
+    """A block that a table within its assumptions leaves out, in words with its entries; "" where none was found."""
     for table, span, dimension in _choosing(kernel, operand):
         entries, values = table.dims[0], _blocks(operand, dimension, table)
         if table.onto or not values or type(entries) is not int or set(kernel.parameters()) - {str(span)}:
             continue
-        # what is read beyond the end of a table may be anything
+        # a read beyond the end of a table may give any value
         counts = [span] if type(span) is int else [*range(entries, 0, -1)][:MOST_COUNTS]
         names = _related(kernel, table)
         for count in (count for count in counts if count <= entries):
@@ -103,7 +103,7 @@ def _first(table: Table, span: Extent) -> Table:
 def _onto(kernel: Kernel, table: Table, span: Extent) -> bool:
     """Whether every value of a table occurs in its first entries, however many steps there are, if it has as many.
 
-    What steps read that are beyond its end `table_reads` asks.
+    `table_reads` asks about reads beyond its end.
     """
     if table.low is None or table.high is None:
         return False
@@ -129,7 +129,7 @@ def _onto(kernel: Kernel, table: Table, span: Extent) -> bool:
 
 
 def _looked_at(kernel: Kernel, table: Table, read: list[Term]) -> list[Term]:
-    """Conditions that hold, and read what relations say of: what tables hold at entries of this one, and behind."""
+    """Conditions that hold, and reads that relations constrain: of tables at entries of this one, and behind."""
     found: dict[Term, None] = {}
     for relation in kernel.relations:
         for other in reads((relation.condition,)):

@@ -31,9 +31,9 @@ Holds = Callable[[Kernel, str], bool]
 MOST_TRIED = 8
 """Times that each open question of a call is asked anew, on average; and a hundred more."""
 NOTHING_ASSUMED = "nothing is assumed of it"
-"""How the reason ends of what depends on a table of which nobody says anything."""
+"""The end of the reason of a finding that depends on a table without assumptions."""
 SAY_SIZES = "say what it may be with where"
-"""What is to be done where a size of the running program leaves a question open."""
+"""The advice where a size of the running program leaves a question open."""
 AT_PLACES = frozenset({"table_reads", "body_in_bounds"})
 """The questions that say how large a size may be although they read tables: those about where tables end."""
 
@@ -59,15 +59,15 @@ class OpenQuestion:
 def settled(
     kernel: Kernel, found: Sequence[Finding], open_: Sequence[OpenQuestion], strict_tables: bool = False
 ) -> dict[int, Finding]:
-    """What is refuted or unknown only for want of an assumption: unknown, with what would settle it.
+    """The findings that are refuted or unknown only for want of an assumption: unknown, with the assumption.
 
-    found: all findings.  open_: those that may be.  All that is advised of a call can be assumed at once. Each question
-    is asked a bounded number of times, so that the work grows as their number.  strict_tables: what tables refute that
-    are as assumed stays refuted.
+    found: all findings.  open_: those that may be.  All advice on a call can be assumed at once. Each question is asked
+    a bounded number of times, so that the work is linear in their number.  strict_tables: a refutation by tables
+    within the assumptions stays.
     """
     asked = [one for one in open_ if (one.tables or one.sized) and not one.whole]
     tries = _Tries(kernel, MOST_TRIED * len(asked) + 100)
-    # what settles a question by itself is advised of it alone
+    # an assumption that decides a question by itself is advised for it alone
     alone = {one.position: _sizes(one, found[one.position], tries) for one in asked if one.sized}
     tries.sizes = {name: most[-1] for name, most in _bounds(alone.values()).items()}
     decide = [one for one in asked if one.sized and found[one.position].severity == "error"]
@@ -89,7 +89,7 @@ def settled(
                 everything |= {name: table for name, table in joint.items() if table is not None}
                 break
     tries.left += len(needs)
-    # what is advised is one set: each question is asked again under all of it
+    # the advice is one set: each question is asked again under all of it
     needs = {position: more for position, more in needs.items() if _holds_under(open_, position, everything, tries)}
     needs |= _of_wholes([one for one in open_ if one.whole], {**_own(kernel), **everything}, tries)
     said, by_schema = _by_schemas(kernel, found, open_, needs, everything, tries)
@@ -128,9 +128,9 @@ def _by_schemas(
     everything: Mapping[str, Table],
     tries: _Tries,
 ) -> tuple[tuple[str, ...], set[int]]:
-    """Of the schemas that tables may have by their use, the set that settles most of what is left, and what it settles.
+    """Of the schemas that tables may have by their use, the set that decides most of the rest, and these questions.
 
-    needs: what settles the others, which has to do so under the schemas, too; it grows.
+    needs: the assumptions that decide the others, which must do so under the schemas, too; it grows.
     """
     left = [one for one in open_ if one.position not in needs and found[one.position].severity == "error"]
     best: tuple[tuple[str, ...], set[int]] = ((), set())
@@ -140,7 +140,7 @@ def _by_schemas(
         if spent() or not founded(assumed, condition, assumed.parameters()):
             continue
         if condition:
-            # what no claim says rests on it as on a relation
+            # a question without a claim depends on it as on a relation
             term = where_term(condition, assumed.parameters())
             assumed = replace(assumed, relations=(*assumed.relations, Relation(condition, term)))
         now = {one.position for one in left if _holds_of(one, assumed, tries)}
@@ -172,9 +172,9 @@ def _answer(
     exact: bool,
     said: tuple[str, ...],
 ) -> Finding | None:
-    """What is said of a finding in place of itself; None = nothing else.
+    """The replacement of a finding; None = none.
 
-    needed: the tables that settle it, None = nothing that was tried does.  sizes: how large each may be, or is exactly.
+    needed: the tables that decide it, None = none that was tried does.  sizes: how large each may be, or is exactly.
     said: the schemas that settle it.
     """
     if needed is not None:
@@ -194,7 +194,7 @@ def _holds_under(open_: Sequence[OpenQuestion], position: int, everything: Mappi
 
 
 def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
-    """Whether what a counterexample reads of a table may be any number of its type."""
+    """Whether the entries of a table in a counterexample may be any number of its type."""
     if table.low is not None and table.high is not None:
         return False
     shown: Any = (finding.counterexample or {}).get("reads", {})
@@ -262,9 +262,9 @@ def depends(finding: Finding, tables: Sequence[str], what: str, **more: Any) -> 
 
 @dataclass(slots=True)
 class _Tries:
-    """Questions asked anew, each once for what is assumed of the tables that it reads; `left`: how many more may be.
+    """Questions asked anew, each once for the assumptions on the tables that it reads; `left`: how many more may be.
 
-    sizes: of the running program, how large each may be in what is asked.  exact: they are as large as that.
+    sizes: of the running program, a bound on each in the questions.  exact: they are equal to that.
     """
 
     kernel: Kernel
@@ -309,7 +309,7 @@ def _own(kernel: Kernel) -> dict[str, Table]:
 def _sizes(one: OpenQuestion, finding: Finding, tries: _Tries) -> dict[str, int]:
     """How large sizes of the running program may be for a question to be proved: just below what refutes it.
 
-    {} where that is not known, or would be no advice: what a few programs cannot do wrong.
+    {} where that is not known, or would be no advice: a few programs cannot violate it.
     """
     if one.tables and finding.question not in AT_PLACES:
         return {}
@@ -338,7 +338,7 @@ def _bounds(all_: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
 
 
 def _refutes(asked: Sequence[OpenQuestion], tries: _Tries) -> bool:
-    """Whether the sizes that are to be advised refute a question: what turns a kernel red is no advice."""
+    """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice."""
     answers = (tries.ask(one, {}, tries.sizes) for one in asked if not one.tables)
     return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
 
@@ -346,7 +346,7 @@ def _refutes(asked: Sequence[OpenQuestion], tries: _Tries) -> bool:
 def _exactly(
     asked: Sequence[OpenQuestion], alone: Mapping[int, Mapping[str, int]], tries: _Tries
 ) -> dict[int, dict[str, int]]:
-    """What bounds refute, sizes that are exactly so many may prove: of too few programs something is left out.
+    """Exact sizes for questions that bounds refute: with too few programs something is left out.
 
     Of each question that reads no table the sizes, under which all of them are proved; {} where there are none such.
     """
@@ -405,8 +405,8 @@ def _tightened(
 ) -> dict[str, Table]:
     """The largest bounds that settle questions about the body for which no place of a table says one.
 
-    What holds of larger numbers holds of smaller ones, so that the largest bound is found by halving. A table of zeros
-    alone is no advice. held: what is settled; it grows.
+    A property of larger numbers holds for smaller ones, so the largest bound is found by bisection. A table of zeros
+    alone is no advice. held: the decided questions; it grows.
     """
     for one in asked:
         if not one.body or one in held:

@@ -14,8 +14,8 @@ from layoutproof.kernel.kernel_print import mapping_of
 def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | None = None) -> str:
     """The YAML text of a spec file with one layout and one check per call.
 
-    source: who says so, kept in the file.  target: asked of each check too. Undecided for a call that the language of
-    kernels has no words for: what is left out would be taken for proved.
+    source: of the claims, kept in the file.  target: added to each check. Undecided for a call that the language of
+    kernels cannot express: an omission would be taken for proved.
     """
     import yaml
 
@@ -51,7 +51,7 @@ def name_of(call: Kernel | Unmodelled, taken: Any) -> str:
 
 
 def not_serialisable(call: Kernel | Unmodelled) -> str:
-    """What of a call the language of kernels cannot say, or "".
+    """The part of a call that the language of kernels cannot express, or "".
 
     >>> not_serialisable(Unmodelled("k", "a.py:3", "a grid of floats"))
     'a grid of floats'

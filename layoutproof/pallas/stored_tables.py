@@ -1,4 +1,4 @@
-"""Tables that a body stores to: what index maps read of them differs from program to program.
+"""Tables that a body stores to: index maps read other entries in each program.
 
 The map of a program is evaluated on what the table holds then. So each program has an entry of its own, of which no
 more is known than what every store keeps of what is assumed.
@@ -24,11 +24,11 @@ from layoutproof.kernel.relations import tables_of
 from layoutproof.pallas.points import READS
 
 _NOW = "{} as programs change it"
-"""What the table is called in index maps."""
+"""The name of the table in index maps."""
 
 
 def seen_by_maps(kernel: Kernel) -> Kernel:
-    """The kernel whose index maps read, of a table that the body stores to, what it holds in their program."""
+    """The kernel whose index maps read, for a table that the body stores to, its contents in their program."""
     of_maps = {read.args[0].args[0] for operand in kernel.operands for read in reads(operand.terms())}
     body: Body | None = kernel.body if of_maps and kernel.body_reader is not None else None
     if body is None:
@@ -49,7 +49,7 @@ def seen_by_maps(kernel: Kernel) -> Kernel:
 
 
 def _changing(kernel: Kernel, body: Body, table: Table) -> Table:
-    """What programs find in a table, one row of indices each: in its range, where every store puts a number of it."""
+    """The contents of a table by program, one row of indices each: in its range, where every store keeps it."""
     other = any(table.name in tables_of(relation) for relation in kernel.relations)
     low, high = table.low, table.high
     kept = False
@@ -69,7 +69,7 @@ def before(kernel: Kernel, name: str) -> str:
 
 
 def is_changing(table: Table) -> bool:
-    """Whether a table is what programs make of one, of which nobody can assume anything."""
+    """Whether a table has the entries that programs stored, on which no assumption can be made."""
     return table.name.endswith(_NOW.format(""))
 
 
@@ -102,7 +102,7 @@ def in_a_run(kernel: Kernel, operand: Operand) -> Settled | None:
 
 
 def _blocks(kernel: Kernel, operand: Operand, run: ProgramWalk, program: tuple[int, ...]) -> list[int | None]:
-    """The indices of the block of a program, of what the tables hold now."""
+    """The indices of the block of a program, by the current contents of the tables."""
     ids = dict(zip(kernel.grid_names, program, strict=True))
 
     def change(part: Term, made: Term) -> Term:

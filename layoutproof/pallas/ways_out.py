@@ -1,8 +1,8 @@
-"""What may settle a question about a kernel that stays open, at the end of its reason.
+"""Advice for an open question about a kernel, at the end of its reason.
 
-A reason that advises assumptions or conditions, each tried, needs nothing more. Of the others each says what can be
-assumed of the tables that it names, what is to be written in other words, or that more steps may help; and of a
-question about the body what to write so that it is proved, in the words of its rule (`SETTLED_BY`).
+A reason that advises assumptions or conditions, each tried, needs no more. Every other one names possible assumptions
+on its tables, a part to write in another form, or more steps; and, for a question about the body, the change that makes
+it provable, in the words of its rule (`SETTLED_BY`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ VACUOUS = "vacuous: "
 
 
 def with_way_out(kernel: Kernel, finding: Finding, settled_by: str, over: bool) -> Finding:
-    """The finding, an open one with what may settle it.
+    """The finding, an open one with its advice.
 
-    settled_by: what to write, as the rule of a question about the body says; "" of others.  over: whether its budget of
-    steps is spent.
+    settled_by: the change to make, by the rule of a question about the body; "" for others.  over: whether its budget
+    of steps is spent.
     """
     if finding.verdict is not Verdict.UNKNOWN or not finding.asked or finding.needs or finding.where:
         return finding
@@ -41,7 +41,7 @@ def with_way_out(kernel: Kernel, finding: Finding, settled_by: str, over: bool) 
 def _ways(kernel: Kernel, reason: str, settled_by: str, over: bool) -> Iterator[str]:
     if over:
         yield "allow more steps (--effort 10)"
-    # what is assumed helps a question about the grid only where all that is open is what a table holds
+    # an assumption helps a question about the grid only where it depends on entries of a table alone
     told = [t.name for t in every_table(kernel) if re.search(rf"(?<![\w.]){re.escape(t.name)}(?!\w)", reason)]
     if told and (settled_by or NOTHING_ASSUMED in reason):
         yield f"assume more of {listed(told)} (--assume)"

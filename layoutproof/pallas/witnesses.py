@@ -56,7 +56,7 @@ def broken(kernel: Kernel, tables: Mapping[str, Array], sizes: Mapping[str, int]
 
 
 def _alone(table: Table, held: Array, sizes: Mapping[str, int]) -> str:
-    """What is said of a table alone and broken by what it holds, "" = nothing."""
+    """The assumption on a table alone that its entries violate, "" = none."""
     import numpy as np
 
     low, high, first = (
@@ -109,7 +109,7 @@ def _span(name: str, relation: Relation, tables: Mapping[str, Array]) -> range |
 
 
 def _beside(name: str, part: Term) -> int | None:
-    """What is added to a name in an index; None where the index is something else."""
+    """The constant added to a name in an index; None where the index has another form."""
     if part.op == "name":
         return 0 if part.args[0] == name else None
     if part.op in ("+", "-") and part.args[0].op == "name" and part.args[1].op == "int":
@@ -119,7 +119,7 @@ def _beside(name: str, part: Term) -> int | None:
 
 
 def _value(term: Term, names: Mapping[str, Any], tables: Mapping[str, Array]) -> Any:
-    """A term on arrays: what is read outside of a table is any entry, since nothing is said of it."""
+    """A term on arrays: a read outside of a table gives any entry, since it is unconstrained."""
     import numpy as np
 
     on = ArrayNumbers(np)

@@ -21,7 +21,7 @@ MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "moved": (">", "moved"),
     }
 )
-"""What may be special about a cell: the sign that says so without colour, and what it means where nobody says more."""
+"""The marks of a cell: the sign that shows it without colour, and its default meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class CellGrid:
         return replace(self, cells=cells, column_labels=self.column_labels[:columns], column_gaps=gaps)
 
     def remark(self) -> str:
-        """What is not shown, or ""."""
+        """The part that is not shown, or ""."""
         if len(self.cells) == self.rows and len(self.column_labels) == self.columns:
             return ""
         return f"showing {len(self.cells)} of {self.rows} rows, {len(self.column_labels)} of {self.columns} columns"
@@ -211,7 +211,7 @@ def before_labels(axis: str) -> str:
 
 
 def captions(panel: Panel) -> tuple[str, ...]:
-    """What stands above a panel of several."""
+    """The heading of a panel of several."""
     said = panel.remark() if isinstance(panel, CellGrid) else ""
     return tuple(line for line in (panel.caption, said) if line)
 

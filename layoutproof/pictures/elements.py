@@ -99,7 +99,7 @@ class Plane:
 
 
 def plane_of(layout: object) -> Plane:
-    """What of a layout is drawn. Raises LayoutError as `read_layout` does, and for size symbols without a value."""
+    """The drawn part of a layout. Raises LayoutError as `read_layout` does, and for size symbols without a value."""
     read, m = read_constant(layout)
     axes = _tiled_axes(read) if isinstance(read, XlaLayout) else None
     facts = _facts(read, m, axes)

@@ -168,7 +168,7 @@ def symbols(m: IndexMap) -> dict[str, Symbol]:
 
 
 def _divisors(m: IndexMap, known: Mapping[str, Symbol]) -> list[Expr]:
-    """What varies with an index and something is divided by."""
+    """The divisors that vary with an index."""
     extents = dict(zip(known, (*m.domain.extents, *m.replicas.extents), strict=True))
     found = [by for term in traced(m)[2] for by in term.divisors() if any(name in known for name in by.names())]
     return list(dict.fromkeys(expression(by, known, extents) for by in found))

@@ -1,4 +1,4 @@
-"""A kernel drawn: the walk of its grid over each operand's array, when blocks are moved, what its memory holds.
+"""A kernel drawn: the walk of its grid over each operand's array, when blocks are moved, its memory.
 
 Source of what is drawn: `kernel.kernel` (which block a program sees), `hardware` (what a memory must hold).
 """
@@ -205,7 +205,7 @@ class _Cut:
         return 1 if k is None else len(self.parts[k])
 
     def label(self, k: int | None, block: int) -> str:
-        """What stands beside a row, or above a column."""
+        """The label of a row, or of a column."""
         return "" if k is None else _label(self.parts[k][block])
 
 
@@ -281,7 +281,7 @@ def _seen_cell(
 
 
 def _caption(found: GridWalk, hidden: Sequence[int]) -> str:
-    """What the picture shows. hidden: the dimensions of which only the first block is drawn."""
+    """The contents of the picture. hidden: the dimensions of which only the first block is drawn."""
     operand = found.operand
     verb = "writes" if operand.role == "out" else "reads"
     size = " x ".join(str(block.size) for block in operand.block)
@@ -356,7 +356,7 @@ def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[GridWalk], hits: 
 
 
 def memory_bar(memory: MemoryUse) -> Bar:
-    """What one memory must hold, the largest first, and its limit."""
+    """The use of one memory, the largest part first, and its limit."""
     parts = sorted(memory.parts, key=lambda part: -part[1])
     segments = tuple(Segment(size, what, k % 6) for k, (what, size) in enumerate(parts))
     caption = f"{memory.name}: {memory}"

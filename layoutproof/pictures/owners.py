@@ -138,7 +138,7 @@ def _mesh(array: ShardedArray, held: Mapping[int, str], colours: Mapping[str, in
 
 
 def owned(m: IndexMap) -> Callable[[tuple[int, ...]], Cell] | None:
-    """What a cell of the array shows of a map to owners: the place of each replica, coloured by the first one's owner.
+    """A cell of the array for a map to owners: the place of each replica, coloured by the first one's owner.
 
     None where there is no owner or too many places to draw.
     """

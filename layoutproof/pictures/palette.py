@@ -17,7 +17,7 @@ INK_ON_FILL = "#1a1a1a"
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours of all but the fills. alarm: of what is wrong.  moved: of what is elsewhere than before."""
+    """Colours of all but the fills. alarm: of violations.  moved: of moved elements."""
 
     paper: str
     ink: str

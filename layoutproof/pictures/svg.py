@@ -62,7 +62,7 @@ def svg_text(drawing: Drawing, styled: bool = True) -> str:
 
 
 def shared() -> str:
-    """What all pictures of a page need once: rules and patterns."""
+    """The shared rules and patterns of all pictures of a page."""
     return f"<style>{style()}</style>{PATTERNS}"
 
 

@@ -1,4 +1,4 @@
-"""Programs: what a compiler made of one, as a record, and claims about it.
+"""Programs: the record of a compiled program, and claims about it.
 
 A program is compiled ahead of time, for a TPU that is not there or for the CPU. Its record is plain data: memory,
 collectives by mesh axes, relayout copies, kernels with their VMEM, estimated cycles, parameters and results by name.

@@ -1,7 +1,7 @@
-"""Advice that was tried: a program compiled again with each candidate, and what came of it.
+"""Advice that was tried: a program compiled again with each candidate, and the effect of each.
 
-Each candidate is compiled in a process of its own, several at a time; what was compiled before comes from the cache.
-Only what helped is called a fix.
+Each candidate is compiled in a process of its own, several at a time; earlier compilations come from the cache.
+Only a candidate that helped is called a fix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GIVE = (
     "give the function, `layoutproof compile --try MODULE:FUNCTION`, or the text from before optimization: "
     "`jax.jit(f).lower(..).compiler_ir('hlo').as_hlo_text()`, or *before_optimizations.txt of --xla_dump_to"
 )
-"""What to give in place of a text that cannot be compiled again."""
+"""The replacement for a text that cannot be compiled again."""
 
 
 class AdviceEntry(TypedDict):
@@ -56,11 +56,11 @@ class AdviceEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What was tried for one program.
+    """The candidates tried for one program.
 
-    title: the program and its target.  compiler: with its version.  before: what the program takes as it is, None where
-    that is not known; `findings` then say why.  tries: one for each candidate.  together: all that helped at once, None
-    where fewer than two did.
+    title: the program and its target.  compiler: with its version.  before: the figures of the program as it is, None
+    where they are not known; `findings` then say why.  tries: one for each candidate.  together: all that helped at
+    once, None where fewer than two did.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Advice:
 
     @property
     def fixes(self) -> tuple[Try, ...]:
-        """What helped, the best first."""
+        """The candidates that helped, the best first."""
         before = self.before
         if before is None:
             return ()
@@ -129,7 +129,7 @@ def advice(
     memory: int | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Advice:
-    """What was tried for one program.
+    """Tries the candidates for one program.
 
     seconds, memory: that one candidate may take, in a process of its
     own.  progress: is called with what is done now.

@@ -2,7 +2,7 @@
 
 A candidate changes what the program's user controls and leaves its meaning alone: how a parameter or a result is laid
 out, that a parameter is given away, that it is held in a larger or a reshaped array which the program slices or
-reshapes first. What the compiler chose, temporaries and the copies between them, is no candidate.
+reshapes first. The compiler's own choices, temporaries and the copies between them, are no candidates.
 
 It helped where memory, copies or estimated cycles are less and none of them is more: `layoutproof compile --try` and
 `layoutproof hlo --try` then call it a fix. docs/compiler.md has what that came to for programs of many kinds.
@@ -54,7 +54,7 @@ class ChangeEntry(TypedDict):
 class ProgramChange:
     """One change of what a user controls. Parameters and results go by their number in the record.
 
-    what: in words.  write: what to write in JAX.  saves: bytes that it would save if the compiler changed nothing else;
+    what: in words.  write: the change in JAX.  saves: bytes that it would save if the compiler changed nothing else;
     0 where that is not known.  orders, results: the dimensions of parameters and results from major to minor, or AUTO.
     padded: larger dimensions of a parameter, whose corner the program slices out first.  reshaped: other dimensions of
     as many elements, which the program reshapes first.  donated: parameters whose buffers results may take.
@@ -72,7 +72,7 @@ class ProgramChange:
 
     @property
     def change(self) -> ChangeEntry:
-        """What it changes, as plain data; numbers of parameters are text, as JSON has it."""
+        """The change as plain data; numbers of parameters are text, as in JSON."""
         return {
             "orders": _numbered(self.orders),
             "results": _numbered(self.results),
@@ -92,7 +92,7 @@ NOTHING = ProgramChange("together", "nothing is changed")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a program takes. Bytes on one device; None where the compiler does not say.
+    """The resources of a program. Bytes on one device; None where the compiler does not say.
 
     memory: arguments, results and temporaries, less what they share (`Memory.taken`).
     copied: bytes that copies and transposes between layouts read and write in one run.  copies: how often one runs.
@@ -129,7 +129,7 @@ class TryEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """What came of one candidate.
+    """The effect of one candidate.
 
     verdict: `helped` (something is less and nothing is more), `same`, `worse`, `trade` (something is less, something
     more), `failed` (not compiled; `problem` says why).  less, more: which figures.  layouts: where the compiler chose
@@ -162,7 +162,7 @@ class Try:
 
 
 def figures(record: Record) -> Figures:
-    """What a record says a program takes."""
+    """The resources of a program by its record."""
     memory = record.memory
     known = [each for each in record.copies if _counts(each) and each.often.times is not None]
     unknown = [each for each in record.copies if _counts(each) and each.often.times is None]
@@ -178,7 +178,7 @@ def figures(record: Record) -> Figures:
 
 
 def _counts(copy: Copy) -> bool:
-    """Whether a copy is one that a layout could have saved: what is brought to another memory is wanted."""
+    """Whether a copy is one that a layout could have saved: a copy to another memory is wanted."""
     return copy.kind != "space"
 
 
@@ -210,7 +210,7 @@ def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
 
 
 def _chosen(candidate: ProgramChange, before: Record, after: Record) -> dict[str, str]:
-    """The layouts that the compiler chose where a candidate left it the choice, of what it lays out otherwise."""
+    """The changed layouts that the compiler chose where a candidate left it the choice."""
     found = {}
     for numbers, was, now, what in (
         (candidate.orders, before.parameters, after.parameters, "parameter"),
@@ -260,12 +260,12 @@ def _size(amount: int | None) -> str:
 
 
 def name_of(value: ProgramValue, what: str) -> str:
-    """What a parameter or a result is called."""
+    """The name of a parameter or a result."""
     return value.name or f"{what} {value.number}"
 
 
 def candidates(record: Record, donors: bool = True, target: str = DEFAULT_TARGET) -> tuple[ProgramChange, ...]:
-    """What is worth trying for a program, the most promising first, `MOST` at most.
+    """The candidates for a program, the most promising first, `MOST` at most.
 
     donors: whether it is known which parameters are donated already.  target: whose tiles a reshaped array has.
     Orders of results, larger and reshaped parameters are tried on one device only: there a shape is the whole.
@@ -409,7 +409,7 @@ def together(tries: Iterable[Try]) -> ProgramChange | None:
     for each in tries:
         c = each.candidate
         touched = {("parameter", n) for table in (c.orders, c.padded, c.reshaped) for n in table}
-        # what is held in another form is no buffer that a result could take
+        # a parameter in another form has no buffer that a result could take
         touched |= {("donated", n) for table in (c.padded, c.reshaped) for n in table}
         touched |= {("result", n) for n in c.results} | {("donated", n) for n in c.donated}
         if each.verdict == "helped" and not touched & taken:

@@ -27,8 +27,8 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown.  note: what is
-    said after the amount."""
+    """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown.  note: the text
+    after the amount."""
 
     what: str
     value: int | None
@@ -39,7 +39,7 @@ class Summand:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """least, most: what it is for certain, and at the most; most is None if unknown.  why: then the reason.
+    """least, most: its bounds; most is None if unknown.  why: then the reason.
     worst: the parts, the largest first."""
 
     least: int
@@ -76,7 +76,7 @@ def judge(kind: str, record: Record, options: Mapping[str, Any], text: str = "",
     """The answer to one claim about a program.
 
     kind: one of `CLAIMS`.  options: those of that claim, as a spec file has them.  text: the compiled program's, for
-    `kernels`.  subject: what the program is called.
+    `kernels`.  subject: the name of the program.
     Raises LayoutError for options that mean nothing.
     """
     if kind not in CLAIMS:
@@ -138,15 +138,15 @@ def _part(part: Summand, unit: str) -> str:
 
 
 def _peak_memory(of: _Question) -> Finding:
-    """What a run holds of one device's memory is within a bound: arguments, results, temporaries, less what they share.
+    """The memory of a run on one device is within a bound: arguments, results, temporaries, less their shared buffers.
 
-    Why it matters: what does not fit fails after the whole compilation, on the device. By the compiler's figures of
-    these; `compiler_peak` is its own peak, which on TPU counts VMEM too and is no amount of HBM. The code, some MiB,
-    lies beside them. Options: `at_most`. Unknown where the compiler does not say one of them.
+    Why it matters: a program that does not fit fails after the whole compilation, on the device. By the compiler's
+    figures of these; `compiler_peak` is its own peak, which on TPU counts VMEM too and is no amount of HBM. The code,
+    some MiB, lies beside them. Options: `at_most`. Unknown where the compiler does not say one of them.
     Example: `- {peak_memory: step, at_most: 12GiB}`.
     Incident: teams compile ahead of time in their CI, by scripts of their own, to see this one number:
     https://github.com/apple/axlearn/pull/1036
-    Limits: One program on one device at a time; what else is on the device is not counted.
+    Limits: One program on one device at a time; other memory in use on the device is not counted.
     """
     memory = of.record.memory
     figures = {name: getattr(memory, name) for name in ("arguments", "outputs", "aliased", "temporaries")}
@@ -238,13 +238,13 @@ def _copies(of: _Question) -> Finding:
 def _collectives(of: _Question) -> Finding:
     """Collectives take at most so many bytes on one device and step, in loops times their trips.
 
-    Of each the larger side counts: what an all-gather gives, what a reduce-scatter takes. Options: `at_most`; `kind`,
-    one opcode or several; `axes`, only those along one of these axes of the mesh. Unknown in a branch, where a trip
-    count is unknown, where groups are not whole axes of a known mesh, and where a kernel talks to devices itself.
+    Of each the larger side counts: the result of an all-gather, the operand of a reduce-scatter. Options: `at_most`;
+    `kind`, one opcode or several; `axes`, only those along one of these axes of the mesh. Unknown in a branch, where a
+    trip count is unknown, where groups are not whole axes of a known mesh, and where a kernel talks to devices itself.
     Where the operations that read what is sent lack less than is sent, both numbers are said.
     Example: `- {collectives: step, kind: all-gather, axes: [data], at_most: 0 bytes}`.
     Incident: an all-to-all of 538 MB in each step: https://github.com/vllm-project/tpu-inference/pull/3499
-    Limits: Bytes, not time; what overlaps with computing is not known.
+    Limits: Bytes, not time; overlap with computation is unknown.
     """
     kinds = _listed(of.options.get("kind", ()))
     axes = _listed(of.options.get("axes", ()))
@@ -280,7 +280,7 @@ def _collectives(of: _Question) -> Finding:
 
 
 def _spared(reshards: Mapping[str, Reshard], name: str) -> str:
-    """What would do in place of a collective and of those that move on what it gives."""
+    """A sufficient replacement for a collective and for those that move its result on."""
     found = reshards.get(name)
     if found is None:
         return ""
@@ -387,8 +387,8 @@ def _spelling(of: _Question) -> Finding:
     """A call finds the compiled program: shardings are spelled so that JAX compiles nothing again.
 
     Options: `of`, a parameter, and `as`, the sharding that a caller passes, `P('data', None)`, on the program's own
-    mesh where it names none. Without them: each parameter whose buffer a result takes, against that result, which is
-    what one step hands to the next. Proved where nothing is compiled, which was measured (jax 0.10.2, 0.12.0.1);
+    mesh where it names none. Without them: each parameter whose buffer a result takes, against that result, which
+    one step hands to the next. Proved where nothing is compiled, which was measured (jax 0.10.2, 0.12.0.1);
     a spelling that only makes the first call slow is named. Unknown for another jax, and where the record does not say
     how JAX spells a sharding.
     Example: `- {spelling: step, of: cache, as: "P('data', None)"}`.
@@ -489,7 +489,7 @@ def _kernels(of: _Question) -> Finding:
     Their bodies are not looked at: `layoutproof kernels` traces the function and does. Unknown where there is none.
     Example: `- {kernels: step}`.
     Incident: an element offset returned as block index, NaN in silence: https://github.com/jax-ml/jax/issues/31395
-    Limits: As of `layoutproof kernels` of a compiled text: what cannot be read of a body is unknown.
+    Limits: As of `layoutproof kernels` of a compiled text: parts of a body that cannot be read are unknown.
     """
     from layoutproof.hlo import kernels
     from layoutproof.hlotext.lines import read_hlo
@@ -519,7 +519,7 @@ def _kernels(of: _Question) -> Finding:
 
 
 def _estimated_cycles(of: _Question) -> Finding:
-    """What the compiler prices takes at most so many cycles, in loops times their trips.
+    """The priced operations take at most so many cycles by the compiler's estimate, in loops times their trips.
 
     Its own estimate, as the compiled text carries it; kernels and collectives have no price. It is no time, and other
     versions of the compiler estimate otherwise. Options: `at_most`.
@@ -561,7 +561,7 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
         "estimated_cycles": _estimated_cycles,
     }
 )
-"""What may be claimed of a program, by the key of its check; the docstring of each is its page (`explain NAME`)."""
+"""The claims on a program, by the key of the check; the docstring of each is its page (`explain NAME`)."""
 
 
 def _figure(found: Total) -> object:

@@ -1,7 +1,7 @@
 """A function compiled ahead of time for a target that is not there, and the record of what came of it.
 
 Tracing runs the user's code and compiling can abort, so both happen in a process of their own (`compiling`), one for
-each compiler. What cannot be compiled is a problem beside the records of what can.
+each compiler. A program that cannot be compiled is a problem beside the records of the others.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Asked:
     result.  donate: arguments by number.  flags: options of the compiler.
     libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
     folder: in which the program is imported and runs, one of another checkout of the repository that the current folder
-    is in; "" for the current folder.  rule: of the file that names it, None where a person did.  same: whether what the
-    compiler made is compared with the source.
+    is in; "" for the current folder.  rule: of the file that names it, None where a person did.  same: whether the
+    compiled program is compared with the source.
     """
 
     program: str
@@ -67,7 +67,7 @@ class Asked:
 
     @property
     def title(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         where = " ".join(filter(None, (self.target, self.topology)))
         return f"{self.name or self.program} for {where}"
 
@@ -94,8 +94,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of one: a record with the compiled text, or the problem; where it was asked, whether it computes what
-    its source says."""
+    """One compiled program: a record with the compiled text, or the problem; where it was asked, whether it computes
+    what its source says."""
 
     asked: Asked
     record: Record | None = None
@@ -123,9 +123,9 @@ def made(
     memory: int | None = None,
     progress: Callable[[Asked, str], None] = lambda asked, what: None,
 ) -> Iterator[Made]:
-    """What comes of each, in their order, each as soon as it is there.
+    """Each program compiled, in their order, each as soon as it is there.
 
-    seconds, memory: that one program may take, in a process of its own.  progress: called with what is done now.
+    seconds, memory: that one program may take, in a process of its own.  progress: called with each step.
     """
     waiting: list[tuple[Asked, Made | Child]] = []
     for asked in given:
@@ -164,7 +164,7 @@ def made_of(
     answer: Reply[dict[str, Any]],
     progress: Callable[[Asked, str], None] = lambda asked, what: None,
 ) -> Made:
-    """What came of one program, from what its process has answered."""
+    """One compiled program, from the answer of its process."""
     if isinstance(answer.error, LayoutError):
         return Made(asked, problem=_bad(asked, answer.error))
     said = answer.value
@@ -233,7 +233,7 @@ def _with(
 
 
 def request_of(asked: Asked) -> dict[str, Any]:
-    """What that process is asked. Raises LayoutError where its libtpu is not there."""
+    """The request to that process. Raises LayoutError where its libtpu is not there."""
     library = _library(asked)
     return {
         "program": asked.program,
@@ -255,7 +255,7 @@ def request_of(asked: Asked) -> dict[str, Any]:
 
 
 def missing(asked: Asked) -> str:
-    """What has to be installed before it can be compiled, and how; "" for nothing."""
+    """The missing packages for compiling it, and how to install them; "" for none."""
     if asked.target == CPU:
         import importlib.util
 

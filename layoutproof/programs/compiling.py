@@ -44,7 +44,7 @@ _MEMORY = {
     "peak": "peak_memory_in_bytes",
 }
 _KEPT = "program 2"
-"""Of answers in the cache; another number where what `compiled` gives is of another form."""
+"""The version of answers in the cache; another number for another form of `compiled`'s result."""
 
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def _compared(
     request: Mapping[str, Any], tell: Tell, lower: Callable[[Mapping[str, Any]], tuple[Any, list[str]]],
     found: Mapping[str, Any], source: Sequence[Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """What comes of comparing a compiled program with its source; of one that is too large, of another compilation.
+    """The comparison of a compiled program with its source; for one that is too large, of a smaller compilation.
 
-    lower: as of `answer_of`.  found: what that gave.  source: the jaxpr of what was lowered last, and its inputs that
-    are parameters of what is compiled.
+    lower: as of `answer_of`.  found: its result.  source: the jaxpr that was lowered last, and its inputs that are
+    parameters of the compiled program.
     """
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.programs.same_source import compared, too_large, unknown
@@ -96,7 +96,7 @@ def _compared(
 
 
 def _smaller(request: Mapping[str, Any], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
-    """(Smaller shapes of the arrays among the arguments, why there are none, what is said of those that changed)."""
+    """(Smaller shapes of the arrays among the arguments, why there are none, the text about those that changed)."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.questions.reduced import halved
 
@@ -132,7 +132,7 @@ def answer_of(
     start = time.perf_counter()
     tell("tracing")
     lowered, results = lower(request)
-    # the compiled text has the places in the user's program; what is computed does not depend on them
+    # the compiled text has the places in the user's program; the values do not depend on them
     placed, bare = (_digest(lowered.as_text(debug_info=debug)) for debug in (True, False))
     jax = need_jax()
     about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": bare}
@@ -148,7 +148,7 @@ def answer_of(
         try:
             made = lowered.compile(compiler_options=dict(request["flags"]) or None)
         except Exception as error:
-            # whatever the compiler raises is its answer; what the user's code raises came before
+            # every exception here is the compiler's answer; the user's code ran before
             return {**about, "refused": shorten(f"{error}".strip() or type(error).__name__, 4000)}
         kept = compiled(made, results, lambda: libtpu.written_text(lowered, request["flags"]))
         if request.get("same"):

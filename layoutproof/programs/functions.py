@@ -1,8 +1,8 @@
 """Whether a program computes what it computed: two checkouts of one repository, compared in a process of its own.
 
-Both are traced there (`two_trees`), and compared as `layoutproof same` compares a function with its reference. Whoever
-asks runs the code of both. Values that were kept say without the old code whether the new one computes the same at the
-points at which they were taken, and no more than that.
+Both are traced there (`two_trees`), and compared as `layoutproof same` compares a function with its reference. The
+comparison runs the code of both. Stored values tell without the old code whether the new one computes the same, but
+only at the points at which they were taken.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ POINTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What came of comparing what a program computes with what it computed.
+    """The comparison of a program's new values with its old ones.
 
     state: `same`, `other` where float64 shows it, `unknown` with the reason.  points: at how many there was no
     difference; 0 where relations prove it.  output: the first that differs.  place, before: where the two part, as
     `file:line` of the new and of the old code, "" where it is not known.  reduced: arguments that were compared at
-    smaller sizes.  notes: what was drawn, and what changes nothing over the reals.
-    second: what JAX says of a difference.  alike: whether both are one program, too.  digest, digest_before: of the two
+    smaller sizes.  notes: drawn inputs, and changes without effect over the reals.
+    second: JAX's answer on a difference.  alike: whether both are one program, too.  digest, digest_before: of the two
     as they are traced, without lines.  error: a mistake in either.  line: of two texts, that of the new one where they
     part.  narrower: where the new one of two texts rounds to fewer bits, in words.
     """
@@ -57,7 +57,7 @@ class Computed:
 
 
 def attempted(compare: Callable[[], Computed]) -> Computed:
-    """What a comparison of what was written gives. It never raises: what is not compared is unknown."""
+    """The result of a comparison. It never raises: a failed comparison is unknown."""
     try:
         return compare()
     except LayoutError as error:
@@ -73,10 +73,10 @@ def attempted(compare: Callable[[], Computed]) -> Computed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a program computes at random points that are the same each time, as a lock file keeps it.
+    """The values of a program at fixed random points, as a lock file keeps them.
 
-    jax, evaluator: what made it; where another one would, nothing is known.  arrays, outputs: of each its name, shape
-    and type.  points, digest, floats: as of `values.digests.Values`.
+    jax, evaluator: the versions that made it; other versions cannot compare with it.  arrays, outputs: of each its
+    name, shape and type.  points, digest, floats: as of `values.digests.Values`.
     """
 
     jax: str
@@ -143,7 +143,7 @@ def valued(asked: Sequence[Asked], seconds: float) -> Iterator[Kept | str]:
 
 
 def compared(pairs: Sequence[tuple[Asked, Asked]], seconds: float) -> Iterator[Computed]:
-    """What comes of each pair (new, old), in their order. The old one says the folder of its checkout.
+    """The comparison of each pair (new, old), in their order. The old one names the folder of its checkout.
 
     seconds: that one comparison may take.
     """
@@ -162,8 +162,8 @@ def compared(pairs: Sequence[tuple[Asked, Asked]], seconds: float) -> Iterator[C
 
 
 def _request(asked: Asked) -> dict[str, Any]:
-    """One side: what is traced, from which folder, and where it finds modules."""
-    # which compiler it has is nothing to what it computes
+    """One side: the program to trace, its folder, and its module path."""
+    # its values do not depend on the compiler
     sound = replace(checked(asked), libtpu="", flags={})
     paths = paths_in(Path(asked.folder)) if asked.folder else tuple(filter(None, sys.path))
     return {**request_of(sound), "folder": asked.folder or os.getcwd(), "paths": list(paths)}
@@ -176,7 +176,7 @@ def _child(devices: int, seconds: float) -> Child:
 
 
 def _of(answer: Reply[dict[str, Any]]) -> Computed:
-    """What came of one pair, from what its process has answered."""
+    """The comparison of one pair, from the answer of its process."""
     if answer.value is None:
         error = answer.error if isinstance(answer.error, LayoutError) else None
         return Computed("unknown", answer.problem, error=error)

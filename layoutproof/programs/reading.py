@@ -1,4 +1,4 @@
-"""From the text of a compiled program to its record, in one pass; what is kept is what the record has."""
+"""From the text of a compiled program to its record, in one pass, without keeping the text."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def record_of(
 ) -> Record:
     """The record of a compiled program's text.
 
-    file: what errors name.  made: what the text does not say.  shardings: of the parameters, as the compiler says them:
-    a text may leave them out.
-    Raises LayoutError for what is no module, for a second one, and for the first mistake in it.
+    file: the name in errors.  made: the facts that the text does not have.  shardings: of the parameters, by the
+    compiler: a text may leave them out.
+    Raises LayoutError for a text that is no module, for a second one, and for the first mistake in it.
     """
     digest = hashlib.sha256()
 
@@ -112,7 +112,7 @@ class _Customs:
 
 @dataclass(slots=True)
 class _Found:
-    """What one computation has, until it is known how often it runs."""
+    """The contents of one computation, until its trip count is known."""
 
     entry: bool = False
     only_moves: bool = False
@@ -129,7 +129,7 @@ class _Found:
 
 
 class Reader:
-    """Takes the events of one module, and makes its record. For whoever reads the same text for something else too."""
+    """Takes the events of one module, and makes its record. Other readers can share the events."""
 
     __slots__ = (
         *("bodies", "computations", "entry", "executions", "file", "followed", "header", "inner", "judged", "made"),

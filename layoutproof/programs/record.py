@@ -1,4 +1,4 @@
-"""The record of one compiled program: what its compiler made of it, as plain data.
+"""The record of one compiled program, as plain data.
 
 A record comes from the text of the compiled program (`reading`), and from what only the compiler can say
 (`Provenance`).
@@ -53,8 +53,8 @@ class Often:
 class MemoryStats:
     """Bytes of one device's memory, by the compiler's own figures.
 
-    peak: what the compiler itself calls the most at one time. libtpu counts in it what it keeps in VMEM, and of what
-    is allotted only what is in use (0.0.52), so that it is no amount of HBM; `taken` is.
+    peak: the compiler's own peak memory. libtpu includes VMEM in it, and counts of an allocation only the part in use
+    (0.0.52), so it is no amount of HBM; `taken` is.
     """
 
     arguments: int | None = None
@@ -66,7 +66,7 @@ class MemoryStats:
 
     @property
     def taken(self) -> int | None:
-        """What a run holds of the device's main memory: arguments, results and temporaries, less what they share.
+        """The device's main memory during a run: arguments, results and temporaries, less their shared buffers.
 
         All are allotted for the whole run. The program's code lies beside them. None where the compiler does not say.
 
@@ -83,9 +83,9 @@ class ProgramValue:
     """A parameter or a result of the program.
 
     number: its position.  name: as the user's program has it (`params['w']`, `result[0]`), "" if unknown.
-    shape: on one device, layout included.  bytes, unpadded: allotted, and what the elements alone take; None where
+    shape: on one device, layout included.  bytes, unpadded: allotted, and of the elements alone; None where
     unknown.  whole: the global shape, without layout.  sharding: as JAX or the compiler prints it.
-    devices: how many hold each element, None where unknown.  donated: of a parameter, what becomes of its buffer.
+    devices: how many hold each element, None where unknown.  donated: of a parameter, the use of its buffer.
     alias: of a result, the parameter whose buffer it has.  spec: the sharding as JAX spells it, `P('x', None) on ..`,
     "" where it is no NamedSharding, or unknown.
     """
@@ -109,8 +109,8 @@ class Collective:
 
     kind: the opcode without `-start`.  does: its words in full, groups by device.  groups: how many devices talk to
     each other, None where the groups are not read.  axes: of the program's mesh, None where they are not whole axes or
-    no mesh is known.  operands, results: shapes.  bytes: the larger side, on each device, each time.  moved: what each
-    device has to receive at the least, each time.  None: unknown.
+    no mesh is known.  operands, results: shapes.  bytes: the larger side, on each device, each time.  moved: the least
+    bytes that each device has to receive, each time.  None: unknown.
     """
 
     place: Place
@@ -130,8 +130,8 @@ class Reshard:
     """Collectives that move data with nothing but moves between them, through which more is sent than is read.
 
     collectives: their names; `place` is the first.  received: bytes that a device receives through them, each time, its
-    elements alone.  needed: what the device with most must receive at least, because what computes with the data reads
-    it and the device does not hold it.  None: unknown, and why.
+    elements alone.  needed: the least that the device with most must receive, because its computation reads the data
+    and the device does not hold it.  None: unknown, and why.
     """
 
     place: Place
@@ -209,11 +209,11 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What the text of a compiled program does not say.
+    """The facts that the text of a compiled program does not have.
 
     target, topology: as asked for, "v5e" and "2x2".  compiler: name and version.  jax: its version.  flags: the
     compiler's options.  mesh: axis -> size, in the order of the devices.  lowered: digest of the program before it was
-    compiled, without the places in its source.  command: what makes this record again.
+    compiled, without the places in its source.  command: makes this record again.
     """
 
     function: str = ""
@@ -249,7 +249,7 @@ class Record:
         padded, unpadded: Bytes of all arrays that take memory, each counted once, and what their elements take.
         padding: The layouts with most bytes without an element.
         customs: Custom calls that are no Pallas kernels, by target.
-        unknown: What could not be told, each with its reason.
+        unknown: The unknown figures, each with its reason.
         digest: Of the compiled text.
     """
 

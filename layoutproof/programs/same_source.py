@@ -1,8 +1,8 @@
-"""Whether what a compiler made of a program computes what its source says: the compiled text beside the jaxpr.
+"""Whether a compiled program computes what its source says: the compiled text against the jaxpr.
 
-Both are programs of one list of arrays, so they are compared as two functions are (`values.compare`). What is added is
-what compiled texts have: numbers that were folded, results that rest on what nobody models while others do not, and
-branches that a drawn integer never takes.
+Both are programs of one list of arrays, so they are compared as two functions are (`values.compare`). Added here are
+the features of compiled texts: folded constants, unmodelled operations on which only some results depend, and branches
+that a drawn integer never takes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HIGH = 1024
 def compared(
     text: str, source: Program, kept: Sequence[int] | None = None, shardings: Mapping[str, Sequence[str]] = NONE
 ) -> dict[str, object]:
-    """What comes of comparing a compiled text with the program that it was made of, as plain data.
+    """The comparison of a compiled text with its source program, as plain data.
 
     kept: the inputs of the source that are parameters of the compiled program, in order; None for all.
     shardings: of a text for several devices those of its `parameters` and `results`, as XLA prints them.
@@ -72,7 +72,7 @@ def compared(
     if odd := misfit(made.program, source, positions):
         return unknown(odd)
     inputs = [Input(f"argument {k}", tuple(a.shape), a.dtype) for k, a in enumerate(avals)]
-    # what the source does not use is no parameter of the compiled program, and both are run on the same list
+    # an unused input is no parameter of the compiled program, and both are run on the same list
     every = tuple(v if k in positions else Variable(v.aval) for k, v in enumerate(source.invars))
     placed = dict(zip(positions, made.program.invars, strict=True))
     ours = replace(made.program, invars=tuple(placed.get(k, v) for k, v in enumerate(every)))
@@ -87,7 +87,7 @@ def misfit(
 ) -> str:
     """Why parameters or results of both are not alike; "" where they are.
 
-    positions: the inputs of the second that are parameters of the first, in order.  names: what the two are called.
+    positions: the inputs of the second that are parameters of the first, in order.  names: of the two.
     """
     one, other = names
     for what, mine, theirs in (
@@ -109,7 +109,7 @@ def _said(aval: object) -> str:
 def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: CompiledModule) -> dict[str, object]:
     alike = with_those_of(ours, source) if made.kernels or made.unread else None
     if made.unread and alike is not None:
-        # what nobody reads is the same function on both sides
+        # an instruction that is not read is the same function on both sides
         ours = alike
     read = readings(ours, source)
     figures: dict[str, Any] = {"devices": made.devices} if made.devices > 1 else {}
@@ -138,9 +138,9 @@ def _answer(ours: Program, source: Program, inputs: Sequence[Input], made: Compi
 def difference(
     sides: tuple[Program, Program], inputs: Sequence[Input], prepared: Prepared, names: tuple[str, str]
 ) -> tuple[Comparison, str]:
-    """(What comes of comparing two programs, how many of their results were compared; "" where none were).
+    """(The comparison of two programs, how many of their results were compared; "" where none were).
 
-    prepared: the programs of all walks, new.  names: what each of the two is called in words.
+    prepared: the programs of all walks, new.  names: of the two, in words.
     """
     ours, source = sides
     if not any(prod(aval.shape) for aval in source.out_avals):
@@ -242,7 +242,7 @@ def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, object]:
 
 
 def finding(said: Mapping[str, Any], title: str) -> Finding:
-    """What was found, as all findings are. title: what the program is called."""
+    """The comparison as a finding. title: the name of the program."""
     file, line, column = split_place(said["place"])
     point = None if said["point"] is None else {name: tuple(at) for name, at in said["point"].items()}
     figures = dict(said["figures"])

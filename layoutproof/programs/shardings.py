@@ -14,7 +14,7 @@ from layoutproof.layouts.sharding.jax_text import spec_of
 LONGEST = 100_000
 """Characters of the partition specs of one argument."""
 Spec = tuple[str | tuple[str, ...] | None, ...]
-"""What each dimension is split over: an axis, several, or none."""
+"""The mesh axes of each dimension: one, several, or none."""
 
 _AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([1-9]\d{0,5})\s*")
 

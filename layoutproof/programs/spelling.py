@@ -1,7 +1,7 @@
 """Whether JAX takes an array for one that is sharded alike and spelled otherwise, without compiling again.
 
-A jitted function keeps what it has compiled by the shardings of its arguments as they are spelled. What happens where
-the spelling differs was measured on jax 0.10.2 and 0.12.0.1, on eight devices of the CPU: traces, lowerings and
+A jitted function caches compiled programs by the spelling of the shardings of its arguments. The effect of another
+spelling was measured on jax 0.10.2 and 0.12.0.1, on eight devices of the CPU: traces, lowerings and
 compilations of a second call (tests/programs/test_spelling.py does so again with the jax that is installed).
 
 - Trailing None, `P('data')` for `P('data', None)`: nothing is compiled; the first call dispatches slowly.
@@ -53,7 +53,7 @@ Entries = tuple[tuple[str, ...], ...]
 
 
 def _entries(spec: PartitionSpecText, short: bool = False) -> tuple[Entries, tuple[str, ...], tuple[str, ...], str]:
-    """What a specification says. short: without trailing entries of no axis."""
+    """The entries of a specification. short: without trailing entries of no axis."""
     found = [(each,) if isinstance(each, str) else each or () for each in spec.entries]
     while short and found and not found[-1]:
         found.pop()

@@ -1,8 +1,8 @@
 """The answering side of `--try`: one program with one candidate, compiled in a process of its own as `compiling` does.
 
 The program becomes a function of its arrays alone, so that each of them has a number, and a candidate is an argument of
-`jax.jit`: layouts by `Format`, donation by `donate_argnums`. What is held larger or reshaped is sliced or reshaped back
-first, so the program means what it meant. A dump in place of a function is HLO text from before optimization.
+`jax.jit`: layouts by `Format`, donation by `donate_argnums`. A larger or reshaped parameter is sliced or reshaped back
+first, so the program keeps its meaning. A dump in place of a function is HLO text from before optimization.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Program:
     """A program as a function of its arrays. arrays: their shapes with shardings.  donated: by number, of those that
-    the user gives away, None where that cannot be told.  names: of the arrays, () where nobody says."""
+    the user gives away, None = unknown.  names: of the arrays, () = unknown."""
 
     function: Callable[..., Any]
     arrays: Sequence[Any]
@@ -99,7 +99,7 @@ def _of_function(request: Mapping[str, Any], mesh: Mesh, stack: contextlib.ExitS
 
 
 def _name(function: Callable[..., object], path: KeyPath) -> str:
-    """What the user's function calls an array: `params['w']`. path: in the pair of arguments and named ones."""
+    """The name of an array in the user's function: `params['w']`. path: in the pair of arguments and named ones."""
     jax = need_jax()
     named, rest = path[0].idx == 1, path[2:]
     first = path[1].key if named else f"argument {path[1].idx}"
@@ -164,7 +164,7 @@ def _of_dump(text: str, mesh: Mesh) -> _Program:
 
 
 def _braced(header: str) -> str:
-    """What a module's first line says of buffers that results share with parameters."""
+    """The part of a module's first line on buffers that results share with parameters."""
     at = header.find("input_output_alias=")
     return "" if at < 0 else header[at : header.find(" }", at)]
 
@@ -183,7 +183,7 @@ def _inlined(portable: bytes, outs: Sequence[ShapedArray]) -> Callable[..., tupl
     def rule(ctx: LoweringRuleContext, *args: Value) -> Sequence[Value]:
         with ctx.module_context.module.context:
             module = ir.Module.parse(portable)
-            # what it says of devices and of its own compilation is said anew
+            # its attributes on devices and on its own compilation are set anew
             for name in _names_of(module.operation.attributes):
                 if name.startswith("mhlo.") and not name.startswith("mhlo.num_"):
                     del module.operation.attributes[name]
@@ -301,7 +301,7 @@ def _format(order: tuple[int, ...] | None, sharding: Sharding) -> Format:
 
 
 def _kept(lowered: Lowered) -> list[int] | None:
-    """The arrays that the compiled program has as parameters: JAX leaves out what is not used. None: nobody says."""
+    """The arrays that the compiled program has as parameters: JAX leaves out unused ones. None = unknown."""
     with contextlib.suppress(Exception):
         return sorted(lowered._lowering.compile_args["kept_var_idx"])
     return None

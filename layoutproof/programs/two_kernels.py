@@ -30,7 +30,7 @@ NAMES = ("the new record", "the old record")
 
 
 def computed(old: KernelRecord, new: KernelRecord) -> Computed:
-    """What came of comparing the values of two records of a call. It never raises: what is not compared is unknown."""
+    """The comparison of the values of two records of a call. It never raises: a failed comparison is unknown."""
     return attempted(lambda: _computed(old, new))
 
 

@@ -42,7 +42,7 @@ _DOES = frozenset(("outfeed", "infeed", "send", "send-done", "recv", "recv-done"
 
 
 def computed(old: str, new: str) -> Computed:
-    """What came of comparing the values of two texts. It never raises: what cannot be compared is unknown."""
+    """The comparison of the values of two texts. It never raises: a failed comparison is unknown."""
     return attempted(lambda: _computed(old, new))
 
 
@@ -66,10 +66,10 @@ def _devices(many: int) -> str:
 
 
 def _on_devices(modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule], devices: int) -> Computed:
-    """Programs of several devices: what each of them gives.
+    """Programs of several devices, compared by the results of each device.
 
-    A text need not say which devices hold the same. What is the same whatever each holds is the same; what differs
-    where all hold the same differs however arrays are cut; what lies between is unknown.
+    A text need not say which devices hold the same. Programs that agree for all contents of the devices are the same;
+    programs that differ where all devices hold the same differ for every sharding; otherwise it is unknown.
     """
 
     def ask(known: Mapping[int, Split | None]) -> Computed:
@@ -118,7 +118,7 @@ def _shardings(
 
 
 def _asked(modules: tuple[Module, Module], sides: tuple[CompiledModule, CompiledModule]) -> Computed:
-    """What comes of comparing two programs of the same parameters and results."""
+    """The comparison of two programs of the same parameters and results."""
     ours, before = sides
     program, was = ours.program, before.program
     work = max(map(work_of, (program, was)))
@@ -146,7 +146,7 @@ def _asked(modules: tuple[Module, Module], sides: tuple[CompiledModule, Compiled
 def program_of(text: str, name: str) -> Program:
     """The program of a text, of several devices as one of what each holds; LayoutError where there is none.
 
-    name: what the text is called in words.
+    name: of the text, in words.
     """
     module, made = _read(text, name)
     devices = module.header.devices
@@ -154,7 +154,7 @@ def program_of(text: str, name: str) -> Program:
 
 
 def inputs_of(program: Program) -> list[Input]:
-    """What is drawn for its parameters."""
+    """The drawn inputs for its parameters."""
     return [Input(f"parameter {k}", tuple(v.aval.shape), v.aval.dtype) for k, v in enumerate(program.invars)]
 
 
@@ -163,7 +163,7 @@ def _read(text: str, name: str) -> tuple[Module, CompiledModule]:
     (module,) = read_hlo(text.splitlines(keepends=True))
     for computation in module.computations:
         for each in computation.instructions:
-            # what a kernel does its own module says
+            # a kernel has its effects in its own module
             if each.opcode in _DOES or (_has_effects(each) and f'"{TARGET}"' not in each.attributes):
                 raise LayoutError(f"{name} does more than give results: {each.name} is {each.opcode}")
     try:
@@ -195,7 +195,7 @@ def _narrower(ours: CompiledModule, before: CompiledModule) -> str:
 
 
 def _rounding(side: CompiledModule) -> Counter[str]:
-    """What rounds to fewer bits than float32 has, how often: conversions, and what is computed in such a type."""
+    """The operations that round to fewer bits than float32 has, with their counts: conversions, and arithmetic."""
     found = Counter({f"{a} to {b}": many for (a, b), many in side.converts.items() if _rounds(a, b)})
     for equation in equations_in(side.program):
         for variable in equation.outvars:

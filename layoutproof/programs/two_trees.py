@@ -109,7 +109,7 @@ class Side:
 
 
 def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """What came of comparing two programs.
+    """The comparison of two programs.
 
     request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`. Or "of" such
     a mapping, of the one program whose values are to be kept.
@@ -150,7 +150,7 @@ def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]
         stack.enter_context(compiling.on_mesh(mesh))
         tell("tracing")
         side = _side(request, target, stack)
-        # traced twice: what looks at more than its arguments is no function of which values could be kept
+        # traced twice: a function that depends on more than its arguments has no values to keep
         pair = traced_plan(Plan(("it", "it"), (side.call, side.call), side.arrays, points=points, target=target))
     program, again = pair.programs
     why = "traced twice, it is two programs" if digest(program) != digest(again) else _too_much(pair)

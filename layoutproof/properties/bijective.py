@@ -3,7 +3,7 @@
 Why it matters: this is what makes a layout a layout. Padding is by definition the places of the range that hold no
 element; an injective map in bounds reaches exactly as many places as there are elements, and the figures say how many
 remain (`padding`). Ask `covers` when no padding is allowed at all.
-Refuted by: what refutes `injective` (`first`, `second`) or `in_bounds` (`element`).
+Refuted by: the counterexample of `injective` (`first`, `second`) or `in_bounds` (`element`).
 Fix: as of `injective` or `in_bounds`, whichever refutes it.
 Incident: a swizzle of a grid gave some workgroups one tile twice, and left the last tiles without any:
 https://github.com/ROCm/aiter/pull/4315

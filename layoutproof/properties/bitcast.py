@@ -4,7 +4,7 @@ Holds exactly when every element keeps its address and both sides are allotted t
 shape is a row-major reshape of the first's; with `permutation` it is its transpose (dimension k of the result is
 dimension permutation[k] of the operand). When the element widths differ, a wide element is its narrow pieces in order,
 as XLA's bitcast-convert has it.
-Why it matters: what is not a bitcast is a copy of the whole array.
+Why it matters: a reshape or transpose that is no bitcast is a copy of the whole array.
 Refuted by: the smallest `element` (of the first layout) that moves; or `bytes`, both allotments, when none does.
 Source: 627 of 627 reshapes and transposes between layouts chosen by the TPU compiler are a bitcast under exactly this
 condition (libtpu 0.0.42.1). The compiler itself never emits bitcast_convert_type as a bitcast, and treats
@@ -91,7 +91,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 
 
 def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> dict[str, object]:
-    """bytes_before, bytes_after: what each side is allotted.
+    """bytes_before, bytes_after: the bytes allotted to each side.
 
     Args:
         before: The map of the operand.

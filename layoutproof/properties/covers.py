@@ -13,7 +13,7 @@ Refuted:
     layoutproof ask covers "f32[3,128]{1,0:T(4,128)}"
 Proved:
     layoutproof ask covers "f32[4,128]{1,0:T(4,128)}"
-Limits: The range is the layout's own; what lies outside of it is not looked at.
+Limits: The range is the layout's own; places outside of it are not looked at.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def counted(count: Count, m: IndexMap) -> tuple[dict[str, object], tuple[Claim, 
         (figures, further claims).
     """
     if m.memory is not None and not m.replicas.extents:
-        # what padding counts, without looking at places
+        # the count of padding, without looking at places
         return {}, ()
     try:
         return {"holes": m.range.count() - count(m).inside}, ()

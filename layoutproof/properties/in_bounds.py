@@ -5,7 +5,7 @@ Refuted by: the smallest `element` whose place is outside.
 Example: `f32[4] strides (2) in 7` is proved (offsets 0, 2, 4, 6), `f32[4] strides (2) in 6` is refuted at (3).
 With `within` axes have the extents that it says, e.g. {lane: 32, warp: 4} or the name of a target (cuda, trainium),
 whose hardware limits then hold for the axes it knows; the others keep the layout's own.
-An Axe layout whose axes nobody bounds is inside by definition: then the answer is unknown, and says what to write.
+An Axe layout with unbounded axes is inside by definition: then the answer is unknown, and says what to write.
 Checked per coordinate, so a column that runs over into the next row is found although its offset is inside the memory.
 Fix: allot what the last element needs: 1 + the sum of (extent - 1) * stride.
 Incident: a swizzle of a grid by 8, which did not divide its rows, addressed tiles past the end: wrong results, or a
@@ -14,7 +14,7 @@ Refuted:
     layoutproof ask in_bounds "f32[4] strides (2) in 6"
 Proved:
     layoutproof ask in_bounds "f32[4] strides (2) in 7"
-Limits: The range is the layout's, or that of `within`; what a device really has is not asked.
+Limits: The range is the layout's, or that of `within`; the real size of a device is not asked.
 """
 
 from __future__ import annotations

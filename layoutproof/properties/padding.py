@@ -15,7 +15,7 @@ Refuted:
     layoutproof ask padding "f32[1000,5]{1,0:T(8,128)}" --at-most 40%
 Proved:
     layoutproof ask padding "f32[1000,5]{0,1:T(8,128)}" --at-most 40%
-Limits: Of one array; what a program allots besides is in `peak_memory`.
+Limits: One array; the other memory of a program is in `peak_memory`.
 """
 
 from __future__ import annotations

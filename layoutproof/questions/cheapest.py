@@ -134,7 +134,7 @@ def cheapest_merge(shape: XlaLayout, target: str) -> XlaLayout | None:
 
 
 def _grain(layout: XlaLayout) -> list[int]:
-    """What each dimension has to be a multiple of for the first tile to be full."""
+    """The number that divides each dimension where the first tile is full."""
     grain = [1] * len(layout.dims)
     if not layout.tiles:
         return grain

@@ -77,8 +77,8 @@ def evaluate(layout: object, indices: Sequence[ArrayLike], replica: Sequence[int
         map to several coordinates has them along one more, last axis.
 
     Raises:
-        LayoutError: An index is outside the array (of one that is being traced, nobody knows), a size symbol has no
-            value, or a place needs more than 64 bits (of JAX: more than the bits of its integers).
+        LayoutError: An index is outside the array (not checked of an index that is being traced), a size symbol has
+            no value, or a place needs more than 64 bits (of JAX: more than the bits of its integers).
 
     >>> import numpy
     >>> evaluate("f32[3,5]{1,0:T(2,2)}", [numpy.array([0, 2]), numpy.array([4, 3])])
@@ -317,7 +317,7 @@ def _as_numpy(array: object) -> NDArray[np.generic]:
 
 
 def _is_jax(array: object) -> TypeGuard[jax.Array]:
-    # an array of JAX can exist only where jax is imported already; nobody else pays for importing it
+    # an array of JAX can exist only where jax is imported already: no other caller pays for importing it
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
 

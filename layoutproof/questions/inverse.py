@@ -1,4 +1,4 @@
-"""What is at a place: the element or elements there, padding, or nothing; the other way round than `locate`.
+"""The contents of a place: the element or elements there, padding, or nothing; the inverse of `locate`.
 
 Asked as `lp.inverse(layout).at(offset=17)`, `layoutproof locate LAYOUT --at 'lane=5 reg=2'`, or in a spec file:
     - at: scores
@@ -10,8 +10,8 @@ counted exactly, the first are listed), `padding` with the dimensions whose roun
 alignment, metadata, or padding within the tiles), `hole` (inside, and no rounding up would put an element there),
 `outside`.
 How: coordinates are linear forms over digits, so a place is a few equations, whatever the size of the array; where
-layouts have no digits, by bits over GF(2), one by one where there are few elements, or by the other engines. What no
-engine can list or count within its steps is unknown.
+layouts have no digits, by bits over GF(2), one by one where there are few elements, or by the other engines. A place
+whose elements no engine lists or counts within its steps is unknown.
 Formula: `lp.inverse(layout).formula()`, or `--at` with names alone (`--at offset`): each entry of the index as a sum of
 digits, for all sizes and tiles, with the condition under which a place holds an element; both are proved.
 """
@@ -51,7 +51,7 @@ class HeldEntry(TypedDict):
 
 
 class ContentsDocument(Document):
-    """What is at a place, with `--at`."""
+    """The contents of a place, with `--at`."""
 
     subject: str
     at: Annotated[dict[str, int], Doc("what was asked for: coordinates by name")]
@@ -88,11 +88,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is at a place, or at all places with some coordinates.
+    """The contents of a place, or of all places with some coordinates.
 
     Attributes:
         subject: The layout.
-        at: What was asked for, by name.
+        at: The coordinates that were asked for, by name.
         what: "element" (exactly one), "elements" (several), "padding", "hole" (inside, and no element's, nor would be
             if dimensions were rounded up), "outside".
         elements: The first of them, sorted by index and replica.
@@ -157,10 +157,10 @@ class Inverse:
     layout: Any
 
     def at(self, place: Mapping[str, int] | None = None, *, most: int = MOST, **coordinates: int) -> Contents:
-        """What is at a place.
+        """The contents of a place.
 
-        With some of the coordinates only, it is everything that has those. A byte holds every element of which it holds
-        a bit.
+        With some of the coordinates only, those of all places that have them. A byte holds every element of which it
+        holds a bit.
 
         Args:
             place: Coordinates by name, as `locate` names them; in a memory `offset` (in elements), or `byte`, or `byte`
@@ -314,7 +314,7 @@ def _wanted(
 
 
 def _at_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> Contents:
-    """What has a bit in a byte: an element, several that share it, or nothing."""
+    """The contents of a byte: an element, several that share it, or nothing."""
     if m.memory is not None:
         m = flattened(m)
     subject, byte = shown(layout), wanted["byte"]
@@ -338,7 +338,7 @@ def _at_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int]
 
 
 def _parts_of_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> list[Contents]:
-    """What is at each offset that has bits in a byte, or the one bit of it that is asked for."""
+    """The contents of each offset that has bits in a byte, or in the given bit of it."""
     names = names_of(m)
     others = {names.index(name): value for name, value in wanted.items() if name in names}
     first = 8 * (wanted["byte"] - memory.prefix_bytes)

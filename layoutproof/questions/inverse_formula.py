@@ -201,7 +201,8 @@ def _given_back(m: IndexMap, index: Sequence[Term], replica: Sequence[Term] | No
 def _condition(m: IndexMap, index: Sequence[Term], replica: Sequence[Term] | None, names: Sequence[str]) -> str:
     """When a place of the range holds an element.
 
-    That is: its element is one, and its place is this place. What is proved of every place of the range is left out.
+    That is: its element exists, and is stored at this place. A condition that holds for every place of the range is
+    left out.
     """
     kept: list[tuple[str, Term]] = []
     for name, term, extent in zip(m.domain.names, index, m.domain.extents, strict=True):

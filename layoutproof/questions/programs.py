@@ -62,7 +62,7 @@ class ElementPrograms:
         return np.where(self.last < 0, -1, digits)
 
     def blank(self) -> str:
-        """What interpret mode holds where no program has been."""
+        """The value that interpret mode has where no program has been."""
         return unwritten(self.operand.dtype)
 
 

@@ -105,7 +105,7 @@ PLAIN = (0.0, 1.0, 2.0, 0.5)
 """Numbers of formulas, which are those of no size."""
 POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
 PARTS = sorted({a / b for a in (1, 2, 3, 4, 5, 6, 7, 8) for b in (1, 3, 5, 7)} | {2.0**k for k in range(-16, 17)})
-"""What a size is multiplied with where the code states a part of it, or how many blocks it has."""
+"""The factors on a size where the code states a part of it, or its number of blocks."""
 
 
 def explained(
@@ -116,9 +116,9 @@ def explained(
 ) -> tuple[float, int] | None:
     """(A number of the programs, the given size that may explain it), None where there is none.
 
-    given, smaller: the programs at the given shapes and at the small ones. What a program computes of its sizes differs
-    between the two; a number that is the same in both, and a part, a multiple, a power or a root of a size that is
-    another one now, or of the product of two, may have been written for that size.
+    given, smaller: the programs at the given shapes and at the small ones. A number computed from sizes differs between
+    the two; a number that is the same in both, and a part, a multiple, a power or a root of a size that has changed,
+    or of the product of two, may have been written for that size.
     """
     own = {float(b) for program in given for kinds in kinds_in(program) for dims in kinds.operands for b, _ in dims}
     own |= {float(n) for shape in small for n in shape}
@@ -176,7 +176,7 @@ def halved(
     """(The shapes, why they are the given ones), no smaller than a walk needs; every kind of program is kept.
 
     All extents from `PAIR` on that are even are halved, together where that can be traced, else one of them, until a
-    walk takes no more than `MOST_STEPS`. So what is a multiple of another extent stays one, as far as it can.
+    walk takes no more than `MOST_STEPS`. So a multiple of another extent stays one, as far as it can.
     fixed, traced: as of `smallest`.
     """
     given = kinds_in(traced(list(shapes))[0])

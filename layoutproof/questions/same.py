@@ -48,7 +48,7 @@ def same(
     """Whether a function computes what a reference computes, over the reals, at these sizes.
 
     Both are traced. Sums of products are compared as relations, which prove; everything else is walked over at random
-    points of prime fields (`layoutproof explain same`). Nothing runs on a device. What is refuted is shown on float64,
+    points of prime fields (`layoutproof explain same`). Nothing runs on a device. A refutation is shown on float64,
     or where it is too large for that, counted on plain integers.
 
     Args:
@@ -89,7 +89,7 @@ def same(
 
 
 def answered(plan: Plan, tick: Tick, pair: TracedPair | None = None) -> Same:
-    """What comes of a plan; of a function that is another program when it is traced again, the worse of both.
+    """The answer to a plan; where a function is another program when it is traced again, the worse of both answers.
 
     pair: the plan traced, where the caller did.
     """
@@ -108,7 +108,7 @@ def _noted(said: Same, word: str) -> Same:
 
 
 def _answer_of(plan: Plan, pair: TracedPair, tick: Tick) -> Same:
-    """What comes of one pair: for all sizes, at smaller ones, or at the given ones."""
+    """The answer for one pair: for all sizes, at smaller ones, or at the given ones."""
     found = kernels(plan, pair)
     whole = Same(*plan.names, Comparison(Verdict.UNKNOWN), sizes=plan.sizes, where=plan.where if plan.sizes else ())
     if plan.sizes:
@@ -117,7 +117,7 @@ def _answer_of(plan: Plan, pair: TracedPair, tick: Tick) -> Same:
         return _at_smaller_sizes(whole, plan, pair, found, tick)
 
     def at_given_sizes() -> Same:
-        # what is wrong with what is assumed is said at once
+        # a mistake in the assumptions is reported first
         conditions(plan, found)
         compared = _compared(plan, pair, tick)
         rests = premises(plan, found, compared)
@@ -131,7 +131,7 @@ def _answer_of(plan: Plan, pair: TracedPair, tick: Tick) -> Same:
 
 
 def _for_all_sizes(whole: Same, plan: Plan, pair: TracedPair, found: Sequence[Call], tick: Tick) -> Same:
-    """What relations say for all sizes; where they show a difference, the smallest ones that have one, walked over."""
+    """The answer of relations for all sizes; where they show a difference, the smallest sizes with one, walked over."""
     from layoutproof.core.expression import parse_condition
     from layoutproof.values.relations.decide import related
     from layoutproof.values.stability import sums_in
@@ -165,7 +165,7 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: TracedPair, found: Sequence[Ca
 
 
 def _at_smaller_sizes(whole: Same, plan: Plan, given: TracedPair, found: Sequence[Call], tick: Tick) -> Same:
-    """What comes of the plan at the smallest sizes that keep every kind of program; the premises at the given ones."""
+    """The answer at the smallest sizes that keep every kind of program; the premises at the given ones."""
     tick("smaller sizes")
     fixed = {n for i in plan.arrays if i.value is not None for n in i.shape}
 
@@ -180,7 +180,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: TracedPair, found: Sequenc
 
     def compared() -> Same:
         rests = premises(plan, found)
-        # what holds at the given sizes and not at these is about sizes that the code is not written for
+        # a premise that holds at the given sizes and not at these: the code is not written for these sizes
         beyond = () if why else premises(plan, there)
         worse = [f for f in beyond if f.verdict < min((p.verdict for p in rests), default=f.verdict)]
         refused = f"at {list(shapes[0])} {worse[0].question} is {worse[0].verdict.value}" if worse else why
@@ -195,7 +195,7 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: TracedPair, found: Sequenc
 
 
 def _at_given_sizes_too(plan: Plan, given: TracedPair, pair: TracedPair, found: Comparison, tick: Tick) -> Comparison:
-    """What is found at smaller sizes, of which a difference may come from a size that the code states as a number.
+    """The comparison at smaller sizes, where a difference may come from a size that the code states as a number.
 
     Where the given sizes can be walked over, float64 has to show a difference there, too. Where they are too large, no
     number may stand in the programs at both sizes that one of the given ones explains.
@@ -218,7 +218,7 @@ def _at_given_sizes_too(plan: Plan, given: TracedPair, pair: TracedPair, found: 
 
 
 def _compared(plan: Plan, pair: TracedPair, tick: Tick) -> Comparison:
-    """What relations, points and float64 say; unknown, with the numbers, where there is nothing to compare."""
+    """The comparison by relations, points and float64; unknown, with the numbers, where there is nothing to compare."""
     compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
         return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")

@@ -84,7 +84,7 @@ class SameDocument(Document):
     exponents: Annotated[list[ExponentEntry], Doc("of the function, where no difference was found")]
     sums: Annotated[list[SumEntry], Doc("of the function, where no difference was found")]
     scope: str
-    reduced: Annotated[list[ReducedEntry], Doc("with --reduced: what was compared at smaller sizes")]
+    reduced: Annotated[list[ReducedEntry], Doc("with --reduced: the arguments that were compared at smaller sizes")]
     sizes: Annotated[list[str], Doc("names of sizes, where the answer is about all of them")]
     smallest: Annotated[dict[str, int], Doc("of a difference, the smallest sizes at which there is one")]
     blocks: Annotated[
@@ -96,16 +96,16 @@ class SameDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class Same(Answer):
-    """What came of comparing a function with its reference.
+    """The comparison of a function with its reference.
 
     Attributes:
         function: Its name.
         reference: The reference's name.
-        comparison: What the points and float64 say of the values.
+        comparison: The values compared, at points and on float64.
         premises: The findings about the function's kernels, at the given sizes, on which that rests.
         reduced: Of each argument that was compared at a smaller size (name, the given shape, the smaller one).
         sizes: Names of sizes, where it is about all of them.
-        where: What holds of these.
+        where: The conditions on these.
         smallest: Of a difference, the smallest sizes at which there is one.
         blocks: Axes of the function's kernel along which the answer holds for any number of blocks.
     """
@@ -183,7 +183,7 @@ class Same(Answer):
 
     @property
     def scope(self) -> str:
-        """What the answer is about, in words."""
+        """The scope of the answer, in words."""
         at = "at the smaller sizes of `--reduced`" if self.reduced else "at these sizes"
         if self.sizes:
             held = f" where {' and '.join(self.where)}" if self.where else ""
@@ -287,7 +287,7 @@ class Same(Answer):
 
     @property
     def chance(self) -> str:
-        """What is proved of the chance that a difference is missed, in words; "" where nothing is drawn."""
+        """The proved bound on the chance of missing a difference, in words; "" where nothing is drawn."""
         if self.verdict is Verdict.PROVED:
             return ""
         if not self.comparison.axioms:

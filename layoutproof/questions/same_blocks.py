@@ -1,9 +1,8 @@
-"""Whether what is said of a function at some number of blocks is so for any: by induction over the steps of its kernel.
+"""Whether an answer at some number of blocks holds for any number: by induction over the steps of the kernel.
 
-Along an axis of the grid, or in a loop, the
-state after step k is the reference's on a prefix, for each kind of step: the two are
-compared, at points, where that many blocks are all there are. And isl shows that within each kind the step is one step,
-up to the names of its elements. What is not shown is not said.
+Along an axis of the grid, or in a loop, the state after step k is the reference's on a prefix, for each kind of step:
+the two are compared, at points, with that many blocks in all. And isl shows that the steps of one kind are equal up to
+the names of their elements. Anything else is unknown.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _HELD = classes(Same, Comparison, Witness, Begin, Blocks, Exponent, KeptSum, Fin
 
 
 def kept(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], make: Callable[[], Same]) -> Same:
-    """What was answered before, or what `make` answers now.
+    """The stored answer, or the answer of `make`.
 
     asked: of the given sizes, and of smaller ones where these are compared: both programs, and the kernels.
     """
@@ -41,9 +41,9 @@ def kept(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], make: C
 
 
 def kept_of_any(plan: Plan, said: object, pairs: Sequence[TracedPair], make: Callable[[], Blocks]) -> Blocks:
-    """The same of what is so for any number of blocks: at the given sizes two functions may be one that differ beyond.
+    """The same for an answer about any number of blocks: two functions may agree at the given sizes and differ beyond.
 
-    said: what is asked.  pairs: at the given sizes, and at a size that is a name.
+    said: the question.  pairs: at the given sizes, and at a size that is a name.
     """
     return _kept(_key(plan, [(pair, ()) for pair in pairs], ("blocks", said)), Blocks, make, lambda found: True)
 
@@ -60,10 +60,10 @@ def _kept(key: list[Any] | None, kind: type[T], make: Callable[[], T], lasts: Ca
 
 
 def _key(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], said: object = ()) -> list[Any] | None:
-    """Everything that an answer rests on; None where a program holds what nobody reads whole."""
+    """Everything that an answer depends on; None where a part of a program has no digest."""
     from layoutproof.pallas.from_jax.digests import digest
 
-    # what it computes is in the pairs
+    # the functions themselves are in the pairs
     parts: list[Any] = [said, replace(plan, calls=(), arrays=())]  # type: ignore[arg-type]
     for pair, found in asked:
         texts = [(repr(call), str(getattr(call, "body_reader", ""))) for call in found]

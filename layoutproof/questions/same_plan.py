@@ -1,8 +1,8 @@
-"""What `lp.same` compares, as a plan: frozen data, whole before anything is asked; and the same, traced.
+"""The plan of an `lp.same` comparison: frozen data, complete before any question is asked; and the same, traced.
 
 A plan says which two functions, of which arrays, given or drawn, at which sizes, and under which assumptions. A pair is
 what JAX makes of it at some sizes: two programs of one list of arrays. For gradients these are other functions, and
-have the cotangents as further arrays; from there on nobody knows the difference.
+have the cotangents as further arrays; the rest of the code does not distinguish them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Call = Callable[..., list[Any]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared, with which inputs, at which sizes.
+    """The two functions that are compared, their inputs and sizes.
 
     names: of the function and of its reference.  calls: both, of the arrays alone, giving their outputs as a list.
     halved: with `reduced`, whether extents are halved until a walk is short, and not made as small as kernels allow.
@@ -64,14 +64,15 @@ class Plan:
         )
 
     def sized(self, sizes: Mapping[str, int]) -> Plan:
-        """The same with numbers for the sizes that are names; no condition speaks of them any more."""
+        """The same with numbers for the sizes that are names, and without the conditions on them."""
         on = Numbers(sizes)
         return replace(self.at([tuple(int(on.size(dimension(n))) for n in s) for s in self.shapes]), where=())
 
 
 @dataclass(frozen=True)
 class TracedPair:
-    """A plan, traced. arrays: what is drawn or given.  call: the function asked about.  jaxprs: its, the reference's.
+    """A plan, traced. arrays: the inputs, drawn or given.  call: the function asked about.  jaxprs: its, the
+    reference's.
 
     programs: these, as they are read.  outputs: positions of those that are compared, None for all.  retrace: the
     reference at other shapes of the arrays, None where it cannot be traced there.
@@ -85,7 +86,7 @@ class TracedPair:
     retrace: Callable[[list[tuple[int, ...]]], Program | None]
 
     def with_tables(self) -> tuple[Call, list[Any]]:
-        """(The function of the arrays that nobody gave, their shapes): what is given is a constant."""
+        """(The function of the arrays without a given value, their shapes): given values are constants."""
         drawn = [k for k, i in enumerate(self.arrays) if i.value is None]
 
         def call(*values: Any) -> list[Any]:
@@ -108,7 +109,7 @@ def planned(
 ) -> Iterator[Plan]:
     """The plan of what a user asks, while the modules of functions that are given as places can be found.
 
-    Arguments as of `lp.same`; rest: the fields of `Plan` that are as there. Raises LayoutError for what nobody can ask.
+    Arguments as of `lp.same`; rest: the fields of `Plan` that are as there. Raises LayoutError for an invalid question.
     """
     from layoutproof.pallas.from_jax.adapter import need_jax
     from layoutproof.pallas.from_jax.user import arguments, named_function
@@ -171,7 +172,7 @@ def traced(plan: Plan) -> TracedPair:
 def again(plan: Plan, pair: TracedPair) -> TracedPair | None:
     """The function traced anew: None where it is the same program, as of a function that looks at its arguments alone.
 
-    What counts its calls, or reads a file, may be another one.
+    A function that counts its calls, or reads a file, may be another one.
     """
     from layoutproof.pallas.from_jax.digests import digest
 
@@ -260,8 +261,8 @@ def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] |
 def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call]]:
     """(The arrays and the cotangents of the outputs of floats that are compared, the gradients as functions of these).
 
-    After the gradients come the values of these outputs, as they are when somebody asks for gradients.
-    reference: its jaxpr, which says what its outputs are.
+    After the gradients come the values of these outputs, as the gradient rules give them.
+    reference: its jaxpr, which has the types of its outputs.
     """
     import jax
 
@@ -284,7 +285,7 @@ def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call
 
             outs, back = jax.vjp(inner, *(values[k] for k in wanted))
             found = list(back([c.astype(o.dtype) for c, o in zip(cotangents, outs, strict=True)]))
-            # what a rule for gradients gives as the value need not be what the function gives
+            # the value by a gradient rule may differ from the function's
             return [*found, *outs]
 
         return gradient
@@ -344,7 +345,7 @@ def _bounded(arrays: Sequence[Input], assume: Sequence[str]) -> tuple[tuple[Inpu
             kind = "given" if arrays[k].value is not None else f"{arrays[k].dtype}"
             raise LayoutError(f"bounds are assumed of integers that are drawn, and {name} is {kind}", text=text)
         if not isinstance(low, int) or not isinstance(high, int):
-            raise LayoutError(f"of {name}, which is drawn, numbers as bounds are assumed, and no more", text=text)
+            raise LayoutError(f"{name} is drawn: only numbers as its bounds can be assumed", text=text)
         span = found[k].span or (low, high - 1)
         found[k] = replace(found[k], span=(max(span[0], low), min(span[1], high - 1)))
     return tuple(found), tuple(others)

@@ -1,4 +1,4 @@
-"""What an answer of `lp.same` rests on: findings about the function's kernels, as `lp.kernels` gives them."""
+"""The premises of an answer of `lp.same`: findings about the function's kernels, as `lp.kernels` gives them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
     "table_reads", "alias_hazard", "initialised", "device_waits", "device_races", "device_barrier", "subcore_barrier",
 )  # fmt: skip
-"""What the walk takes to hold: it runs programs in one order, copies land when they are waited for, and integers that
-nobody wrote, which it draws, are not read."""
+"""The premises of the walk: it runs programs in one order, copies land when they are waited for, and uninitialised
+integers, which it draws, are not read."""
 UNDEFINED, WRITTEN = "undefined_values", "initialised"
 PLACES, ORDER = ("body_in_bounds", "blocks_in_bounds", "table_reads"), ("dma_order",)
-"""What the walk sees by itself: it computes every place of every program, from the integers that are given, and which
-copies are in flight when a place is touched."""
+"""The premises that the walk checks itself: it computes every place of every program, from the given integers, and
+which copies are in flight when a place is touched."""
 
 
 Call = Kernel | Unmodelled
@@ -91,10 +91,10 @@ def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:
 
 
 def premises(plan: Plan, found: Sequence[Call], seen: Comparison | None = None) -> tuple[Finding, ...]:
-    """What is found of kernels, of what the walk takes to hold.
+    """The findings of kernels on the premises of the walk.
 
-    seen: what the comparison showed; what `rests_on` would leave out of it is not asked, and of what it shows itself
-    nobody needs to be told what would settle it.
+    seen: the comparison. A premise that `rests_on` would leave out is not asked, and no assumption is looked for that
+    would decide a premise which the comparison shows itself.
     """
     among = [name for name in PREMISES if seen is None or name not in _needless(seen)]
     shown = () if seen is None else _shown(seen)
@@ -130,7 +130,7 @@ def rests_on(found: Comparison, asked: Sequence[Finding], given: bool = True) ->
 
 
 def _needless(found: Comparison) -> tuple[str, ...]:
-    """What need not be asked: what rests on floats that nobody wrote is seen, where no integer is such."""
+    """Premises not to ask: the comparison sees uses of uninitialised floats, where no integer is uninitialised."""
     settled = found.verdict is Verdict.PROVED or (found.verdict is Verdict.SAMPLED and found.defined)
     return (WRITTEN,) if settled else ()
 
@@ -146,7 +146,7 @@ def _shown(found: Comparison) -> tuple[str, ...]:
 
 
 def _seen(premise: Finding, found: Comparison) -> Finding:
-    """A premise that nobody could decide for all tables, as far as the comparison shows it for those that are given."""
+    """A premise that is undecided for all tables, as far as the comparison shows it for the given ones."""
     if premise.verdict is not Verdict.UNKNOWN or premise.question not in _shown(found):
         return premise
     if premise.question in PLACES or (premise.question in ORDER and found.ordered):
@@ -159,7 +159,7 @@ def _seen(premise: Finding, found: Comparison) -> Finding:
         # undefined times 0 is undefined there
         words = "relations show that nothing undefined is in an element"
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by=found.decided_by)
-    # a float that nobody wrote is a value of its own there, which no product removes
+    # an uninitialised float is a value of its own there, which no product removes
     words = f"no element rests on it at {found.points} random points, with the integers that are given"
     return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
 
@@ -167,7 +167,7 @@ def _seen(premise: Finding, found: Comparison) -> Finding:
 def _of(call: Judged) -> list[Finding]:
     whole = call.whole()
     asked = [f for f in call.findings if f.question in PREMISES and f.severity == "error"]
-    # of floats that nobody wrote it is seen what rests on them
+    # the comparison sees what depends on uninitialised floats
     floats = _floats(call.call)
     asked = [f for f in asked if f.question != WRITTEN or f.subject not in floats]
     return [*asked, *([replace(whole, severity="error")] if whole is not None else [])]

@@ -36,7 +36,7 @@ def kernel_properties() -> tuple[str, ...]:
 
 
 WANTED = (("LAYOUTS", "claims"), ("TARGET", "obligations"))
-"""What a property's module has: of layouts, or of kernels."""
+"""The protocol of a property's module: of layouts, or of kernels."""
 
 
 @lru_cache(maxsize=256)
@@ -55,7 +55,7 @@ def property_module(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayoutProperty:
-    """What the module of a property of layouts defines; `figures`, `counted` and `vacuous` may be left out.
+    """The definitions of a module of a property of layouts; `figures`, `counted` and `vacuous` may be left out.
 
     layouts: how many layouts it speaks of (`LAYOUTS`).
     claims: (maps, options) -> what the engines decide; it holds where all are proved.
@@ -108,7 +108,7 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     {'at_most': (str | None, None)}
     """
     if is_of_kernels(name):
-        # what is not about hardware differs between platforms: programs run one after the other, or at once
+        # other properties differ between platforms too: programs run one after the other, or at once
         return dict.fromkeys(("target", "compiler"), (str | None, None)) | {"strict_tables": (bool, False)}
     parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
     return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}

@@ -19,8 +19,8 @@ from layoutproof.core.errors import LayoutError, Reason, Unsupported, shorten
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """One operator. layouts: how many layouts come first.  argument: what may follow them, "" for nothing.
-    optional: whether it may be left out.  equation: what its result satisfies for every element.
+    """One operator. layouts: how many layouts come first.  argument: the further operand, "" for none.
+    optional: whether it may be left out.  equation: of its result, for every element.
     """
 
     name: str
@@ -62,7 +62,7 @@ def operator_module(name: str) -> Any:
 
 
 def operands(name: str, value: object) -> list[Any]:
-    """What stands behind an operator, as a list of its length. LayoutError for another number of operands.
+    """The operands of an operator, as a list of its length. LayoutError for another number of operands.
 
     >>> operands("canonical", "S[4:1]"), operands("tile", ["S[4:1]", "S[2:1]"])
     (['S[4:1]'], ['S[4:1]', 'S[2:1]'])

@@ -1,4 +1,4 @@
-"""What a property's options mean on hardware: a target's name becomes extents, and owners are what is not memory.
+"""A property's options on hardware: a target's name becomes extents, and owners are the axes that are no memory.
 
 A target module may have `EXTENTS` (target -> axis -> extent) and `MEMORY_AXES` (target -> axes); adding one is adding a
 file to `layoutproof.hardware`, or a module of another package behind the entry point group `layoutproof.targets`.
@@ -21,7 +21,7 @@ from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.index_map import IndexMap
 
 Claims = Callable[..., tuple[Claim, ...]]
-"""What a property asks of the maps, given its options."""
+"""The question of a property to the maps, given its options."""
 
 
 def resolve(claims: Claims, maps: Sequence[IndexMap], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def refused_targets() -> list[str]:
 
 
 WANTED = (("EXTENTS",), ("MEMORY_AXES",), ("KERNEL_TARGETS", "kernel_target", "OTHER_NAMES", "page"))
-"""What a target's module has, at least one of them."""
+"""The protocols of a target's module, at least one of them."""
 
 
 def named(module: object) -> frozenset[str]:

@@ -105,7 +105,7 @@ _BY_HAND = (
 
 
 def _jax_part(value: Any) -> Any:
-    """What is no array: a sharding reads without a shape; a layout alone says nothing of how large the array is."""
+    """Objects that are no arrays: a sharding reads without a shape; a layout alone does not have the array's size."""
     if is_jax(value):
         return sharding.read(value)
     for attribute in ("major_to_minor", "layout", "device_local_layout", "_to_xla_hlo_sharding"):

@@ -16,13 +16,13 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.registry.expressions import evaluate, operators
 
 WANTED = (("read", "looks_like"),)
-"""What a language's module has."""
+"""The protocol of a language's module."""
 UNMARKED = "xla"
 """The language of a text that no other language claims: a bare shape, or a mistake, which its reader names best."""
 
 
 class Layout(Protocol):
-    """What a language's `read` returns: frozen, comparable data whose `str` is its text.
+    """The result of a language's `read`: frozen, comparable data whose `str` is its text.
 
     It may also have `steps(index)`, which `locate` shows: (what was done, the index after it, the extents it lies in).
     """

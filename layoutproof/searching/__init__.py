@@ -12,10 +12,10 @@ A search file is YAML: one problem, the hardware (`target`), and what is sought 
     sizes        what the names of sizes stand for; a list of them for one tiling of several shapes
     tune         what each variable may be: a list, or from, to, multiple_of, powers_of, divides; ends may be
                  expressions of sizes, {from: 128, to: M // 2, multiple_of: 128}
-    constraints  what must hold, over sizes, variables and time, bytes, flops, carried, steps, vmem, padding
-    flops, cost  the kernel's operations; what is to be small (default: time)
+    constraints  conditions over sizes, variables and time, bytes, flops, carried, steps, vmem, padding
+    flops, cost  the kernel's operations; the objective to minimise (default: time)
     partial      none: blocks may not reach over the edge of an array
-    vmem, headroom   the limit, and what of it is kept free for registers that spill
+    vmem, headroom   the limit, and the part of it that is kept free for registers that spill
     layouts      arrays whose least padded bytes are wanted, with tune also over tiles, T(t,128);
     padding      arrays whose nearest larger shape that wastes nothing is wanted;
     shardings    with mesh and memory: how a mesh should cut arrays; products says what a step computes of them

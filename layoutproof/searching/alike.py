@@ -3,10 +3,10 @@
 A candidate is traced twice: with plain ints, and with numbers that record each decision which the function makes with
 them (`core.recorded`). The decisions form a tree: who takes the same way through it gets the same calls, whose
 grids, blocks and scratch are terms over the variables. All else that follows from a number is a decision too.
-It is traced with plain ints first, so that what the user's own caches keep never holds a recorded number.
-Terms are used only where they give, for the candidate that was traced, what tracing with plain ints gives. A way whose
-calls have memory or pipelines of their own in the body, or which JAX does not take with recorded numbers, is not used
-for anybody else, and where most ways are of one candidate alone no more are looked for.
+It is traced with plain ints first, so that the user's own caches never hold a recorded number.
+Terms are used only where they agree, for the traced candidate, with tracing on plain ints. A path whose calls have
+memory or pipelines of their own in the body, or which JAX does not take with recorded numbers, is not used for other
+candidates, and where most paths belong to one candidate alone no more are looked for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Contradicted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What all candidates of one way get: calls over the variables, or what the function refuses them with."""
+    """The result of all candidates on one path: calls over the variables, or the function's error."""
 
     calls: tuple[Kernel, ...] = ()
     refused: LayoutError | None = None
@@ -42,7 +42,7 @@ class Alike:
 
 @dataclass(slots=True)
 class _Place:
-    """A place in the tree: what is decided here, and where each outcome leads; at the end of a way, what it gives."""
+    """A node of the tree: its decision, and the child for each outcome; at the end of a path, its result."""
 
     term: Term | None = None
     after: dict[int, _Place] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Candidates:
     will be.  traced: how many were traced.  ways: how many ways were seen.  own: of those, how many serve only the
     candidate that was traced.  contradicted: whether the function did not do twice the same, so that no way holds.
     stopped: whether each is traced from now on, because there are few, or few are alike.
-    bodies: whether what bodies decide belongs to a way too.
+    bodies: whether decisions of bodies belong to a path too.
     """
 
     trace: Trace
@@ -107,7 +107,7 @@ class Candidates:
                 end, decided = without, less
         self.own += end == Alike()
         if not (isinstance(found, LayoutError) and (decided.stopped_inside or end == Alike())):
-            # a body may refuse a candidate for what nobody records, such as the shape of a reference
+            # a body may refuse a candidate for a value that is not recorded, such as the shape of a reference
             self._put(decided.decisions, end)
 
     def _put(self, decisions: Sequence[tuple[Term, int]], end: Alike) -> None:
@@ -123,7 +123,7 @@ class Candidates:
 
 
 def _walked(place: _Place, values: Mapping[str, int]) -> _Place | None:
-    """The end of the way that a candidate takes, None where nobody took it before."""
+    """The end of a candidate's path, None where no candidate took that path before."""
     while place.term is not None:
         following = place.after.get(int(place.term.evaluate(values, INTS)))
         if following is None:
@@ -142,7 +142,7 @@ def _attempt(trace: Trace, values: Mapping[str, object]) -> Kernels | LayoutErro
 def _recorded(
     trace: Trace, values: Mapping[str, int], found: Kernels | LayoutError, bodies: bool
 ) -> tuple[Alike, Trail]:
-    """What all get who decide as this candidate does, and what it decided. found: what it got with plain ints."""
+    """The result for all candidates on this one's path, and its decisions. found: its result with plain ints."""
     from layoutproof.pallas.from_jax.recorded_calls import general, recorded_calls, trail
 
     decided = trail()

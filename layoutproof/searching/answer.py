@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from layoutproof.searching.compiler_stage import Report
 
 Line = tuple[str, str]
-"""A line of a report: what it is about, and the sentence."""
+"""A line of a report: its subject, and the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiling(Candidate):
     """One candidate as it is shown.
 
-    partials: what reaches over the edge of an array.  findings: what was judged of it, for each shape.
-    reply: what the compiler says of it, None = it is not wanted.
+    partials: blocks that reach over the edge of an array.  findings: on it, for each shape.
+    reply: the compiler's answer on it, None = it is not wanted.
     """
 
     partials: tuple[Partial, ...] = ()
@@ -42,11 +42,11 @@ class Tiling(Candidate):
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What became of the candidates that are not shown. refused, unknown: by reason; a rule's reason is its name and
-    what it speaks of.  because: for those reasons, what was found of the first candidate.
+    """The candidates that are not shown. refused, unknown: by reason; a rule's reason is its name and its subject.
+    because: for those reasons, the finding on the first candidate.
     many: how many headroom sets aside, and why.  aside: the cheapest of them, cheapest first.
     cheaper: of those listed, how many cost less than the last that is shown.
-    not_judged: those that nobody judged, which cost no less than the last that is shown.
+    not_judged: those not judged, which cost no less than the last that is shown.
     """
 
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -61,9 +61,10 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class CompilerStage:
-    """What was asked of the compiler. told: its reports, those that stand for no answer too.  said: in a sentence.
+    """The compiler's part in an answer. told: its reports, those that stand for no answer too.  said: in a sentence.
 
-    lines: how many it took, and what its estimates compare.  refusals, unanswered: candidates with its words.
+    lines: how many it took, and the measure that its estimates compare.  refusals, unanswered: candidates with its
+    words.
     """
 
     asked: bool
@@ -76,17 +77,17 @@ class CompilerStage:
 
 @dataclass(frozen=True, slots=True)
 class TilingAnswer:
-    """What a search for tilings found, whole.
+    """The whole answer of a search for tilings.
 
     reason: why the answer is unknown, "" = it is known.  candidates: of the problem as it was stated.
     examined: how many of them were looked at and traced, in words; "" = there is nothing to say of it.
-    rows: what is shown, the best first.  proof: what is proved of the whole answer, or why there is none.
-    details: what else the first line of the proof rests on.  certificate: the same as plain data.
-    others: what became of the candidates that are not shown.
+    rows: those that are shown, the best first.  proof: of the whole answer, or why there is none.
+    details: further premises of the first line of the proof.  certificate: the same as plain data.
+    others: the candidates that are not shown.
     compute: why compute is not counted in the cost, "" = it is.
-    stage: None = the compiler is not wanted.  bound: what is left costs no less, None = nothing is known of it.
+    stage: None = the compiler is not wanted.  bound: the remaining candidates cost no less, None = unknown.
     left_out: values that no candidate can have.  infeasible: conditions that cannot be met together.
-    model: what the cost rests on, in words.
+    model: the assumptions of the cost, in words.
     """
 
     problem: TilingProblem
@@ -109,7 +110,7 @@ class TilingAnswer:
 
 
 def shown_order(costs: Sequence[int], cycles: Sequence[int], within: float | None, best: int | None) -> list[int]:
-    """The places of what is shown, of what was found in order of cost: by the compiler's cycles where it gave all.
+    """The order of the shown rows among those found in order of cost: by the compiler's cycles where it gave all.
 
     within: none that costs more than so many times the first, None = any.  best: how many at most, None = all.
     """

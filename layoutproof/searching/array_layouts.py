@@ -2,7 +2,7 @@
 
 Candidates are all orders of the dimensions, each with the tile that the compiler gives that order: asked for an order,
 it takes it (libtpu 0.0.42.1; see `questions.cheapest`). Tiles that it never gives by itself are no candidates: it takes
-some of them for parameters, and nobody knows before compiling whether a program can then be made.
+some of them for parameters, but only compiling shows whether a program then exists.
 Only the two most minor dimensions are padded, so orders that agree in them take the same bytes: every class of such
 orders is looked at, and the count that stands in an answer is of all orders covered.
 """
@@ -49,7 +49,7 @@ class ArrayAnswer:
 class SharedAnswer:
     """One order of named dimensions for several arrays. order: fastest first.  layouts: by array.
 
-    bytes: of all arrays.  apart: what they take when each has its own best order.  covered: orders, all of them.
+    bytes: of all arrays.  apart: those with each array in its own best order.  covered: orders, all of them.
     sets: sets of names that were looked at to cover them.
     """
 
@@ -131,8 +131,8 @@ def shared_order(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], target
     """The one order of all names in which the arrays together take the fewest bytes.
 
     arrays: shape, and the name of each of its dimensions; a name has one extent everywhere. Built from the fastest
-    name on: what the names still to come cost depends only on the set of those before them, so the best order of each
-    set is all that has to be kept. Of equal orders the one nearest to row-major.
+    name on: the cost of the remaining names depends only on the set of those before them, so only the best order of
+    each set is kept (dynamic programming). Of equal orders the one nearest to row-major.
     Raises LayoutError for a name that one array has twice, Undecided above `MOST_NAMES` names.
     """
     names = tuple(dict.fromkeys(name for _, own in arrays.values() for name in own))

@@ -37,7 +37,7 @@ from layoutproof.specs.validation import read_as
 
 @dataclass(frozen=True, slots=True)
 class ArraysProblem:
-    """said: what the file says.  root, file: where it was written, for errors."""
+    """said: the contents of the file.  root, file: its place, for errors."""
 
     name: str
     said: ArraysSearch
@@ -85,12 +85,12 @@ class ArraysAnswer:
     verdict: Verdict
 
     def text(self, why: bool = True) -> str:
-        """What was found, for people."""
+        """The answer as text."""
         rules = "rules measured on libtpu 0.0.42.1"
         return "\n".join((f"{self.name}, {self.target} ({rules}): {self.verdict.value}", *self.lines))
 
     def as_json(self) -> ArraysDocument:
-        """What was found, as plain data."""
+        """The answer as plain data."""
         return {
             **envelope(self.verdict.exit_code),
             "subject": self.name,

@@ -60,7 +60,7 @@ class ShardEntry(TypedDict):
 
 
 class SentEntry(TypedDict):
-    """What one assignment takes and sends."""
+    """The memory and the traffic of one assignment."""
 
     cost: int
     bytes: int
@@ -250,7 +250,7 @@ def sharding_rows(answer: ShardingAnswer) -> tuple[ShardingsEntry, list[str]]:
 
 
 def _restriction(answer: ShardingAnswer, required: str) -> str:
-    """What was required of every shard, what that costs, and how it is lifted."""
+    """The restriction on every shard, its cost, and how it is lifted."""
     if not required:
         return "none; JAX takes uneven shards inside of a jitted function only"
     without = "no fewer bytes" if answer.least == answer.least_of_all else f"{_bytes(answer.least_of_all)} a device"

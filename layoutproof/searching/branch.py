@@ -42,7 +42,7 @@ Values = tuple[int, ...]
 class Candidate:
     """One choice of tile variables. figures: one mapping per shape of the problem.
 
-    limits: what its time is bound by at each, as of `cost.limit_of`.
+    limits: the bottleneck at each, as of `cost.limit_of`.
     """
 
     values: Mapping[str, int]
@@ -53,7 +53,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Progress:
-    """What happened to every candidate. refused: by reason, as whole boxes or one by one; counts candidates.
+    """The state of every candidate. refused: by reason, as whole boxes or one by one; counts candidates.
 
     bound: no candidate that is not in `found` and not refused costs less.  complete: the budget was enough.
     cuts: how each box that was cut was cut: the variable's place, and the last index of the first part.
@@ -104,7 +104,7 @@ def search(
                 bound = int(ends(cost_of(problem, values, rows, KIND))[0])
                 moved = int(sum(ends(row["bytes"])[0] for row in rows)) if moves else 0
         except ZeroDivisionError:
-            # what is not the same for all candidates of the box would be an interval, and Undecided
+            # a divisor that varies in the box would be an interval, and Undecided
             refused = DIVIDES
         except Undecided as unknown:
             if all(low == high for low, high in box):
@@ -181,7 +181,7 @@ def bounded(
         row = problem.figures(shape, values, KIND, problem.vmem, moves)
         if ends(row["vmem"])[0] > problem.vmem:
             return "VMEM", (), values
-        # what is left of the box fits: no constraint need be asked about more
+        # the rest of the box fits: no constraint need be asked about more
         row = {**row, "vmem": KIND.minimum(row["vmem"], problem.vmem)}
         for text, condition in rules:
             if condition.evaluate({**shape.sizes, **values, **row}, KIND) is False:

@@ -3,7 +3,7 @@
 `enumerated`: every candidate, cost by numpy, no bound and no box involved; each that would be cheaper is shown illegal.
 `bounds`: too many for that: the search's cuts are made again, and every piece bounded by other arithmetic (`cover`).
 `z3`: no values of the variables within their domains meet the constraints and cost less (unsat); a further opinion.
-What none of them reaches is `unknown`, and then the answer is the best found and no more than that.
+Otherwise it is `unknown`, and the answer is only the best found.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from layoutproof.solvers.decide import decide
 MOST = 1 << 21
 """Candidates that are enumerated; of more, boxes are bounded."""
 EXACTLY = 1 << 12
-"""The same where the cost is the user's own: what floats lose may be all that such an expression is about."""
+"""The same where the cost is the user's own: such an expression may depend on digits that floats lose."""
 CHUNK = 1 << 19
 SLACK = 1e-9
-"""What floats may be off by, relative to the cost plus 10**12: candidates within it are computed exactly."""
+"""The error bound of floats, relative to the cost plus 10**12: candidates within it are computed exactly."""
 Legal = Callable[[Mapping[str, int]], str]
 
 
@@ -90,7 +90,7 @@ def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapp
 
     names = list(problem.variables)
     domains = [np.array(values, dtype=np.float64) for values in problem.variables.values()]
-    # one axis per variable: what depends on few of them is computed few times
+    # one axis per variable: a term of few variables is computed few times
     axes = [domain.reshape([-1 if k == d else 1 for d in range(len(domains))]) for k, domain in enumerate(domains)]
     rest = problem.count() // len(domains[0])
     rows_at_once = max(1, CHUNK // rest)
@@ -98,7 +98,7 @@ def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapp
     for start in range(0, len(domains[0]), rows_at_once):
         values = dict(zip(names, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(values[names[0]]), *map(len, domains[1:]))
-        with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and refused then
+        with np.errstate(all="ignore"):  # divisions by 0 are computed exactly, and refused then
             near, fits = _near(problem, values, cost, FloatArrays(np))
         near, fits = np.broadcast_to(near, shape), np.broadcast_to(fits, shape)
         cheaper["VMEM"] += int(np.count_nonzero(near & ~fits))

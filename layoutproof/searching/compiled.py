@@ -27,15 +27,15 @@ from layoutproof.searching.ready import FOLDERS
 CALL = "layoutproof.searching.declared_call:call"
 _RAISED = "tracing the function raised "
 _OWN_FAULT = re.compile(r"(Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
-"""What no block sizes raise: the body is wrong, and no other tiling helps."""
+"""Errors that do not depend on block sizes: the body is wrong, and no other tiling helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompilerReply:
-    """What the compiler says of one candidate. report: one for each shape, () = it was not asked: `unasked` says why.
+    """The compiler's answer on one candidate. report: one for each shape, () = it was not asked: `unasked` says why.
 
-    stand_in: what was compiled has a body that writes zeros, because the file names none: its windows and scratch.
-    place: where it stands by the compiler's estimates, None = it has none, or nobody compared it.
+    stand_in: the compiled kernel has a body that writes zeros, because the file names none: its windows and scratch.
+    place: where it stands by the compiler's estimates, None = it has none, or was not compared.
     """
 
     values: Mapping[str, int]
@@ -89,7 +89,7 @@ def asked(
     progress: Callable[[str, str], None] = lambda title, what: None,
     learned: Neighbours | None = None,
 ) -> tuple[CompilerReply, ...]:
-    """What the compiler says of each, for all shapes of the problem; those in `known` are not asked again.
+    """The compiler's answer on each, for all shapes of the problem; those in `known` are not asked again.
 
     estimate: whether cycles are asked for too; never of a stand-in.  progress, learned: as of `compiler_stage.reports`.
     Raises LayoutError where the kernel's body is not there or cannot be traced.
@@ -108,14 +108,14 @@ def asked(
 
 
 def _rule(body: str, near: Path) -> Tracing:
-    """What a search file may name. Ready kernels are ours, and no list of modules of the user's has them."""
+    """Which code a search file may name. Ready kernels are ours, and no list of modules of the user's has them."""
     return running() if near in FOLDERS else permit(body, near)
 
 
 def _questions(
     problem: Problem, values: Mapping[str, int], estimate: bool, rule: Tracing | None
 ) -> list[CompilerQuestion | Compiled]:
-    """What to ask about one candidate; where its body refuses these block sizes, that answer."""
+    """The questions about one candidate; where its body refuses these block sizes, that answer."""
     from layoutproof.pallas.from_jax.user import calls_of
 
     found: list[CompilerQuestion | Compiled] = []
@@ -151,12 +151,12 @@ def _arguments(
 
 
 def answers_of(told: CompilerReply) -> tuple[CompilerAnswer, ...]:
-    """What the compiler said of the user's kernel, for each shape; () where it was not asked, or of another body."""
+    """The compiler's answers on the user's kernel, for each shape; () where it was not asked, or of another body."""
     return () if told.accepted is None else tuple(one.answer() for one in told.report)
 
 
 def weighed(problem: Problem) -> Callable[[Report], int | None]:
-    """What candidates of a problem are compared by: as its cost the worst or the sum over its shapes, by weight."""
+    """The measure that compares candidates: like the cost the worst or the sum over the shapes, by weight."""
 
     def cycles_of(report: Report) -> int | None:
         each = [one.estimate.ranked for one in report]

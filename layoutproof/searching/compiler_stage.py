@@ -32,7 +32,7 @@ PATIENCE = 8
 """Candidates that may be refused, or get no answer, for each that is wanted, at effort 1."""
 
 Report = tuple[Compiled, ...]
-"""What the compiler says of each kernel of one candidate."""
+"""The compiler's answer on each kernel of one candidate."""
 
 
 def accepted(report: Report) -> bool | None:
@@ -104,7 +104,7 @@ class CompilerRank:
 def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] = cycles) -> tuple[CompilerRank, ...]:
     """The candidates with an estimate, the fewest cycles first; a tie is with the first of its rank.
 
-    cycles_of: what is compared of a candidate, None = it has no estimate.
+    cycles_of: the measure of a candidate, None = it has no estimate.
 
     >>> from layoutproof.pallas.compiled import Estimate
     >>> of = lambda n: (Compiled("k", "v5e", estimate=Estimate(n)),)
@@ -123,7 +123,7 @@ def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] =
 
 
 def compared_by(target: str) -> str:
-    """What the order compares, for people."""
+    """The measure of the order, in words."""
     if flops_a_cycle(target):
         return "the larger of the compiler's cycles and of those in which HBM moves the bytes"
     return f"the compiler's cycles alone, as no clock of {target} is known"
@@ -135,14 +135,14 @@ def reports(
     progress: Callable[[str, str], None] = lambda title, what: None,
     learned: Neighbours | None = None,
 ) -> list[Report]:
-    """What the compiler says of candidates, from the first on, several at a time, until it has taken so many.
+    """The compiler's answers on candidates, from the first on, several at a time, until it has taken so many.
 
-    candidates: for each what to ask, or what is known without asking.  Each core has two processes, one that compiles
-    and one that estimates; what one does not answer within its time limit, or not at all, costs no other.
-    progress: called with a candidate's place from 1, how many were taken until then, and what is done now.
-    learned: what is known of their VMEM, which grows; once one is taken, what cannot fit by it is not asked about.
-    Returns the reports of the first ones, as many as were asked about. Raises Undecided where nobody can be asked, and
-    what making a question raises.
+    candidates: for each the questions, or the known answer.  Each core has two processes, one that compiles and one
+    that estimates; a question without an answer within its time limit does not affect the others.
+    progress: called with a candidate's place from 1, how many were taken until then, and the current step.
+    learned: the known VMEM of candidates, which grows; once one is taken, candidates that cannot fit by it are skipped.
+    Returns the reports of the first ones, as many as were asked about. Raises Undecided where no compiler can be
+    asked, and whatever making a question raises.
     """
     missing = libtpu.missing()
     if missing:
@@ -200,6 +200,6 @@ def reports(
 
     ask_all(iter(range(len(candidates))), enough)
     if known.fell:
-        # what it rests on does not hold for this kernel
+        # its premise does not hold for this kernel
         ask_all(iter([number for number, said in sorted(found.items()) if skipped(tuple(said))]), len(candidates) + 1)
     return [tuple(found[number]) for number in range(len(found))]

@@ -1,12 +1,12 @@
-"""What a tiling costs, on any kind of number: ints give the figure, intervals bound it over many candidates at once.
+"""The cost of a tiling, on any kind of number: ints give the figure, intervals bound it over many candidates at once.
 
 The model, printed with every answer
     HBM bytes   a block is fetched (or written back) only when its index changes from one program to the next in grid
                 order; blocks at the edge move what lies inside the array, rounded up to 128 columns and to rows that
                 share 32 bits. Entries of a table count as if no two were equal.
     time        steps x overhead + the larger of bytes / bandwidth and flops / peak + carried / stores, + exposed bytes
-                / bandwidth, in picoseconds. A roofline: nobody measured it, and it knows nothing of the kernel's body
-                but the flops that the problem states.
+                / bandwidth, in picoseconds. A roofline: it is not measured, and of the kernel's body it knows only the
+                flops that the problem states.
     carried     scratch that is filled where a sum begins: once for each sum over grid dimensions that choose no block
                 of an output, where such a sum takes more than one step. Where it takes one the compiler leaves the
                 scratch out of the way of the products. By its simulation a matmul of 2048^3 on v5e takes 141,863
@@ -44,9 +44,9 @@ Figures = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the roofline needs of a chip: bytes per second, flops per second, and picoseconds per grid step.
+    """The figures of a chip for the roofline: bytes per second, flops per second, and picoseconds per grid step.
 
-    stores: bytes a second that a core stores into VMEM, 0 = nobody knows.
+    stores: bytes a second that a core stores into VMEM, 0 = unknown.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What one kernel costs, whose amounts may be terms over parameters.
+    """The cost of one kernel, whose amounts may be terms over parameters.
 
     flops: of the whole kernel, None = not counted.  summed: grid dimensions that scratch carries sums over.
-    Raises Undecided, when made, for windows that nobody has priced.
+    The constructor raises Undecided for windows that the model does not price.
     """
 
     kernel: Kernel
@@ -79,8 +79,8 @@ class CostModel:
     def figures(self, names: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True) -> Any:
         """FIGURES by name. names: the parameters, on the kind of number `on`.
 
-        most: where more bytes of VMEM than this are needed for sure, nothing but `vmem` and `steps` is given.
-        moves: False = never anything else: what moves takes far longer to bound than what is held.
+        most: where more bytes of VMEM than this are needed for sure, only `vmem` and `steps` are given.
+        moves: False = always only these: traffic takes far longer to bound than memory.
         """
         kernel = self.kernel
         grid = [value_of(extent, names, on) for extent in self.grid]
@@ -134,7 +134,7 @@ class CostModel:
 
 
 def limit_of(row: Figures, machine: Machine) -> str:
-    """What the time of one candidate is bound by: its steps, its traffic with HBM, or its operations."""
+    """The bottleneck of one candidate: its steps, its traffic with HBM, or its operations."""
     moved, work = row["bytes"] / machine.bandwidth, row["flops"] / machine.peak
     work += row["carried"] / machine.stores if machine.stores else 0
     overhead = row["steps"] * machine.overhead / 1e12
@@ -203,7 +203,7 @@ def _moved(
 
 
 def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
-    """What blocks that follow one another over `length` elements hold together, each rounded up to `unit`."""
+    """The total size of consecutive blocks over `length` elements, each rounded up to `unit`."""
     if unit == 1:
         return length
     full = length // block

@@ -1,4 +1,4 @@
-"""What a search over a declared kernel found, as an answer: rows, proof, and what became of all other candidates."""
+"""The answer of a search over a declared kernel: rows, proof, and the fate of all other candidates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def answer_of(searched: Tilings) -> TilingAnswer:
 
 
 def _rows(searched: Tilings) -> tuple[Tiling, ...]:
-    """What is shown, the best first, each with what was judged of it."""
+    """The shown rows, the best first, each with its findings."""
     problem, rows = searched.problem, []
     for k in searched.shown:
         one, findings = searched.found[k], searched.findings[k]
@@ -59,7 +59,7 @@ def _rows(searched: Tilings) -> tuple[Tiling, ...]:
 
 
 def _stage(searched: Tilings) -> CompilerStage | None:
-    """What the compiler was asked, and what its estimates compare."""
+    """The questions to the compiler, and the measure that its estimates compare."""
     if searched.compiled is None:
         return None
     from layoutproof.searching.compiled import weighed
@@ -86,7 +86,7 @@ def _asked(searched: Tilings) -> str:
 
 
 def _proof(searched: Tilings, aside: bool) -> tuple[Line, ...]:
-    """What is proved of the whole answer, and by whom. aside: whether headroom sets any candidate aside."""
+    """The proof of the whole answer, and its engine. aside: whether headroom sets any candidate aside."""
     problem, progress, found = searched.problem, searched.progress, searched.certificate
     if searched.unproved:
         bound = progress.bound
@@ -111,7 +111,7 @@ def _proof(searched: Tilings, aside: bool) -> tuple[Line, ...]:
 
 
 def _details(searched: Tilings) -> tuple[Line, ...]:
-    """What the certificate of a best answer leaves out, and what would cost less and is refused."""
+    """The candidates that the certificate of a best answer leaves out, and cheaper ones that are refused."""
     found, count = searched.certificate, searched.problem.count()
     if found is None or searched.unproved or not searched.progress.found:
         return ()

@@ -1,4 +1,4 @@
-"""What every kind of search has: first keys of its answer, errors with the place in the file, functions of a file."""
+"""Shared parts of all searches: first keys of the answer, errors with the place in the file, functions of a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from layoutproof.specs.validation import words
 
 
 class ProblemDocument(Document):
-    """What every answer of a search begins with."""
+    """The first keys of every answer of a search."""
 
     subject: str
     target: str
@@ -24,7 +24,7 @@ class ProblemDocument(Document):
 
 
 class CertificateEntry(TypedDict):
-    """That nothing is better, or what is known of that. What it speaks of beside candidates depends on the problem."""
+    """The proof that nothing is better, or its state. Its further keys depend on the problem."""
 
     kind: Annotated[str, Exactly(Literal["enumerated", "bounds", "z3", "closed form", "unknown"])]
     covered: Annotated[int, Doc("candidates that it speaks of, 0 for z3")]

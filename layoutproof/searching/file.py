@@ -17,7 +17,7 @@ from layoutproof.specs.positions import Node
 
 
 class SearchAnswer(Protocol):
-    """What every kind of search gives. verdict: PROVED, the best is; REFUTED, there is none; UNKNOWN otherwise."""
+    """The answer of every kind of search. verdict: PROVED, the best is; REFUTED, there is none; UNKNOWN otherwise."""
 
     @property
     def verdict(self) -> Verdict: ...
@@ -97,7 +97,7 @@ def factor(value: str | float | None) -> float | None:
 def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: float | None = None) -> SearchAnswer:
     """Which candidates of a JSON list are legal for the problem of a document. LayoutError as `answer`.
 
-    keep: no more of them than so many, the cheapest.  within: none that costs more than so many times the best.
+    keep: at most so many of them, the cheapest.  within: none that costs more than so many times the best.
     """
     from layoutproof.searching import prune as pruning
 

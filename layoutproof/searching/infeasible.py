@@ -33,16 +33,16 @@ MOST = 240
 FEW = 60
 """Boxes of a question before the ends of ranges are looked at by themselves."""
 SHARE = 3
-"""One question may take this part of what is left of either."""
+"""One question may take this part of the rest of either."""
 BEYOND = 1 << 40
-"""Up to here nothing is assumed of a variable without an end: what lies above the largest size is refused in boxes."""
+"""Values of an unbounded variable are searched up to here: those above the largest size are refused in boxes."""
 UNLIMITED = 1 << 1000
 FAR = 256
 """Values above the largest size that are tried where a range gives no end."""
 LEGAL, VMEM, BUFFERS, WHOLE, CAP = "legal", "VMEM", "double buffering", "whole", "cap"
 
 Domains = dict[tuple[str, str, bool], tuple[int, ...]]
-"""By variable, what of its range is left, and whether larger values than all sizes are among them."""
+"""By variable, the rest of its range, and whether it has values larger than all sizes."""
 
 Condition = tuple[str, ...]
 """("constraint", text), ("range", variable, key), or one of the words above alone."""
@@ -69,13 +69,13 @@ def infeasible_subset(problem: Problem, effort: int = 1) -> InfeasibleSubset:
     few = (chosen for n in (1, 2) for chosen in combinations(worth_telling, n) if asked.refused_at_once(chosen))
     found = list(next(few, ()))
     if not found:
-        # what comes later is in the set only if what comes first does not suffice
+        # later conditions are in the set only if the earlier ones do not suffice
         found = _explained(asked, [], [], worth_telling)
     kept, complete = _irreducible(asked, [c for c in conditions if c in found])
     enough = None
     if (VMEM,) in kept:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
-        # what is kept free comes on top
+        # the headroom comes on top
         enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom.percent)
     return InfeasibleSubset(tuple(_words(problem, condition) for condition in kept), enough, complete)
 
@@ -83,7 +83,7 @@ def infeasible_subset(problem: Problem, effort: int = 1) -> InfeasibleSubset:
 def _explained(
     asked: Questions, background: list[Condition], added: list[Condition], conditions: list[Condition]
 ) -> list[Condition]:
-    """QuickXplain: those of the conditions that the background cannot be met with. added: what it has got last."""
+    """QuickXplain: the conditions that conflict with the background. added: its last additions."""
     if added and asked.core(background) is not None:
         return []
     if len(conditions) == 1:
@@ -132,7 +132,7 @@ def least_vmem(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> 
 class Questions:
     """Which conditions of one problem can be met together: each set is searched once, within one budget for all.
 
-    What meets a set meets every part of it, what cannot be met cannot with whatever is added: those are not searched.
+    A subset of a feasible set is feasible, and a superset of an infeasible set is infeasible: those are not searched.
     """
 
     def __init__(self, problem: Problem, effort: int = 1) -> None:
@@ -155,7 +155,7 @@ class Questions:
         known = next((core for core in self._cores if asked.issuperset(core)), None)
         if known is not None or asked in self._unknown or any(asked <= one for one in self._met):
             return known
-        # what judges candidates one by one is left out first: often the rest is enough
+        # the condition that judges candidates one by one is left out first: often the rest is enough
         if (LEGAL,) in asked and len(asked) > 1:
             core = self.core([c for c in kept if c != (LEGAL,)])
             if core is not None:
@@ -332,8 +332,8 @@ def _relaxed(problem: Problem, kept: Sequence[Condition], domains: Domains | Non
 
 
 def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, ...]:
-    """Some values above the largest size, up to which a variable goes that nobody bounds: those next to it, and far
-    ones. They are there to be found: an infeasible subset that one of them ends needs that bound.
+    """Some values above the largest size, the limit of an unbounded variable: adjacent ones, and far ones. The bound
+    belongs to an infeasible subset which one of them makes feasible.
     """
     left = resolved(left, problem.shapes)
     largest, step, found = _largest(problem), left.get("multiple_of", 1), set[int]()

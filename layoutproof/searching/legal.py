@@ -44,7 +44,7 @@ class Checker:
         return self._known
 
     def blocks(self, values: Mapping[str, int]) -> str:
-        """Why the target takes no block of some operand, "" = it takes all; nothing else is asked."""
+        """Why the target takes no block of some operand, "" = it takes all; no other rule is asked."""
         for shape in self._problem.shapes:
             try:
                 kernel = self._problem.bind(shape, values)
@@ -56,7 +56,7 @@ class Checker:
         return ""
 
     def because(self, reason: str, values: Mapping[str, int] | None = None) -> Finding | None:
-        """What a rule found of a candidate that it refuses; None where no rule did.
+        """The finding of the rule that refuses a candidate; None where no rule did.
 
         reason: as it was given.  values: of the candidate; by default one that was judged.
         """
@@ -84,7 +84,7 @@ class Checker:
     def findings(
         self, values: Mapping[str, int], answers: Sequence[CompilerAnswer] = ()
     ) -> tuple[tuple[Finding, ...], ...]:
-        """What is proved of one candidate, for each shape of the problem. answers: what the compiler said of each."""
+        """The findings on one candidate, for each shape of the problem. answers: the compiler's, on each."""
         shapes = self._problem.shapes
         proved = None if answers else self._proved.get(tuple(values.values()))
         found = []
@@ -137,8 +137,8 @@ class Checker:
 class Partial:
     """A dimension of an operand whose last block reaches over the array's edge.
 
-    condition: of what is inside.  reduced: grid indices that choose the block and stand in no output's index: the body
-    adds those blocks up, or whatever its reduction is, and what lies beyond the edge with them unless it masks it.
+    condition: that an element is inside.  reduced: grid indices that choose the block and stand in no output's index:
+    the body reduces over those blocks, and over the part beyond the edge too unless it masks it.
     """
 
     operand: str
@@ -165,12 +165,12 @@ def partials(kernel: Kernel, findings: Iterable[Finding]) -> tuple[Partial, ...]
 
 
 def partials_of(kernel: Kernel) -> tuple[Partial, ...]:
-    """The same of a kernel that nobody judged yet."""
+    """The same of a kernel that is not judged yet."""
     return partials(kernel, judge(kernel, names=(PARTIAL,)))
 
 
 def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], str]:
-    """A function that says which blocks of a candidate reach over an edge, and nothing else; "" = none."""
+    """A function that only says which blocks of a candidate reach over an edge; "" = none."""
     target = kernel_target(problem.target, problem.compiler)
 
     def why(values: Mapping[str, int]) -> str:
@@ -178,7 +178,7 @@ def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], st
             try:
                 kernel = problem.bind(shape, values)
             except LayoutError:
-                return ""  # what is no kernel is for the rules to say
+                return ""  # the rules report values that give no kernel
             for finding in judge(kernel, names=(PARTIAL,), target=target, effort=effort):
                 if finding.verdict is not Verdict.PROVED:
                     unknown = finding.verdict is Verdict.UNKNOWN
@@ -210,9 +210,9 @@ def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...],
 
 
 def against(findings: Iterable[Finding], partial: bool) -> tuple[Finding | None, bool]:
-    """(what makes a kernel illegal, or else the first that nobody could decide; whether the former), None = nothing.
+    """(the finding that makes a kernel illegal, or else the first undecided one, or None; whether it is illegal).
 
-    partial: whether blocks may reach over an edge. A property that nobody can decide is no licence, and no refutation.
+    partial: whether blocks may reach over an edge. An undecided property neither permits a kernel nor refutes it.
     """
     undecided = None
     for finding in findings:

@@ -32,7 +32,7 @@ BODIES = {
 did. The rest are registers that spill, which no formula knows; it bounds nothing. `tpu_memory.SPILLS` is the worst."""
 
 SET_ASIDE = "set aside: VMEM model above {} % of the limit"
-"""What is said of candidates that headroom leaves out: nothing is proved of them, and the compiler may take them."""
+"""The reason of candidates that headroom leaves out: nothing is proved of them, and the compiler may take them."""
 
 _TIME = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(ps|ns|us)")
 _UNITS = {"ps": 1, "ns": 1_000, "us": 1_000_000}
@@ -41,14 +41,14 @@ _WHOLE = re.compile(r"[su]\d+|pred")
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What is kept free of VMEM for what spills from registers. percent: of the limit.  source: who says so."""
+    """The VMEM kept free for register spills. percent: of the limit.  source: of the figure."""
 
     percent: int
     source: str
 
     @property
     def aside(self) -> str:
-        """What it does with a candidate that takes more, in words."""
+        """The reason of a candidate that takes more."""
         return SET_ASIDE.format(100 - self.percent)
 
 

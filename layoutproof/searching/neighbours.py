@@ -1,4 +1,4 @@
-"""What compiled candidates say of larger ones: whoever holds as much of everything takes no less VMEM.
+"""VMEM of larger candidates by compiled ones: a candidate with windows and scratch no smaller takes no less VMEM.
 
 This is measured, and no law. 523 candidates of nine kernels (matmuls in bf16 and f32, softmax, gelu, a transposition,
 flash attention; v5e, and three of them on v6e; libtpu 0.0.52) are 6,727 pairs of which one has no smaller window and no
@@ -6,7 +6,7 @@ smaller scratch than the other: none of these takes less VMEM, as long as the sa
 since the compiler leaves out what no other step needs. Registers that spill are no such bound by themselves: in 105 of
 the pairs the larger candidate spills less. `benchmarks/search.py neighbours` measures it again.
 So a candidate that holds as much as one that did not fit is not asked about, unless a pair of the same search
-contradicts it. That is no proof, and counts as none: it is asked of nobody who costs less than the first that is taken.
+contradicts it. That is no proof, and counts as none: no candidate is skipped that costs less than the first accepted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ NOT_ASKED = "not asked: "
 """Before why a candidate was not asked about, in the report that stands for an answer."""
 
 Held = tuple[tuple[object, ...], tuple[int, ...]]
-"""What two candidates must share to be compared, and the bytes of each window and scratch."""
+"""The properties that comparable candidates share, and the bytes of each window and scratch."""
 
 
 @dataclass(slots=True)
 class Neighbours:
-    """What was learned of one search.
+    """The compiled candidates of one search.
 
     taken: whether the compiler took a candidate.  pairs: comparable kernels that were both compiled.  fell: of them,
     those in which the larger one took less.
@@ -62,7 +62,7 @@ class Neighbours:
 
 
 def _held(question: CompilerQuestion) -> Held | None:
-    """What a kernel holds by its windows and scratch, None where that is not known."""
+    """The windows and scratch of a kernel, None where they are not known."""
     kernel = question.kernel
     try:
         vmem = next(use for use in memory(kernel, question.target) if use.name == "VMEM")

@@ -1,7 +1,7 @@
-"""What became of every candidate of a declared kernel that is not shown: refused, set aside by headroom, or not judged.
+"""The state of every candidate of a declared kernel that is not shown: refused, set aside by headroom, or not judged.
 
-A search looks at what may be cheapest and leaves the rest in boxes. Here all candidates are gone through once: what one
-variable alone decides, constraints and memory by arrays of numbers, the rules for blocks one by one where they are few.
+A search looks at the cheapest candidates and leaves the rest in boxes. Here all candidates are gone through once:
+conditions on one variable, constraints and memory by arrays of numbers, the rules for blocks one by one where few.
 Which of those that cost more a property refuses is asked where very few are left: it takes longer than the search.
 """
 
@@ -34,7 +34,7 @@ _HELD = frozenset({"vmem", "steps"})
 
 
 def others(answer: Tilings) -> Others:
-    """What became of the candidates of an answer that were not found."""
+    """The state of the candidates that an answer does not show."""
     problem, progress, legal = answer.problem, answer.progress, answer.legal
     if legal is None:
         return Others()

@@ -100,11 +100,11 @@ def missing(problem: Problem, points: Sequence[Point], legal: Legal) -> Mapping[
         values = dict(zip(problem.variables, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(axes[0][start : start + rows_at_once]), *map(len, domains[1:]))
         on = FloatArrays(np)
-        with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and left out then
+        with np.errstate(all="ignore"):  # divisions by 0 are computed exactly, and left out then
             rows = [problem.figures(shape, values, on) for shape in problem.shapes]
-        # what is beaten by clearly more than floats may be off is beaten; the rest is computed exactly
+        # a candidate beaten by more than the error of floats is dominated; the rest is computed exactly
         left = np.ones(shape, dtype=bool)
-        # of a cost that is the user's own all are: what floats lose may be all that it is about
+        # with the user's own cost all are: it may depend on digits that floats lose
         exactly = problem.cost is not None
         mine = [] if exactly else [np.broadcast_to(figure, shape) for figure in _point(problem, values, rows, on)]
         for point in () if exactly else points:
@@ -132,7 +132,7 @@ def missing(problem: Problem, points: Sequence[Point], legal: Legal) -> Mapping[
 
 
 def _point(problem: Problem, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], on: Any) -> Any:
-    """What is to be small, the least of it where it is an interval: cost, VMEM and padding of the worst shape."""
+    """The objectives, at their lower ends where they are intervals: cost, VMEM and padding of the worst shape."""
     vmem, padding = rows[0]["vmem"], rows[0]["padding"]
     for row in rows[1:]:
         vmem, padding = on.maximum(vmem, row["vmem"]), on.maximum(padding, row["padding"])

@@ -1,4 +1,4 @@
-"""Values that no candidate can have, left out before the search: what one variable alone decides."""
+"""Values that no candidate can have, left out before the search: by conditions on one variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from layoutproof.searching.cost import FIGURES
 from layoutproof.searching.problem import Problem
 
 OVER = "(partial: none)"
-"""What ends the reason of a block that reaches over an edge."""
+"""The end of the reason of a block that reaches over an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _refusal(
         try:
             kernel = problem.bind(shape, values)
         except LayoutError:
-            # what no candidate can be read with is for the single candidates to say
+            # the single candidates report values that give no kernel
             return lambda value: ""
         operand = kernel.operands[at]
         blocks = tuple(

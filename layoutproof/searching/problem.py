@@ -1,4 +1,4 @@
-"""A search problem as data: the kernel with holes, what may fill them, what must hold, and what it should cost."""
+"""A search problem as data: the kernel with holes, their domains, the constraints, and the objective."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from layoutproof.searching.cost import CostModel, Machine
 from layoutproof.searching.machines import Headroom
 
 UNDECIDED = "undecided: "
-"""What the reason of an illegal candidate starts with where it is unknown: nothing is proved of it."""
+"""The start of the reason of a candidate whose legality is unknown: nothing is proved of it."""
 
 
 BODY_RAISED = "tracing the body raised "
@@ -46,7 +46,7 @@ class WeightedSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TilingProblem:
-    """What every problem about tilings states, of a declared kernel or of a traced function.
+    """The statement of every problem about tilings, of a declared kernel or of a traced function.
 
     variables: name -> the values it may take, rising.  target, compiler: whose rules are kept.
     flops: of the whole kernel, None = not counted.
@@ -76,8 +76,8 @@ class Problem(TilingProblem):
 
     vmem: bytes that windows and scratch may take, headroom taken off.  limit: the same with it, 0 = `vmem`.
     source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
-    headroom: what `vmem` is less than what was given, and who says so.
-    ranges: what the file says of every variable, as plain data: what of it cannot be met when nothing is feasible.
+    headroom: the difference of `vmem` to the given limit, and its source.
+    ranges: the file's range of every variable, as plain data: conditions of infeasible subsets.
     """
 
     kernel: Kernel
@@ -95,7 +95,7 @@ class Problem(TilingProblem):
         object.__setattr__(self, "model", CostModel(self.kernel, self.flops, self.machine))
 
     def roomy(self) -> Problem:
-        """The same without headroom: what it sets aside is a candidate too."""
+        """The same without headroom: candidates that it sets aside count too."""
         return self if not self.limit else replace(self, vmem=self.limit, headroom=UNKEPT)
 
     def bind(self, shape: WeightedSizes, values: Mapping[str, int]) -> Kernel:

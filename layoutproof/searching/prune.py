@@ -61,7 +61,7 @@ class Pruned:
         return Verdict.PROVED if self.kept else Verdict.REFUTED
 
     def text(self, why: bool = True) -> str:
-        """What is kept, with its figures, and why the rest is not."""
+        """The kept candidates, with their figures, and why the rest is dropped."""
         problem, kept = self.problem, [one for _, one in self.kept]
         head = f"{problem.name}, {problem.target}: {len(kept)} of {len(self.rows)} candidates are kept"
         lines = [head, *(["", *table(problem, kept)] if kept else []), ""]

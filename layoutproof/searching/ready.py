@@ -121,7 +121,7 @@ def function(
     target: str | None,
     headroom: str | None = None,
 ) -> dict[str, object]:
-    """The search file of a function. place: as of `trace`.  tune: what each variable may be.  headroom: as there."""
+    """The search file of a function. place: as of `trace`.  tune: the range of each variable.  headroom: as there."""
     if not tune:
         raise LayoutError(f"say what may be chosen for {shorten(place, 60)}: --tune bm=128..2048")
     found: dict[str, object] = {"search": place, "target": target or DEFAULT_TARGET, "trace": place, "args": list(args)}
@@ -133,7 +133,7 @@ def function(
 
 
 def values_of(text: str) -> dict[str, int | str] | list[int]:
-    """What a variable may be, from the command line: `256`, `128,256`, `128..2048` (multiples of 128), `8..2048:64`
+    """The range of a variable, from the command line: `256`, `128,256`, `128..2048` (multiples of 128), `8..2048:64`
     (multiples of 64), `128..2048:x2` (powers of 2). LayoutError for anything else.
 
     >>> values_of("128..2048"), values_of("8..M:64"), values_of("8..64:x2"), values_of("1,2,4")
@@ -153,7 +153,7 @@ def values_of(text: str) -> dict[str, int | str] | list[int]:
 
 
 def unknown(name: str) -> LayoutError:
-    """What to say of a word that is no file."""
+    """The error for a word that is no file."""
     near = closest(name, kernels())
     return LayoutError(f"{shorten(name, 80)} is no file, and no ready kernel ({', '.join(kernels())}){near}")
 

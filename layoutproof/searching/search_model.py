@@ -1,6 +1,6 @@
-"""What a search file may say, as pydantic models: tilings of a declared kernel, of a traced function, or arrays.
+"""Search files as pydantic models: tilings of a declared kernel, of a traced function, or arrays.
 
-A model also turns what is written into what the search takes: amounts of memory into bytes, ranges into their values,
+A model also converts the written values for the search: amounts of memory into bytes, ranges into their values,
 expressions into terms. A field may look at those before it: ranges need the sizes, costs the names of both.
 `layoutproof schema search` prints the JSON Schema that is made from them; the descriptions here are the manual.
 """
@@ -155,7 +155,7 @@ class Range(Model):
 
 def _values(entry: Range | list[int] | int, info: ValidationInfo) -> tuple[int, ...]:
     if "sizes" not in info.data:
-        return ()  # what is wrong with them is said already
+        return ()  # their mistake is reported already
     try:
         return domain(entry.plain() if isinstance(entry, Range) else entry, info.data["sizes"])
     except LayoutError as error:
@@ -230,7 +230,7 @@ class _Search(Model):
 
 
 class _Tilings(_Search):
-    """What tilings of declared and of traced kernels have in common."""
+    """Shared keys of tilings of declared and of traced kernels."""
 
     compiler: str | None = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
     target: Tpu = Field(description="The TPU generation.", examples=["v5e", "v6e"])
@@ -272,14 +272,14 @@ class _Tilings(_Search):
 
 
 class ScratchKeys(Model):
-    """What may be stated of memory of a declared kernel that is no window of an array."""
+    """Keys of memory of a declared kernel that is no window of an array."""
 
     array: str = Field(description="Element type and sizes.", examples=["f32[bm,bn]"])
     memory: Annotated[str, one_of(MEMORIES, "memory")] = Field("vmem", description="Where it lies.", examples=["vmem"])
 
 
 class OperandKeys(ScratchKeys):
-    """What may be stated of an operand of a declared kernel, in the language of `layoutproof.kernel.kernel_text`."""
+    """Keys of an operand of a declared kernel, in the language of `layoutproof.kernel.kernel_text`."""
 
     name: str | None = Field(None, description="Its name in answers.", examples=["x"])
     role: Annotated[str, one_of(ROLES, "role")] = Field(
@@ -301,7 +301,7 @@ class OperandKeys(ScratchKeys):
 
 
 class TableKeys(Model):
-    """What may be stated of a scalar-prefetch operand."""
+    """Keys of a scalar-prefetch operand."""
 
     array: str = Field(description="Element type and sizes.", examples=["s32[8]"])
     assume: list[str] = Field([], description="What is known of its entries.", examples=[["0 <= t < 8"]])
@@ -311,7 +311,7 @@ _OPERANDS = [{"name": "x", "array": "bf16[M,K]", "block": ["bm", "bk"], "index":
 
 
 class KernelKeys(Model):
-    """What may be stated of a declared kernel, in the kernel language with names where numbers will stand."""
+    """Keys of a declared kernel, in the kernel language with names where numbers will stand."""
 
     name: str = Field("kernel", description="Its name in answers.", examples=["matmul"])
     grid: list[Any] | dict[str, Any] | str | int = Field(
@@ -445,7 +445,7 @@ def _one_array(text: object, info: ValidationInfo) -> SearchArray:
     names = tuple("" if isinstance(extent, int) else str(extent) for extent in shape.dims)
     sizes = info.data.get("sizes")
     if sizes is None:
-        return SearchArray(shape, names, "{" in text)  # what is wrong with the sizes is said already
+        return SearchArray(shape, names, "{" in text)  # the mistake in the sizes is reported already
     for name in names:
         if name and name not in sizes:
             raise LayoutError(f"{name} is not in sizes; known: {', '.join(sizes) or 'none'}")

@@ -1,4 +1,4 @@
-"""What a search for tilings found, with the one way to show it; what shows it is imported once it is wanted."""
+"""The answer of a search for tilings, with the one way to show it; the renderers are imported on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What was found for a declared kernel or a traced function, and how it is shown."""
+    """The answer for a declared kernel or a traced function, and how it is shown."""
 
     result: Tilings | TracedFound
 
@@ -27,7 +27,7 @@ class Searched:
 
     @property
     def answer(self) -> TilingAnswer:
-        """The whole answer; what is not shown is gone through only once it is wanted."""
+        """The whole answer; the other candidates are gone through on first use only."""
         from layoutproof.searching.solve import Tilings
 
         if isinstance(self.result, Tilings):
@@ -39,13 +39,13 @@ class Searched:
         return traced_answer.answer_of(self.result)
 
     def text(self, why: bool = True) -> str:
-        """What was found, for people. why: with the model, its sources, and what was refused."""
+        """The answer as text. why: with the model, its sources, and the refused candidates."""
         from layoutproof.searching.tilings_text import text
 
         return text(self.answer, why)
 
     def as_json(self) -> TilingsDocument | TracedDocument:
-        """What was found, as plain data."""
+        """The answer as plain data."""
         from layoutproof.searching.tilings_json import as_json
 
         return as_json(self.answer)

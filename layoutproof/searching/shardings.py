@@ -13,7 +13,7 @@ The order in which several axes cut one dimension changes no size; they are give
 What the devices send one another is counted where a problem says which products a step computes (`x, up -> h`):
 dimensions that only the inputs name are summed over, and where an axis cuts one of those every device holds a part of
 each sum: one all-reduce of the output's shard over those axes, 2 (n - 1) / n of its bytes for each device
-(`hlo.collectives.moved`). An axis cuts one name of a product, so nothing else has to be sent. The cost is then the
+(`hlo.collectives.moved`). An axis cuts one name of a product, so no other data has to be sent. The cost is then the
 bytes held, and a price for each byte sent. Backward passes are products like others: state them to have them counted.
 """
 
@@ -37,13 +37,13 @@ MOST = 1 << 18
 """Assignments of one group of arrays that are enumerated."""
 
 RESTRICTIONS = {"even": "even shards", "whole": "shards of whole tiles"}
-"""What a problem may require of every shard, with the words for it."""
+"""The possible restrictions on every shard, in words."""
 
 REQUIRED = ("even",)
-"""What is required unless the problem says otherwise: the assignments that JAX takes."""
+"""The default restrictions: the assignments that JAX takes."""
 
 RULE = "arrays that share a name are cut alike, and an axis cuts one name of a product"
-"""What holds of every assignment that is looked at."""
+"""A property of every assignment that is looked at."""
 
 Spec = tuple[tuple[str, ...], ...]
 Arrays = Mapping[str, tuple[XlaLayout, tuple[str, ...]]]
@@ -51,7 +51,7 @@ Arrays = Mapping[str, tuple[XlaLayout, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one device holds of an array. spec: mesh axes per dimension.  layout: the shard's own default layout."""
+    """The shard of an array on one device. spec: mesh axes per dimension.  layout: the shard's own default layout."""
 
     spec: Spec
     layout: XlaLayout
@@ -82,7 +82,7 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """cost: what it is ranked by.  bytes: that one device holds.  shards: by array.  sums: what has to be sent."""
+    """cost: its rank.  bytes: that one device holds.  shards: by array.  sums: the data to send."""
 
     cost: int
     bytes: int
@@ -141,7 +141,7 @@ def best_shardings(
 
     arrays: shape, and the name of each dimension ("" for none).  mesh: devices per axis.  most: assignments of one
     group of arrays that are enumerated.  require: of RESTRICTIONS; () = every assignment is a candidate.
-    products: what a step computes; their arrays name all their dimensions.  price: of a byte sent, in bytes held.
+    products: the products of a step; their arrays name all their dimensions.  price: of a byte sent, in bytes held.
     Raises LayoutError for products of other arrays, and for an array that names a dimension twice.
     """
     required = tuple(word for word in RESTRICTIONS if word in require)

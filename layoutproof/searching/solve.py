@@ -31,18 +31,18 @@ Legal = Callable[[Mapping[str, int]], str]
 
 @dataclass(frozen=True, slots=True)
 class Tilings:
-    """What a search found.
+    """The result of a search.
 
     problem: as it was searched, without the values in `removed`.  asked: candidates of the problem as it was stated.
     progress.found: the best, cheapest first.  certificate: of the last of them; that there is none, where none was
     found; None where no value was left to look at, or the budget is spent.
-    infeasible: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
-    front: the Pareto front where it was asked for.  compiled: what the real compiler says of each, by its place in
+    infeasible: where nothing is feasible, why.  findings: on each, one tuple per shape.
+    front: the Pareto front where it was asked for.  compiled: the real compiler's answer on each, by its place in
     `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
-    unanswered: those of which it said nothing, and why.  told: all its reports, those that stand for no answer too.
+    unanswered: those without an answer, and why.  told: all its reports, those that stand for no answer too.
     aside: whether nothing was found, and something that headroom sets aside is legal.
-    legal, passed: what judged candidates, and by values why some were passed by; `others` counts with them.
-    given_up: whether more were refused than anybody wants to wait for.  best: rows to show, None = all.
+    legal, passed: the checker of candidates, and by values why some were passed by; `others` counts with them.
+    given_up: whether too many were refused to go on.  best: rows to show, None = all.
     within: none is shown that costs more than so many times the first, None = any.
     """
 
@@ -156,7 +156,7 @@ def solve(
     Where it cannot be asked the answer is unknown. Raises LayoutError where the kernel's body cannot be traced.
     """
     if compiling:
-        # what fits is the compiler's to say
+        # the compiler decides whether a candidate fits
         problem = problem.roomy()
     small, removed = presolve(problem, kernel_target(problem.target, problem.compiler))
     legal = Checker(small, effort=effort)
@@ -168,7 +168,7 @@ def solve(
     searched = replace(searched, asked=problem.count(), removed=removed, best=best, legal=legal, passed=refused)
     made = searched.progress
     if not made.found and made.complete and problem.limit > problem.vmem:
-        # what headroom leaves out may be legal, which says nothing of it
+        # a candidate that headroom leaves out may be legal
         left, _ = presolve(problem.roomy(), kernel_target(problem.target, problem.compiler))
         if search(left, Checker(left, effort=effort), 1, effort).found:
             return replace(searched, aside=True)
@@ -242,7 +242,7 @@ def _compiled(
 
 
 def _answers(searched: Tilings) -> Sequence[Sequence[CompilerAnswer]]:
-    """What the compiler said of each of what was found, for each shape; () of those that it was not asked about."""
+    """The compiler's answers on the found candidates, for each shape; () for those that it was not asked about."""
     if searched.compiled is None:
         return [()] * len(searched.progress.found)
     from layoutproof.searching.compiled import answers_of

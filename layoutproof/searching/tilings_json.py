@@ -58,7 +58,7 @@ class CallsEntry(ChosenEntry, ModelFigures):
 
 
 class PartialEntry(TypedDict):
-    """What reaches over the edge of an array."""
+    """A block that reaches over the edge of an array."""
 
     operand: str
     dimension: int
@@ -128,7 +128,7 @@ Because = Annotated[dict[str, BecauseEntry], Doc("for each reason of `refused` t
 
 
 class ModelEntry(TypedDict):
-    """What the cost rests on."""
+    """The model behind the cost."""
 
     bandwidth: Annotated[int, Doc("bytes a second")]
     peak: Annotated[int, Doc("operations a second")]
@@ -176,7 +176,7 @@ class _Besides(TypedDict, total=False):
 
 
 class _SearchedDocument(ProblemDocument):
-    """What the answers about tilings of a declared kernel and of a traced function have in common."""
+    """Shared keys of answers about tilings of a declared kernel and of a traced function."""
 
     reason: str
     refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
@@ -275,7 +275,7 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
 
 
 def _besides(answer: TilingAnswer, problem: Problem) -> _Besides:
-    """What there is to say where nothing is feasible, of a Pareto front, and of the compiler."""
+    """The keys of an infeasible problem, of a Pareto front, and of the compiler."""
     found: _Besides = {}
     if answer.infeasible is not None:
         why = answer.infeasible
@@ -305,7 +305,7 @@ def _stage(stage: CompilerStage | None) -> StageEntry:
 
 
 def _compiled(reply: CompilerReply | None) -> _OfCompiler:
-    """What the compiler says of one row; exact_vmem is that of the shape that takes most."""
+    """The compiler's answer on one row; exact_vmem is that of the shape that takes most."""
     if reply is None:
         return {}
     from layoutproof.searching.compiler_stage import no_estimate
@@ -356,7 +356,7 @@ def _figures(row: Figures) -> ModelFigures:
 
 
 def _partials(found: Sequence[Partial]) -> list[PartialEntry]:
-    """What reaches over the edge of an array, with its mask; reduced_over: grid indices that are in no output."""
+    """The blocks that reach over the edge of an array, with their masks; reduced_over: grid indices in no output."""
     return [
         {"operand": p.operand, "dimension": p.dimension, "mask": p.condition, "reduced_over": list(p.reduced)}
         for p in found
@@ -364,7 +364,7 @@ def _partials(found: Sequence[Partial]) -> list[PartialEntry]:
 
 
 def _findings(shapes: Sequence[Sequence[Finding]]) -> list[FindingEntry]:
-    """What was asked of one candidate, over all shapes, each answer once."""
+    """The findings on one candidate, over all shapes, each answer once."""
     rows: list[FindingEntry] = []
     for finding in (f for findings in shapes for f in findings):
         row = as_dict(finding)

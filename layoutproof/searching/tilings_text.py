@@ -1,4 +1,4 @@
-"""Answers about tilings as lines for people: the table, what is proved, what is refused, the model and its sources."""
+"""Answers about tilings as text: the table, the proof, the refused candidates, the model and its sources."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ NAMED = 6
 
 FOOTER = "by the model, nothing was measured; --why says it with its sources, what was left out and refused"
 NOT_COUNTED = "not counted, "
-"""Before why compute is not counted in the cost; where it is not there, what follows from it is said first."""
+"""Precedes the reason why compute is not counted in the cost; without it, the consequence comes first."""
 
 WITHIN = 2
 """Rows of the front are shown that cost up to so many times the best."""
 
 
 def text(answer: TilingAnswer, why: bool = True) -> str:
-    """What was found, for people: a table and what is proved of it.
+    """The answer as text: a table and its proof.
 
-    why: also the model with its sources, which properties were proved, and what was left out or refused.
+    why: also the model with its sources, which properties were proved, and the candidates left out or refused.
     """
     problem, stage = answer.problem, answer.stage
     compiler = f", compiler {problem.compiler}" if problem.compiler else ""
@@ -70,7 +70,7 @@ def line(word: str, said: str) -> str:
 def table(problem: TilingProblem, rows: Sequence[Candidate]) -> list[str]:
     """Candidates in columns, one line per shape, with all of the model's figures.
 
-    What is there for no row, such as the compiler's cycles, has no column.
+    A figure that no row has, such as the compiler's cycles, has no column.
     """
     masked = any(to_mask(one) for one in rows)
     compiler = _compiler_columns([one.reply if isinstance(one, Tiling) else None for one in rows], len(problem.shapes))
@@ -97,7 +97,7 @@ def _chosen(problem: TilingProblem) -> tuple[list[str], Callable[[int, Candidate
         found = [str(rank + 1), *(str(one.values[n]) for n in names)]
         if stated or several:
             found.append(str(one.cost) if stated else time_text(one.cost))
-        # what is of all shapes stands beside the first
+        # figures over all shapes stand beside the first
         found = found if k == 0 else [""] * len(found)
         return [*found, shape_text(problem.shapes[k].sizes)] if several else found
 
@@ -132,7 +132,7 @@ def _compiler_columns(
 
 
 def _figures(figures: Figures, limit: str) -> list[str]:
-    """time, what limits it, HBM bytes, arithmetic intensity, steps, VMEM, padding."""
+    """time, its bottleneck, HBM bytes, arithmetic intensity, steps, VMEM, padding."""
     share = 100 * figures["padding"] / figures["bytes"] if figures["bytes"] else 0.0
     intensity = f"{figures['flops'] / figures['bytes']:.4g}" if figures["flops"] and figures["bytes"] else "-"
     return [
@@ -215,7 +215,7 @@ def to_mask(one: Candidate) -> tuple[Partial, ...]:
 
 
 def partial_notes(found: Sequence[Sequence[Partial]]) -> list[str]:
-    """What reaches over an edge: of each operand and dimension the rows, and the mask of the first of them."""
+    """Blocks over an edge: of each operand and dimension the rows, and the mask of the first of them."""
     rows: dict[tuple[str, int], list[int]] = {}
     for rank, one in enumerate(found, 1):
         for p in one:
@@ -251,9 +251,10 @@ def stage_lines(
     target: str,
     cycles_of: Callable[[Report], int | None] | None = None,
 ) -> tuple[tuple[str, str], ...]:
-    """What stands below the rows, as pairs of a word and what is said; () where nobody was asked.
+    """The lines below the rows, as pairs of a label and a text; () where the compiler was not asked.
 
-    shown: what the compiler says of each row.  told: of each candidate that was put to it.  cycles_of: as of `order`.
+    shown: the compiler's answer on each row.  told: on each candidate that it was asked about.  cycles_of: as of
+    `order`.
     """
     # who does not want the compiler does not wait for what asks it
     from layoutproof.searching.compiler_stage import TIE, accepted, compared_by, cycles, no_estimate, order, tally
@@ -283,7 +284,8 @@ def stage_lines(
 
 
 def _notes(rows: Sequence[Tiling], unasked: bool = True) -> list[str]:
-    """What else is not proved, of each property and subject once. unasked: also what only a compiler could tell."""
+    """The other unproved findings, of each property and subject once. unasked: also those that only a compiler
+    decides."""
     ranks: dict[tuple[str, str], list[int]] = {}
     first: dict[tuple[str, str], Finding] = {}
     for rank, one in enumerate(rows, 1):
@@ -303,7 +305,7 @@ def _notes(rows: Sequence[Tiling], unasked: bool = True) -> list[str]:
 
 
 def _refusals(answer: TilingAnswer) -> list[str]:
-    """What the compiler refuses, and what it gives no answer of."""
+    """The candidates that the compiler refuses, and those that it does not answer."""
     if answer.stage is None:
         return []
     refusals, lines = answer.stage.refusals, []
@@ -318,7 +320,7 @@ def _refusals(answer: TilingAnswer) -> list[str]:
 
 
 def chosen_text(values: Mapping[str, int]) -> str:
-    """What was chosen, on one line."""
+    """The chosen values, on one line."""
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
@@ -333,7 +335,7 @@ def mebibytes(size: int) -> str:
 
 
 def cost_name(problem: TilingProblem) -> str:
-    """What stands above the costs of a table."""
+    """The heading of the costs of a table."""
     return "time" if problem.cost is None and len(problem.shapes) == 1 else "cost"
 
 

@@ -2,14 +2,14 @@
 
 Tracing a candidate gives its true kernels, whatever the function does with its block sizes. Candidates that decide
 alike are priced by the terms of one of them (`alike`); all are priced that keep the constraints on sizes and variables,
-or, above a budget, the answer is no more than the best of those that were. What is shown was traced itself, and so was
-all that costs less, unless grid and blocks refuse it; where tracing gives other figures than terms did, all are traced.
+or, above a budget, the answer is only the best of those that were. Every shown candidate was traced itself, and so was
+every cheaper one, unless grid and blocks refuse it; where tracing gives other figures than terms did, all are traced.
 Then the cheapest are judged first, by the properties of kernels and the target's memory, until enough are proved legal.
-What a kernel moves by manual DMA is not in its index maps: a cost of bytes or time is then unknown.
-What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
-A candidate whose body is refuted is illegal; what stays unknown of a body refuses nothing, and the answer says it.
+Manual DMA is not in the index maps: a cost of bytes or time is then unknown.
+The VMEM of the body's values is not there either: `confirm` has the real compiler take each candidate that is found.
+A candidate whose body is refuted is illegal; an unknown of a body refuses nothing, and the answer says it.
 One that takes more of VMEM, by the model, than headroom leaves is set aside, unless the compiler is asked: it is no
-answer, and nothing is proved of it. What the matrix products of a body compute is counted where every candidate is
+answer, and nothing is proved of it. The flops of a body's matrix products are counted where every candidate is
 traced, and all programs do all of them.
 """
 
@@ -57,7 +57,7 @@ AT_ONCE = 16
 """Legal candidates that the compiler is asked about at a time."""
 
 Confirm = Callable[..., Sequence[Report]]
-"""What the compiler says of candidates, or Undecided. No more are answered once so many are taken."""
+"""The compiler's answers on candidates, or Undecided. No more are answered once so many are taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class TracedProblem(TilingProblem):
     """Arguments of a traced function. trace: the kernels of one choice; LayoutError where the function refuses it.
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
-    is kept free of it, None = what the kind of each body needs.
+    is kept free of it, None = the need of the kind of each body.
     step_overhead: ps of one grid step, None = not stated.
-    confirm: asks the compiler, None = nobody can; confirmed: whether it is asked.
+    confirm: asks the compiler, None = there is none; confirmed: whether it is asked.
     source: file, line and column of the function's name.
     """
 
@@ -89,11 +89,11 @@ class TracedProblem(TilingProblem):
 class TracedCandidate:
     """One candidate. figures: sums over its kernels, but vmem of the largest.
 
-    limit: what the time of the kernel that takes longest is bound by, as of `cost.limit_of`.
+    limit: the bottleneck of the slowest kernel, as of `cost.limit_of`.
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
-    body: what stays unknown of its kernels' bodies; () before anybody asked.
-    traced: whether it was traced itself; otherwise its kernels have no bodies, and nobody is shown it.
-    compiled: what the compiler says of it; () before anybody asked.
+    body: the unknowns of its kernels' bodies; () before they were asked.
+    traced: whether it was traced itself; otherwise its kernels have no bodies, and it is not shown.
+    compiled: the compiler's answer on it; () before it was asked.
     """
 
     values: Mapping[str, int]
@@ -110,19 +110,19 @@ class TracedCandidate:
 
 @dataclass(slots=True)
 class TracedFound:
-    """What a search found. found: proved legal, cheapest first.  refused, undecided: candidates by reason.
+    """The result of a search. found: proved legal, cheapest first.  refused, undecided: candidates by reason.
 
     best: rows to show, None = all.  within: none is shown that costs more than so many times the first, None = any.
     count: of all candidates.  looked_at: how many were; all of them where the answer is complete.
-    cheaper: of the undecided ones, how many cost less than the best found, or nobody knows what.
+    cheaper: of the undecided ones, how many cost less than the best found, or have no price.
     ranked: every candidate with a price, cheapest first, whether it was judged or not.
-    alike: what the function says to every candidate, where it refuses all of them in the same words.
+    alike: the function's error for every candidate, where it refuses all of them in the same words.
     unasked: why the compiler, which should have been asked, was not.
     traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
-    told: what the compiler says of each candidate that was put to it.
+    told: the compiler's answer on each candidate that it was asked about.
     aside: candidates that headroom sets aside, cheapest first.  because: by reason for which candidates are refused,
-    what was found of the first of them.  unjudged: candidates that cost more than what is shown and were not judged.
-    compute: why what bodies compute is not in the cost, "" = it is, or there are no products.
+    the finding on the first of them.  unjudged: candidates that cost more than the shown rows and were not judged.
+    compute: why the flops of bodies are not in the cost, "" = they are, or there are no products.
     """
 
     problem: TracedProblem
@@ -182,7 +182,7 @@ ASIDE = "set aside"
 """In place of a reason, of a candidate that is among those set aside."""
 
 PRODUCT = "set aside: windows, scratch and a product that the body works on are more than the limit of VMEM"
-"""What is said of candidates whose body holds more than its windows leave."""
+"""The reason of candidates whose body holds more than its windows leave."""
 
 
 class _Search:
@@ -274,7 +274,7 @@ class _Search:
             one, why, sure = self._of_terms(one, known)
             known = one.kernels
         if not why and self._set_aside(one, known):
-            # what its body holds is known once it was traced
+            # the values of its body are known once it was traced
             self.result.aside.append(one)
             return one, ASIDE, False
         if why:
@@ -360,7 +360,7 @@ class _Search:
 
 
 def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
-    """What is kept free of a kernel's memory: as the problem states it, or what its body needs."""
+    """The headroom of a kernel: as the problem states it, or the need of its body."""
     if problem.headroom is not None:
         return problem.headroom
     return of_body(None if kernel.work is None else kernel.work.kind)
@@ -398,7 +398,7 @@ def _fits_nowhere(one: TracedCandidate, target: KernelTarget, known: Sequence[Ke
 def set_aside(
     problem: TracedProblem, one: TracedCandidate, target: KernelTarget, known: Sequence[Kernel | None]
 ) -> str:
-    """Why nobody says of a candidate that it fits, "" = by the model it does, with room for what its body holds."""
+    """Why it is unknown that a candidate fits, "" = by the model it does, with room for the values of its body."""
     for kernel, numbered in zip(one.kernels, known, strict=True):
         if numbered is None:
             continue
@@ -438,7 +438,7 @@ def _full(kernel: Kernel, target: KernelTarget) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What some calls cost, whose amounts may be terms over the variables. models: one for each kernel.
+    """The costs of some calls, whose amounts may be terms over the variables. models: one for each kernel.
 
     uncounted, read: as of `TracedCandidate`.
     """
@@ -450,7 +450,7 @@ class Prices:
 
 
 def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Prices:
-    """What calls cost. counted: with what the products of their bodies compute. Undecided where it is unknown."""
+    """The costs of calls. counted: with the flops of the products of their bodies. Undecided where they are unknown."""
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):
@@ -541,7 +541,7 @@ def _named(found: Finding, because: dict[str, Finding] | None) -> str:
 def of_bodies(
     one: TracedCandidate, target: KernelTarget, because: dict[str, Finding] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """What a candidate's bodies do wrong, "" = nothing is refuted; and what stays unknown of them, a line each."""
+    """The violation of a candidate's bodies, "" = none is refuted; and their unknowns, a line each."""
     unknown = []
     for kernel in one.kernels:
         if kernel.body_reader is None:

@@ -1,4 +1,4 @@
-"""What a search over a traced function found, as an answer: its rows, its proof, what its figures rest on."""
+"""The answer of a search over a traced function: its rows, its proof, the premises of its figures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def answer_of(found: TracedFound) -> TilingAnswer:
 
 
 def _shown(found: TracedFound) -> list[tuple[TracedCandidate, CompilerReply | None]]:
-    """What is shown, the best first, with what the compiler says of each, None = it is not wanted."""
+    """The shown rows, the best first, each with the compiler's answer, None = it is not wanted."""
     every = found.found
     places = {place.at: place for place in order([one.compiled for one in every])}
     cycles = [places[at].cycles for at in sorted(places)]
@@ -81,7 +81,7 @@ def _row(one: TracedCandidate, reply: CompilerReply | None) -> Tiling:
 
 
 def _stage(found: TracedFound, shown: Sequence[tuple[TracedCandidate, CompilerReply | None]]) -> CompilerStage | None:
-    """What the compiler was asked, and what its estimates compare."""
+    """The questions to the compiler, and the measure that its estimates compare."""
     if not found.problem.confirmed:
         return None
     asked = not found.unasked and bool(found.found or found.refused)
@@ -93,14 +93,14 @@ def _stage(found: TracedFound, shown: Sequence[tuple[TracedCandidate, CompilerRe
 
 
 def _proof(found: TracedFound) -> tuple[Line, ...]:
-    """That all candidates were looked at, and what became of those that cost no more than the last row."""
+    """The proof that all candidates were looked at, and the state of those that cost no more than the last row."""
     if found.unknown:
         return (("unknown", shorten(found.unknown, 300)),)
     if not found.found:
         return (("none", f"each of the {found.count} candidates is refused for what stands below"),)
     set_aside = sum(one.cost <= found.found[-1].cost for one in found.aside)
     last = [one.values for one in found.ranked].index(found.found[-1].values)
-    # whoever is unknown and may cost less than the first makes the whole answer unknown
+    # an unknown that may cost less than the first makes the whole answer unknown
     unknown = found.undecided.total()
     before = last + 1 - len(found.found) - unknown - set_aside
     illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
@@ -119,7 +119,7 @@ def _aside(found: TracedFound) -> str:
 
 
 def _model(found: TracedFound, stage: CompilerStage | None, rows: Sequence[TracedCandidate]) -> list[str]:
-    """What the figures rest on, one sentence each."""
+    """The premises of the figures, one sentence each."""
     problem = found.problem
     said = [CONFIRMED.format(version()) if stage and stage.asked else BODY]
     said += [f"compiler {stage.said}"] if stage and not stage.asked else []

@@ -111,7 +111,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     with at(root.value["trace"], file):
         place = beside(said.trace, file)
         rule = permit(place, Path(file).parent)
-        # a file or function that is not there is no matter of candidates; what may not be traced is said of them
+        # a missing file or function is no matter of candidates; a refused trace is a reason of each
         with suppress(Undecided), named_function(place, rule):
             pass
 
@@ -120,7 +120,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
 
     def kernels(values: Mapping[str, Any]) -> Kernels:
         filled = {name: _filled(_with_names(value, sizes), values) for name, value in given.items()}
-        # what is assumed of tables is in no amount of a call
+        # assumptions on tables are in no amount of a call
         told = [
             _with_names(text, {**sizes, **{name: plain(value) for name, value in values.items()}}) for text in assume
         ]

@@ -1,4 +1,4 @@
-"""How the grid chooses the blocks of an operand: what the cost model knows of a kernel before any number is put in."""
+"""How the grid chooses the blocks of an operand: the cost model's facts about a kernel before numbers are put in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 class Traffic:
     """One operand that the pipeline moves, or that the body moves itself.
 
-    bits: of an element.  units: what each dimension of a copy is rounded up to.
+    bits: of an element.  units: the multiple to which each dimension of a copy is rounded up.
     kept: dimensions that are not squeezed.  uses: for each dimension, the grid dimensions that choose its block.
     chosen: those of all dimensions.
     straight: every coordinate is a constant, one grid index, or one entry of a table, and no grid index chooses two;
@@ -41,7 +41,7 @@ class Traffic:
 
 
 def traffic(kernel: Kernel) -> tuple[Traffic, ...]:
-    """Of each operand, in order. Raises Undecided for windows that nobody has priced."""
+    """Of each operand, in order. Raises Undecided for windows that the model does not price."""
     return tuple(_traffic(kernel, operand) for operand in kernel.operands)
 
 

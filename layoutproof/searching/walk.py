@@ -18,7 +18,7 @@ MOST = 1 << 22
 
 
 class FloatArrays(ArrayNumbers):
-    """Arrays of float64 and nothing else: products of the model pass 64 bits, where integers would wrap."""
+    """Arrays of float64 only: products of the model pass 64 bits, where integers would wrap."""
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         made = self.library.float64
@@ -70,7 +70,7 @@ def _between(low: Any, high: Any, on: Numbers, name: str) -> Any:
 
 def _apart(one: Traffic, grid_names: Sequence[str]) -> tuple[int, ...]:
     """For each of the outermost grid dimensions, the array dimension whose block it chooses, as long as it chooses one
-    by itself and nothing else: with it everything inside starts anew, so its programs need not be walked.
+    by itself and no other: with it everything inside starts anew, so its programs need not be walked.
     """
     found = []
     for k, name in enumerate(grid_names):

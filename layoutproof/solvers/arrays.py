@@ -262,7 +262,7 @@ def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
                 raise OverflowError
 
     class Within(Interval):
-        """What an operation takes is checked too: 0 times a number that is too large is small again."""
+        """The operands are checked too: 0 times a number that is too large is small again."""
 
         __slots__ = ()
 

@@ -12,16 +12,16 @@ from layoutproof.core.result import Counterexample, Point, Verdict, show_sizes
 from layoutproof.solvers.decide import decide, pinned
 
 How = tuple[tuple[str, ...], bool, int]
-"""Engines, whether two must agree, and what multiplies the step budgets: the arguments of `decide`."""
+"""Engines, whether two must agree, and the factor on the step budgets: the arguments of `decide`."""
 TO_SETTLE = "; to settle it, "
-"""What stands in a reason between why a question is open and what may settle it."""
+"""Joins, in a reason, why a question is open and the advice that may decide it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What some claims come to, of which a finding is made once all that belongs to it is known.
+    """The verdict on some claims, of which a finding is made once all its parts are known.
 
-    by: what decided it.  hint: where to look, of what is refuted.  broken: engines that were wrong, and what they said.
+    by: the engine.  hint: where to look, of a refutation.  broken: engines that were wrong, and their answers.
     """
 
     verdict: Verdict
@@ -46,7 +46,7 @@ class Conclusion:
 
 
 def concluded(claims: Sequence[Claim], how: How, unknown: str = "") -> Conclusion:
-    """What claims come to: refuted where one is, else unknown where one is, else proved.
+    """The verdict on claims: refuted where one is, else unknown where one is, else proved.
 
     unknown: why the question is open even where all claims are proved, "" where it is not.
     """

@@ -54,8 +54,8 @@ SEEN = 100_000
 class Decision(NamedTuple):
     """The answer to a claim: counterexample or None, and the engines that decided.
 
-    `reason` says why no engine could, or why the counterexample may not be the smallest. `broken`: what engines said
-    that is wrong, which is our bug; another one decided. `ways`: what may settle what no engine could, in words.
+    `reason` says why no engine could, or why the counterexample may not be the smallest. `broken`: wrong answers of
+    engines, which are our bug; another one decided. `ways`: advice for a claim that no engine decided, in words.
     """
 
     point: Point | None
@@ -98,7 +98,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
 
 
 class _Answers:
-    """What engines have said of one claim that none, or of two that are to agree only one, has decided.
+    """The answers of engines on one claim that is still undecided, or needs a second engine that agrees.
 
     points: engine -> the violation, None where it proves the claim.  reasons: engine -> why it does not know.  broken:
     engine -> what it said that is wrong.  best: the smallest violation so far that may not be the smallest, and who
@@ -135,7 +135,7 @@ class _Answers:
             case ZeroDivisionError():
                 self.reasons[name] = "the map divides by zero"
             case _ if function in ("growing", "sizes.smallest"):
-                # what the engine said itself is what counts
+                # the engine's own reason counts
                 self.reasons.setdefault(name, str(problem))
             case _:
                 self.reasons[name] = str(problem)
@@ -166,7 +166,7 @@ class _Answers:
 
 
 def _ways(claim: Claim, engines: tuple[str, ...], over: bool) -> str:
-    """What may settle a claim that no engine could decide; `over`: some of them for want of steps."""
+    """Advice for a claim that no engine could decide; `over`: some of them for want of steps."""
     ways = ["ask every engine, without --engine"] if set(engines) != set(ENGINES) else []
     if claim.sizes():
         ways.append(f"give numbers for {', '.join(claim.sizes())}, or say what holds of them (--where)")
@@ -263,7 +263,7 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
 
 
 def _attempts_of(claim: Claim, engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, float], ...]:
-    """As `_attempts`, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
+    """As `_attempts`, bits first where every map is a matrix of bits as it is: no other engine is faster then."""
     sizes, maps, _, nested = outline(claim)
     if engines is ENGINES and maps and all(map(_solver("bits").is_matrix, maps)):
         engines = BITS_FIRST
@@ -364,7 +364,7 @@ def _nobody_else(claim: Claim, point: Point, engine: str, effort: float) -> bool
             found = decide(nobody, (other,), False, max(1, int(effort)))
             weaker = isinstance(part.formula, And) and any(isinstance(p, NotExists) for p in part.formula.parts)
             if found.reason or (found.point is not None and weaker):
-                why = found.reason or "one exists where what it rests on is left out"
+                why = found.reason or "one exists where its premises are left out"
                 raise Unsupported(f"found {point}, which no second engine confirms ({why})")
             if found.point is not None:
                 return False

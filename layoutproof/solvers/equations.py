@@ -1,7 +1,7 @@
 """One linear equation over a box of integers, sum of s_k * z_k = c: a solution, and the smallest pair of equal sums.
 
-Strides of real layouts leave few choices: with the largest stride first, what the smaller ones reach and the divisor
-that they share leave one or two values for each digit, whatever the extents. Where strides are too alike for that, sets
+Strides of real layouts leave few choices: with the largest stride first, the range of the smaller ones and their
+common divisor leave one or two values for each digit, for all extents. Where strides are too alike for that, sets
 of sums as bits take over (`sumset`).
 """
 
@@ -25,7 +25,7 @@ Range = tuple[int, int]
 """(first, last)."""
 
 Order = Sequence[tuple[int, int]]
-"""Pairs (k, sign): what is made as small as possible, one after the other, is max(0, sign * z_k)."""
+"""Pairs (k, sign): the lexicographic objective max(0, sign * z_k)."""
 
 
 class TooManySteps(BudgetExceeded):
@@ -111,7 +111,7 @@ def solutions(strides: Sequence[int], ranges: Sequence[Range], target: int, step
     failed: set[tuple[int, int]] = set()
     lefts = [target]
     open_ = [choices(0, target)]
-    # how many solutions there were when each was opened: without a new one, what is left there has none
+    # how many solutions there were when each was opened: without a new one, the rest there has none
     found, before = 0, [0]
     for _ in range(steps):
         at = len(open_) - 1
@@ -184,7 +184,7 @@ def _differences(moving: Sequence[Progression], free: Sequence[Progression]) -> 
 
 
 def _ranges(moving: Sequence[Progression], free: Sequence[Progression], first: int) -> list[Range]:
-    """What differences may be where x < y differ in no digit before `first`."""
+    """The ranges of differences where x < y differ in no digit before `first`."""
     ranges = [(1 - e, e - 1) for e, _ in (*moving, *free)]
     ranges[: first + 1] = [*[(0, 0)] * first, (1, moving[first][0] - 1)]
     return ranges

@@ -96,7 +96,7 @@ def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
         proved = all(digits.decide(replace(claim, where=where)) is None for claim in claims)
     except Undecided:
         return False
-    # a condition that contradicts what the user said of the sizes proves everything, and helps nobody
+    # a condition that contradicts the user's assumptions on sizes proves everything, and is useless
     return proved and (where is None or satisfiable(where))
 
 

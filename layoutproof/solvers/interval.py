@@ -20,7 +20,7 @@ Bound = int | float
 class Interval:
     """All integers from low to high; arithmetic gives an interval that holds every result.
 
-    What an operation returns is of the class of its left interval, so that a subclass can say what an end may be.
+    The result of an operation has the class of its left interval, so that a subclass can restrict the ends.
 
     >>> (Interval(2, 3) * Interval(-1, 4) + 1) // 2
     Interval(-1, 6)
@@ -108,7 +108,7 @@ class IntervalNumbers(Numbers):
     """The kind: ints and intervals. A condition is True, False, or None where it depends on which number it is."""
 
     interval: type[Interval] = Interval
-    """What is made of two numbers."""
+    """The class of the interval of two numbers."""
 
     def between(self, low: Interval | Bound, high: Interval | Bound) -> Interval:
         """Some number of which only bounds are known."""
@@ -120,7 +120,7 @@ class IntervalNumbers(Numbers):
         return self.either(if_true, if_false)
 
     def either(self, if_true: Interval | int, if_false: Interval | int) -> Interval:
-        """One of two numbers, nobody knows which."""
+        """Either of two numbers: the interval that holds both."""
         low, high = (if_true, if_true) if isinstance(if_true, int) else (if_true.low, if_true.high)
         low_, high_ = (if_false, if_false) if isinstance(if_false, int) else (if_false.low, if_false.high)
         return self.interval(low if low <= low_ else low_, high if high >= high_ else high_)

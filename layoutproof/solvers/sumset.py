@@ -194,7 +194,7 @@ def bits_of(progressions: Sequence[Progression]) -> int:
 
 
 def common(left: Set, right: Set) -> Set:
-    """What two sets share."""
+    """The intersection of two sets."""
     low = max(left[0], right[0])
     return low, (left[1] >> (low - left[0])) & (right[1] >> (low - right[0]))
 

@@ -55,7 +55,7 @@ EACH = 256
 
 Ints = tuple[int, ...]
 Values = Callable[[Index, Numbers], tuple[Any, ...]]
-"""What is worked out of an index, on any kind of number."""
+"""A function of an index, on any kind of number."""
 
 
 def decide(claim: Claim, most: int = MOST, weight: int = 1) -> Point | None:
@@ -312,7 +312,7 @@ def _first(claim: Claim, most: int, weight: int) -> Point | None:
     for start, (held,), shape in _Rows(extents, holds, []).chunks(size):
         if start >= most:
             raise BudgetExceeded(f"none of the first {start} combinations of points is a violation")
-        # what does not depend on a point is worked out once for all of its rows
+        # a value that does not depend on a point is computed once for all of its rows
         spend(1 + int(np.size(held)) * weight // ROWS)
         violated = np.broadcast_to(held, shape)
         if violated.any():

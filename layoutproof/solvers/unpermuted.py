@@ -1,7 +1,7 @@
-"""Claims without what permutes places at the end, where that makes no difference to them: a swizzle, mostly.
+"""Claims without the final permutation of places, a swizzle mostly, where it makes no difference to them.
 
-Two elements share a place after a permutation if they did before it; what is permuted in itself is left or filled as
-before. isl knows no exclusive or, and z3 none of numbers without a bound: both are asked the easier question.
+Two elements share a place after a permutation iff they did before it; a set that is permuted in itself is left or
+filled as before. isl knows no exclusive or, and z3 none of numbers without a bound: both are asked the easier question.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is assumed of the sizes: the `where` of a question, and whether anything is left to prove under it."""
+"""Assumptions on sizes: the `where` of a question, and whether anything is left to prove under it."""
 
 from __future__ import annotations
 

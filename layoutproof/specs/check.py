@@ -37,7 +37,7 @@ NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one check, or of reading a file.
+    """The outcome of one check, or of reading a file.
 
     finding: whether all is as the file states: proved where it is, sampled where that is what was found of values,
     refuted where something else was found, unknown, or bad input; with why, and with what belongs to the answer.
@@ -75,7 +75,7 @@ class Outcome:
 
 INTERRUPTED = "interrupted"
 OF_GATE = "for the gate"
-"""What is found of a claim about two states by who has one of them: nothing."""
+"""The answer to a claim about two states with only one of them: none."""
 _STATUS = {
     Verdict.PROVED: "as expected",
     Verdict.SAMPLED: "as expected",
@@ -92,7 +92,7 @@ def check_paths(
     """The outcome of every check in the files and folders (`*.yaml`, `*.yml`, all levels), in the order of the files.
 
     workers: where they are asked; the outcomes and their order are the same.  progress: called with how many are done,
-    and of how many. What is wrong with a file or a check is an outcome of its own and stops nothing else; an interrupt
+    and of how many. A mistake in a file or a check is an outcome of its own and stops no other check; an interrupt
     is the last outcome, after those that are done. Raises LayoutError when there is no file.
     """
     items = [item for path in find(paths) for item in items_of(path)]
@@ -114,7 +114,7 @@ def check_paths(
 def items_of(path: Path) -> list[Check | Outcome]:
     """The mistakes of one file and its checks. Without either it is unknown: there is nothing to prove."""
     found, errors = load(path)
-    # what is about two states the gate asks
+    # the gate asks claims about two states
     checks = [check for check in found if check.kind != SAME_FUNCTION]
     if not checks and not errors:
         return [Outcome(unknown("spec file", NO_CHECKS, path.as_posix(), path.as_posix()), "nothing asked")]
@@ -122,8 +122,8 @@ def items_of(path: Path) -> list[Check | Outcome]:
 
 
 def unasked_in(paths: Sequence[str | Path]) -> list[Unasked]:
-    """What the spec files at these paths state and never ask: nothing is proved of it. A file that cannot be read is
-    left out, because its check says so."""
+    """The definitions without a check in the spec files at these paths: nothing is proved of them. A file that cannot
+    be read is left out, because its check says so."""
     found: list[Unasked] = []
     for path in find(paths):
         with contextlib.suppress(LayoutError):
@@ -162,7 +162,7 @@ def _states_a_problem(path: Path) -> bool:
 
 
 def error_outcome(error: LayoutError) -> Outcome:
-    """What comes of something in a file that cannot be read as a check."""
+    """The outcome of a part of a file that cannot be read as a check."""
     at = {"line": error.line or 0, "column": error.column or 0}
     return Outcome(wrong_input("spec file", _words(error), error.file or "", error.file or "", **at), "error")
 
@@ -223,7 +223,7 @@ def _run_claim(check: Check) -> Outcome:
         result = ask(check.kind, *check.layouts, **options)
     found = result.verdict.value
     held = Verdict.SAMPLED if result.verdict is Verdict.SAMPLED else Verdict.PROVED
-    # what is not what the file expects is wrong; an unknown that it does not expect is unknown
+    # an unexpected verdict is wrong; an unexpected unknown is unknown
     verdict = Verdict.UNKNOWN if result.verdict is Verdict.UNKNOWN else Verdict.REFUTED
     if found != check.expect and (found, check.expect) != ("proved", "sampled"):
         surprise = "" if check.expect in ("proved", "sampled") else f"{found}, but {check.expect} was expected"

@@ -23,7 +23,7 @@ from layoutproof.specs.traced import entry_of
 
 
 def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> Finding:
-    """What comes of comparing the first of two traced functions with the second, or of asking about the only one.
+    """The comparison of two traced functions, or the answer about a single one.
 
     kind: of `OF_VALUES`.  options: dtype of the sums, and args, points, gradient, outputs, inputs and where, as of
     `lp.same`.
@@ -61,7 +61,7 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
             points=options.get("points", 3),
             target=entries[0].get("target"),
             gradient=options.get("gradient", False),
-            # what is asked of one function is what a walk notices
+            # a walk answers the question about one function
             relations=kind == SAME,
         )
     (finding,) = found.findings
@@ -78,7 +78,7 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
 
 
 def _stable(found: Any) -> dict[str, Any]:
-    """What is said of exponents. What may overflow for some input is not shown to do so, and unknown."""
+    """The answer on exponents. A possible overflow is not shown for an input, and so unknown."""
     said = [f"{place(e.place)}: nothing shows that the exponent is at most 0" for e in found.exponents if not e.bounded]
     said += [
         f"{place(e.place)}: the maximum also holds a number of the code, and where all others are far below that, "
@@ -92,7 +92,7 @@ def _stable(found: Any) -> dict[str, Any]:
 
 
 def _sums(found: Any, dtype: str) -> dict[str, Any]:
-    """What is said of sums: the type that one is kept in stands in the code, so another one is refuted."""
+    """The answer on sums: the accumulator's type stands in the code, so another one is refuted."""
     wanted = SUM_TYPES[dtype]
     said = [
         f"the sum at {place(s.place)} is kept in {s.dtype}, and {dtype} is demanded"

@@ -63,14 +63,14 @@ def permitted(program: Mapping[str, Any]) -> Tracing:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What came of one program. seconds: that it had."""
+    """The outcome of one program. seconds: that it had."""
 
     made: Made
     seconds: float
 
 
 def compiled(asked: Sequence[Asked], seconds: float) -> list[Made]:
-    """What comes of each program, compiled once within a run, whoever asks: claims, the gate, the lock.
+    """The outcome of each program, compiled once within a run for all users: claims, the gate, the lock.
 
     Alike are those of which all is alike but the name, in one folder, under one rule. Within a run code stays as it is;
     the next run compiles anew. What did not end in time is asked again where there is more of it. seconds: for each.
@@ -93,7 +93,7 @@ def _of_run(run: str) -> dict[str, _Kept]:
 
 
 def asked_of(given: Mapping[str, Any], rule: Tracing) -> Asked:
-    """What is to be compiled, by an entry of the section `programs` with a function or an export, and its rule."""
+    """The request to compile an entry of the section `programs` with a function or an export, and its rule."""
     return Asked(
         given.get("function") or given["export"],
         given.get("args", ()),

@@ -20,9 +20,9 @@ from layoutproof.specs.spec_model import OF_VALUES
 
 
 def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequence[Unasked] = ()) -> str:
-    """What is not as stated, a line per file, one line that counts; the worst is last, where a terminal shows it.
+    """The checks that failed, a line per file, one line of counts; the worst is last, where a terminal shows it.
 
-    everything: first a line for each check that is as stated.  unasked: what the files state and never ask.
+    everything: first a line for each check that passed.  unasked: definitions without a check.
     """
     late = ("unknown", "wrong", "error", INTERRUPTED)
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late.index(o.status))
@@ -51,7 +51,7 @@ def _held(outcome: Outcome) -> str:
 
 
 def _files(outcomes: Sequence[Outcome]) -> list[str]:
-    """A line per file: how many checks, what they showed, how long it took."""
+    """A line per file: how many checks, their results, how long it took."""
     files: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.finding.file:
@@ -111,7 +111,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
-    """What some checks showed. A claim that states a refutation is as stated when its counterexample is found."""
+    """The results of some checks. A claim that states a refutation passes when its counterexample is found."""
     claims = [o for o in outcomes if o.found in _VERDICTS]
     held = [o for o in claims if o.held]
     facts = [o for o in outcomes if o.found in ("holds", "wrong")]
@@ -145,7 +145,7 @@ def tally(outcomes: Sequence[Outcome]) -> str:
 
 
 def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """What was looked at of kernels that are proved and values that are sampled, in words; () where there are none."""
+    """The scopes of proved kernels and sampled values, in words; () where there are none."""
     proved, sampled = (
         tuple(dict.fromkeys(o.finding.scope for o in outcomes if o.found == word and o.finding.scope))
         for word in ("proved", "sampled")
@@ -203,9 +203,9 @@ def _never_asked(what: Unasked) -> UnaskedEntry:
 
 
 def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> Report:
-    """The same for `formats`: what is not as expected is a finding, the rest is held."""
+    """The same for `formats`: a failed check is a finding, the rest is held."""
     found = [o.finding for o in outcomes if o.status not in ("as expected", INTERRUPTED)]
-    # what is held is listed with what was found
+    # held checks are listed with the findings
     held = [
         replace(o.finding, reason="; ".join((o.found, *scopes([o])))) for o in outcomes if o.status == "as expected"
     ]
@@ -227,7 +227,7 @@ def _entry(outcome: Outcome) -> CheckEntry:
         answer = replace(finding, relpath="")
     else:
         answer = finding if outcome.answer is None else outcome.answer
-        # what is wrong with a check may be more than what is wrong with the layout
+        # a check may have more mistakes than its layout
         at: dict[str, Any] = {"reason": finding.reason or answer.reason, "relpath": "", "after": ""}
         at |= {name: getattr(finding, name) for name in ("question", "subject", "file", "line", "column")}
         answer = replace(answer, **at)
@@ -239,7 +239,7 @@ def _entry(outcome: Outcome) -> CheckEntry:
 
 
 def _word(outcome: Outcome) -> str:
-    """What the first line says: the verdict, unless the verdict is what was expected and something else is not."""
+    """The first line's word: the verdict, unless the verdict is the expected one and something else is not."""
     check = outcome.check
     matched = (
         outcome.finding.verdict is Verdict.REFUTED and check is not None and outcome.found in ("proved", check.expect)

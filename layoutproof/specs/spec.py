@@ -112,7 +112,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """What a spec file states and nobody asks. what: layout, kernel, program, or claim of the gate.
+    """A definition in a spec file without a check. what: layout, kernel, program, or claim of the gate.
 
     place: `specs/a.yaml:12`.
     """
@@ -220,7 +220,7 @@ def _expression(node: Node) -> str:
 def named_layouts(root: Node, file: str) -> tuple[dict[str, object], dict[str, LayoutError]]:
     """The section `layouts` as `read_layout` takes each: in an expression names are what they stand for.
 
-    file: what errors name.  Returns also what is wrong with a name in an expression, or with a layout that it needs.
+    file: the name in errors.  Returns also the mistakes in names in an expression, or in a layout that it needs.
     """
     given = _of(root, "layouts", dict) or {}
     found: dict[str, object] = {}
@@ -473,7 +473,7 @@ def _label(value: object) -> str:
 
 
 def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
-    """What a layout's name stands for; a text or mapping as it is, in an expression with the names looked up."""
+    """The definition of a layout's name; a text or mapping as it is, in an expression with the names looked up."""
     value = node.plain()
     if type(value) is not str:
         return _resolved(node, file, layouts, list(layouts))

@@ -1,4 +1,4 @@
-"""What a spec file may say, as pydantic models: one for the file, one per kind of check.
+"""Spec files as pydantic models: one for the file, one per kind of check.
 
 A property's model is made from the property's module: how many layouts it speaks of and which options it has. So a
 new property is known here without an edit. `specs.spec` turns files into checks with these; editors use `json_schema`.
@@ -21,7 +21,7 @@ from layoutproof.specs.validation import Model, shown
 
 _EXAMPLE = "f32[3,5]{1,0:T(2,2)}"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
-"""What names a layout. No layout text looks like this: each has brackets."""
+"""A name of a layout. No layout text looks like this: each has brackets."""
 
 
 def _layout(value: object) -> object:
@@ -105,7 +105,7 @@ _TARGET: Any = Field(None, description="The hardware whose rules hold.", example
 _COMPILER: Any = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
 
 _STRICT: Any = Field(
-    False, description="Whether what only some tables refute that are as assumed is refuted.", examples=[True]
+    False, description="Whether a violation that only some of the assumed tables have is refuted.", examples=[True]
 )
 
 
@@ -582,7 +582,7 @@ def model_of(kind: str) -> type[CheckModel]:
 
 
 def _sentence(page: str, option: str) -> str:
-    """What a property's page says first of an option."""
+    """The first sentence of a property's page on an option."""
     sentences = re.split(r"(?<!e\.g\.)(?<=\.)\s+", " ".join(page.split()))
     return next((text for text in sentences if f"`{option}`" in text), f"An option; the page of it: {sentences[0]}")
 

@@ -46,7 +46,7 @@ _FORMS = {
     "assume": Sequence,
     "call": int | str,
 }
-"""What each word about traced calls takes; all but the first may be missing, or null."""
+"""The type of each key of traced calls; all but the first may be missing, or null."""
 _CALL = re.compile(rf"({NAME.pattern})\[([^\[\]]{{1,200}})\]")
 
 
@@ -142,7 +142,8 @@ def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
 
 
 def _compared(sections: Mapping[str, Node]) -> dict[str, object]:
-    """What checks compare, by name: it may make no Pallas call, and a reference takes the function's arguments."""
+    """The functions that checks compare, by name: they may make no Pallas call, and a reference takes the function's
+    arguments."""
     entries = {name: node.plain() for name, node in _entries(sections.get("kernels"))}
     found: dict[str, object] = {}
     checks = sections.get("checks")
@@ -237,7 +238,7 @@ def every_call_in(layout: object) -> Sequence[Kernel | Unmodelled]:
 
 
 def entry_of(layout: object) -> Mapping[str, Any]:
-    """What is said of Pallas calls. LayoutError where that is something else."""
+    """The keys of Pallas calls. LayoutError for anything else."""
     wanted = layout[KEY]  # type: ignore[index]
     if (
         not isinstance(wanted, Mapping)

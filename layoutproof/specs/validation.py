@@ -30,7 +30,7 @@ _WORDS = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "MODULE:FUNCTION or FILE.py:FUNCTION",
 }
-"""What pydantic wanted, by the type of its error. What is not here says it itself."""
+"""The expected input, by the type of pydantic's error. Other errors have it in their message."""
 
 
 class Model(BaseModel):
@@ -48,7 +48,7 @@ def shown(value: object) -> str:
 
 
 def validated(model: type[M], node: Node, file: str) -> tuple[M | None, list[LayoutError]]:
-    """What the document says as an instance of the model, or None and all of its mistakes in the order of the file."""
+    """The document as an instance of the model, or None and all of its mistakes in the order of the file."""
     try:
         return model.model_validate(node.plain()), []
     except ValidationError as error:

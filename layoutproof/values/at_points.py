@@ -1,4 +1,4 @@
-"""What random points of prime fields say of two programs: whether they differ there."""
+"""Two programs compared at random points of prime fields."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class AtPoints:
 
 
 class OneWay:
-    """What one comparison decides for a whole array, over points: they have to decide in both ways."""
+    """The outcomes of one comparison for a whole array, over points: both outcomes have to occur."""
 
     def __init__(self) -> None:
         self.taken: Array | None = None

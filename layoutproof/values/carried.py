@@ -1,7 +1,7 @@
 """Along which axis of its grid, or in which loop, a function keeps a state, and whether a state counts.
 
 Where a function is compared at several numbers of blocks, a state that no data decide could change at the next one: a
-counter that ends at four. Two draws of the inputs tell such elements: what is in them is the same for both.
+counter that ends at four. Two draws of the inputs tell such elements: their values are the same for both.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _blocks(
     shapes: Mapping[int, tuple[int, ...]],
     found: dict[Equation, dict[Axis, int]],
 ) -> None:
-    """What is read in loops of a program, of which the innermost around it is `loop`."""
+    """The reads in loops of a program, of which the innermost around it is `loop`."""
     known: dict[Any, Origins] = dict(zip(program.invars, given, strict=False))
 
     def of(atom: Variable | Literal) -> Origins:
@@ -159,7 +159,7 @@ def _slices(equation: Equation, origins: Origins) -> Iterator[tuple[Axis | None,
 
 
 def _seen(call: Equation, operands: Sequence[Origins]) -> list[Origins]:
-    """What the windows of a Pallas call have of the arguments: the axes of which a block has all."""
+    """The axes of each argument of a Pallas call of which every block has all."""
     mapping = call.params["grid_mapping"]
     seen: list[Origins] = [_nothing(_shape(v)) for v in call.params["jaxpr"].invars]
     given = operands[mapping.dynamic + mapping.tables :]
@@ -217,7 +217,7 @@ def _calls(program: Program, given: Sequence[Origins]) -> Iterator[tuple[Equatio
 
 
 def _moved(equation: Equation, operands: Sequence[Origins], shape: tuple[int, ...]) -> Origins:
-    """What the dimensions of a result are, where an operation moves or changes single elements."""
+    """The origin of a result's dimensions, where an operation moves or changes single elements."""
     name, nothing = equation.primitive.name, _nothing(shape)
     arrays = [(o, _shape(a)) for o, a in zip(operands, equation.invars, strict=True) if not isinstance(a, Literal)]
     if name == "transpose":
@@ -240,7 +240,7 @@ def _moved(equation: Equation, operands: Sequence[Origins], shape: tuple[int, ..
 
 
 class _Seen:
-    """What a walk is asked to tell: what a kernel's own memory holds before each program, and which ones read it."""
+    """The events that a walk reports: a kernel's own memory before each program, and which programs read it."""
 
     def __init__(self) -> None:
         self.held: list[tuple[tuple[int, ...], list[Any]]] = []
@@ -255,7 +255,7 @@ class _Seen:
         self._inputs = sum(not w.output for w in windows)
 
     def program(self, on: Walking, jaxpr: Program, arguments: Sequence[Shaped]) -> None:
-        """A program begins: what the one before it left."""
+        """A program begins: the memory that the one before it left."""
         self._own, self._stored = [m for m in arguments[self._inputs :] if isinstance(m, HeldMemory)], []
         values = [m.value for m in self._own]
         assert on.programs is not None
@@ -268,7 +268,7 @@ class _Seen:
     def handed_on(
         self, on: Walking, equation: Equation, step: int, before: Sequence[Shaped], after: Sequence[Shaped]
     ) -> Sequence[Shaped]:
-        """A step of a loop is done: what it leaves, and what the kernel's memory holds."""
+        """A step of a loop is done: its carried values, and the kernel's memory."""
         arrays = [np.asarray(v.array) for v in (*after, *(m.value for m in self._own))]
         self.steps.append((step, [a for a in arrays if a.dtype.kind == "f"]))
         return after
@@ -295,7 +295,7 @@ class _Seen:
 
 @dataclass(frozen=True)
 class CarriedState:
-    """What a kernel keeps between two steps along an axis.
+    """The state of a kernel between two steps along an axis.
 
     kept: whether it is read.  counts: whether some of it changes though no data decide it.
     """
@@ -305,7 +305,7 @@ class CarriedState:
 
 
 def state(program: Program, draws: Sequence[tuple[Floats, Sequence[Shaped]]], axis: int) -> CarriedState:
-    """What a kernel keeps along an axis of its grid, or with -1 what loops hand on.
+    """The state of a kernel along an axis of its grid, or with -1 the values that loops carry.
 
     draws: two, of numbers of float64, each with the inputs.
     """
@@ -325,7 +325,7 @@ def state(program: Program, draws: Sequence[tuple[Floats, Sequence[Shaped]]], ax
     kept = any(one.held[k][0][axis] > 0 and not any(one.held[k][0][axis + 1 :]) for k in one.reads)
     for k in range(1, len(one.held)):
         (ids, now), (_, again), (before, earlier) = one.held[k], other.held[k], one.held[k - 1]
-        # what a middle step leaves, beside what the one before it left
+        # the state after a middle step, beside that after the one before it
         if ids[axis] != before[axis] + 1 or before[axis] < 1:
             continue
         if _counts(now, again, earlier):

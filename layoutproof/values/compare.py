@@ -64,7 +64,7 @@ CHOSEN = 4
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of it. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
+    """The result. points: at how many the field found no difference.  axioms: by name.  drawn: of integers.
 
     exponents, sums: of the one that is asked about, where no difference was found.  hint: of a difference, what reaches
     the element on one side alone, in words.  inside, ordered, race, defined: what was seen of its places, copies and
@@ -152,7 +152,7 @@ def compare(
 
 
 def _proved(question: _Question, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
-    """What relations prove, walked over too where it is small. size: of `Pair.elements`, None: nothing is walked."""
+    """A proof by relations, walked over too where it is small. size: of `Pair.elements`, None: nothing is walked."""
     inside = ordered = False
     if size is not None and size <= CONFIRMED:
         beside = question.sampled()
@@ -169,7 +169,7 @@ def _proved(question: _Question, said: Related, notes: tuple[str, ...], size: in
 
 
 def _refuted(question: _Question, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
-    """What relations refute, with a witness where it is small. size: as of `_proved`."""
+    """A refutation by relations, with a witness where it is small. size: as of `_proved`."""
     at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
     words = f"output {said.output}{at}: {said.operands}"
     if size is not None and size <= WITNESSED:
@@ -188,7 +188,7 @@ def _refuted(question: _Question, said: Related, notes: tuple[str, ...], size: i
 
 @dataclass(frozen=True)
 class _Question:
-    """What points and float64 are asked of a pair.
+    """The questions to points and float64 about a pair.
 
     points: how many have to say something.  tick: is told what is done now.  retrace: as of `compare`.  hints: whether
     it is looked for what reaches an element that differs, which takes many walks.
@@ -201,12 +201,12 @@ class _Question:
     hints: bool = True
 
     def sampled(self) -> Comparison:
-        """What they say; integers that were not given are drawn where they decide."""
+        """Their answer; integers without a given value are drawn where they decide."""
         found = self._compared()
         integers = self.pair.undrawn
         if not integers or found.verdict is not Verdict.UNKNOWN:
             return found
-        # what decides places and branches, or is compared, is a number: drawn several times
+        # integers that decide places and branches, or are compared, are drawn several times
         small = {i.name: i.span or (0, DRAWN - 1) for i in integers}
         draws = [small for _ in range(PLACES_DRAWN)]
         # of a type as narrow as 8 bits every number is an ordinary one, and sums kept too narrow wrap at the ends
@@ -222,7 +222,7 @@ class _Question:
             again = replace(self, pair=self.pair.given(given))._compared()
             again = replace(again, drawn=words, inside=False, ordered=False, race="", defined=again.complete)
             if draw >= PLACES_DRAWN and again.verdict is Verdict.REFUTED and again.witness is None:
-                # they are places, and nobody says that every number of their type is one
+                # they are places, and not every number of their type need be a valid one
                 continue
             if worst is None or again.verdict < worst.verdict:
                 worst = again
@@ -230,7 +230,7 @@ class _Question:
         return worst
 
     def _compared(self) -> Comparison:
-        """What they say of these inputs."""
+        """Their answer for these inputs."""
         said = at_points(self.pair, self.points, self.tick)
         shown = self._shown(said)
         axioms = tuple(sorted(said.axioms))
@@ -267,7 +267,7 @@ class _Question:
         return Comparison(Verdict.REFUTED, why, witness=witness, axioms=axioms, begins=begins)
 
     def _shown(self, said: AtPoints) -> OnFloats:
-        """What float64 shows; where the field differs, of further draws too, until one shows it."""
+        """The outcome on float64; where the field differs, on further draws too, until one shows a difference."""
         pair = self.pair
         self.tick("float64")
         shown = on_floats(pair)

@@ -1,4 +1,4 @@
-"""Complex numbers, as two real ones each: what is computed of them is computed of these, by the rules of the reals.
+"""Complex numbers, as two real ones each: arithmetic on them is arithmetic on these, by the rules of the reals.
 
 A kernel knows none, and many references do: rotations by pairs, recurrences, Fourier transforms.
 """
@@ -23,7 +23,7 @@ LONGEST = 1024
 
 
 def _of(on: Walking, equation: Equation, name: str, *values: Shaped) -> Shaped:
-    """What a primitive makes of real numbers."""
+    """A primitive on real numbers."""
     (found,) = elementwise.PRIMITIVES[name](on, equation, list(values))
     return found
 
@@ -180,7 +180,7 @@ def _made(on: Walking, equation: Equation, operands: Sequence[Shaped]) -> list[S
 
 
 MAKERS: dict[str, Rule] = {"complex": _made, "fft": _fourier}
-"""What makes complex numbers of real ones."""
+"""Primitives that make complex numbers of real ones."""
 
 _ALIKE = (
     "add", "add_any", "sub", "neg", "copy", "copy_p", "stop_gradient", "select_n", "optimization_barrier",
@@ -207,4 +207,4 @@ PRIMITIVES: dict[str, Rule] = {
     "conv_general_dilated": _product(contractions.PRIMITIVES["conv_general_dilated"]),
     "fft": _fourier,
 }
-"""What is computed where an operand is complex."""
+"""The rules where an operand is complex."""

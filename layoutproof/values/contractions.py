@@ -237,7 +237,7 @@ def _divided(numbers: Kind, value: Shaped, names: list[str], name: str, groups: 
 
 
 def _identity(kind: str, dtype: Dtype) -> float:
-    """What a reduction begins with."""
+    """The initial value of a reduction."""
     if kind in ("sum", "or", "xor"):
         return 0 if dtype.kind in "iub" else 0.0
     if kind == "prod":
@@ -347,7 +347,7 @@ ORDERED: dict[str, Rule] = {
     "reduce_max_with": _pair(False),
     "reduce_min_with": _pair(True),
 }
-"""What is decided by which of several numbers is the greatest."""
+"""Primitives that depend on which of several numbers is the greatest."""
 
 PRIMITIVES: dict[str, Rule] = {
     **ORDERED,

@@ -91,7 +91,7 @@ def _while(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
 
 
 def _handed_on(on: Walking, equation: Equation, step: int, before: list[Shaped], after: list[Shaped]) -> list[Shaped]:
-    """What a step of a loop hands on to the next one."""
+    """The carried values of a step of a loop."""
     return after if on.watch is None else list(on.watch.handed_on(on, equation, step, before, after))
 
 

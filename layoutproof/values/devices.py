@@ -1,4 +1,4 @@
-"""What runs on the devices of a mesh: `shard_map` walked for all devices in lockstep, with what each of them holds.
+"""Programs on the devices of a mesh: `shard_map` walked for all devices in lockstep, with the values of each.
 
 A value that every device holds alike is one value, and computed once; else it is `DeviceParts`, with a part for each
 device.
@@ -37,7 +37,7 @@ MOST_DEVICES = 4096
 
 
 def parts_of(on: Walking, value: Shaped) -> tuple[Shaped, ...]:
-    """What each device holds, in row-major order of the mesh."""
+    """The value on each device, in row-major order of the mesh."""
     return value.parts if isinstance(value, DeviceParts) else (value,) * count(on.mesh)
 
 
@@ -47,7 +47,7 @@ def count(axes: Axes) -> int:
 
 
 def each(on: Walking, compute: Compute, operands: Sequence[Shaped]) -> list[Shaped]:
-    """What a computation without communication gives on each device. compute: its operands on one -> its results."""
+    """The result of a computation without communication on each device. compute: its operands on one -> its results."""
     if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
     held = [parts_of(on, o) for o in operands]
@@ -62,7 +62,7 @@ def each(on: Walking, compute: Compute, operands: Sequence[Shaped]) -> list[Shap
 
 
 def together(on: Walking, compute: Compute, operands: Sequence[Shaped]) -> list[Shaped]:
-    """What a kernel gives on each device that reaches others. compute: its operands on one -> its results."""
+    """The result of a kernel that reaches other devices, on each. compute: its operands on one -> its results."""
     if any(hasattr(o, "put") or hasattr(o, "memory") for o in operands if not isinstance(o, DeviceParts)):
         raise on.refuse("memory outside of a kernel, which each device has for itself")
     if on.watch is not None:
@@ -95,7 +95,7 @@ def _groups(on: Walking, axes: str | Sequence[str], given: Sequence[Sequence[int
 
 
 def _together(on: Walking, value: Shaped, groups: Sequence[Sequence[int]], compute: Compute) -> DeviceParts:
-    """compute: what the members of a group hold -> what each of them gets."""
+    """compute: the values of the members of a group -> the result of each."""
     if on.device is not None:
         raise on.refuse("a collective in a branch or loop that devices take otherwise than one another")
     parts = parts_of(on, value)
@@ -239,7 +239,7 @@ def _names(spec: Spec, dim: int) -> tuple[str, ...]:
 
 
 def _split(spec: Spec, rank: int, mesh: Axes) -> Split:
-    """What a partition spec says of an array of so many dimensions."""
+    """The mesh axes of each dimension of an array by a partition spec."""
     sizes, order = dict(mesh), [name for name, _ in mesh]
     names = [_names(spec, dim) for dim in range(rank)]
     counts = tuple(prod(sizes[name] for name in of) for of in names)
@@ -393,4 +393,4 @@ PRIMITIVES: dict[str, Rule] = {
     "partitioned": _partitioned,
     "pbroadcast": _broadcast,
 }
-"""Primitive -> rule, of what takes values of all devices at once."""
+"""Primitive -> rule, for primitives on values of all devices at once."""

@@ -1,4 +1,4 @@
-"""What a program computes, as digests of its values at random points that are the same each time.
+"""Digests of a program's values at fixed random points.
 
 Who has kept them knows of a later program whether it computes the same at these points, without the program that was.
 Equal digests say what a comparison at points says: points, draws and numbers are those of `compare`. Digests that
@@ -39,7 +39,7 @@ _READ = ("values", "ir", "pallas/from_jax")
 
 @dataclass(frozen=True)
 class Values:
-    """What a program computes at some points. digest: of its values in the fields.
+    """The values of a program at some points. digest: of its values in the fields.
 
     points: how many, of the fields.  floats: of each output and each draw of float64 its sum with fixed weights,
     relative to that of the magnitudes, and the logarithm of the latter; None where it is no number.
@@ -77,7 +77,7 @@ def values_of(program: Program, inputs: Sequence[Input], points: int = 3) -> Val
     except NotModelled:
         if not any(map(_is_open, inputs)):
             raise
-    # what decides places and branches is a number: drawn several times, as in a comparison
+    # integers that decide places and branches are drawn several times, as in a comparison
     return _values(program, list(_draws(inputs)), points)
 
 
@@ -156,7 +156,7 @@ def _put(value: Field, found: hashlib._Hash) -> Array:
 
 
 def _on_floats(program: Program, inputs: Sequence[Input]) -> Iterator[tuple[float | None, float | None]]:
-    """What float64 gives of each output, in few digits: with the weights it is seen where elements change places."""
+    """The float64 value of each output, in few digits; the weights show elements that change places."""
     prepared = Prepared()
     for draw in DRAWS:
         if draw.scale != 1.0:

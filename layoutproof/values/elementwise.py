@@ -154,10 +154,10 @@ _DATA: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 _RATIONAL = ("add", "add_any", "sub", "mul", "div", "square", "one_minus_square")
-"""What is computed of numbers of the code as of what they stand for."""
+"""Functions that are computed on numbers of the code by their meaning."""
 
 _GROWN = ("exp", "expm1", "logistic", "tanh")
-"""Functions that `exp` makes: what they give has its place in the field."""
+"""Functions that `exp` makes: their results have a place in the field."""
 
 _COMPARED: dict[str, Callable[[Any, Any, Any], Array]] = {
     "eq": lambda n, a, b: n.equal(a, b), "ne": lambda n, a, b: ~n.equal(a, b),
@@ -182,7 +182,7 @@ def _rule(name: str) -> Rule:
 
 
 def _known(name: str, on: Walking, operands: Sequence[Known]) -> Shaped:
-    """What a primitive makes of known numbers."""
+    """A primitive on known numbers."""
     parts = [o.array for o in operands]
     with np.errstate(all="ignore"):
         if name in _RATIONAL and all(part.dtype.kind == "f" for part in parts):
@@ -198,7 +198,7 @@ def _known(name: str, on: Walking, operands: Sequence[Known]) -> Shaped:
 
 
 def _of_data(name: str, on: Walking, equation: Equation, operands: Sequence[Shaped]) -> Shaped:
-    """What a primitive makes of data."""
+    """A primitive on data."""
     n = on.numbers
     data = [on.data(o) for o in operands]
     if name in ("max", "min"):
@@ -397,7 +397,7 @@ def _reduce(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sha
 
 
 def kind_of(dtype: Dtype | type | None) -> str:
-    """ "b", "i", "f" or "c": of what is no NumPy type, by its name."""
+    """ "b", "i", "f" or "c"; for a type that is not NumPy's, by its name."""
     kind = getattr(dtype, "kind", "f")
     if kind in "iu":
         return "i"

@@ -112,7 +112,7 @@ class Prime:
         return self.reduced(a * b)
 
     def reduced(self, a: Array) -> Array:
-        """The residues of an array of numbers from 0 on that nobody else holds.
+        """The residues of an array of numbers from 0 on, which may be overwritten.
 
         >>> Prime(101).reduced(np.arange(10**4)).tolist() == [n % 101 for n in range(10**4)]
         True
@@ -137,7 +137,7 @@ class Prime:
         return self._less(self.p - a)
 
     def _less(self, a: Array) -> Array:
-        """The residues of numbers below 2 p that nobody else holds."""
+        """The residues of numbers below 2 p, which may be overwritten."""
         flat = _flat(a)
         if flat is None:
             a %= self.p
@@ -228,7 +228,7 @@ class Prime:
         >>> int(Prime(2**31 - 1).matmul(np.full((1, 9), 2**31 - 2), np.full((9, 1), 2**31 - 2))[0, 0])
         9
         """
-        # what is added up stays below 2^53, by as much as the upper sums come to once they are residues
+        # partial sums stay below 2^53, with room for the upper sums once they are residues
         half = max(2 ** (_SPLIT - 1), (self.p >> (_SPLIT + 1)) + 1)
         most = (2**53 - (self.p << (_SPLIT + 2))) // ((self.p // 2 + 1) * half)
         if a.shape[-1] > most:

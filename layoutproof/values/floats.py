@@ -111,11 +111,11 @@ class Floats:
         return Real(values.astype(np.float64), span)
 
     def map(self, data: Real, move: Callable[[Array], Array]) -> Real:
-        """What moves elements and computes nothing."""
+        """An operation that only moves elements."""
         return Real(move(data.array), data.span)
 
     def combine(self, parts: Sequence[Real], move: Callable[[Sequence[Array]], Array]) -> Real:
-        """What makes one array of several and computes nothing."""
+        """An operation that only combines several arrays into one."""
         return Real(move([p.array for p in parts]), hull([p.span for p in parts]))
 
     def seen(self, a: Real) -> Span | None:
@@ -128,7 +128,7 @@ class Floats:
     # arithmetic
 
     def _real(self, array: Array, by: str) -> Real:
-        """What an operation gives."""
+        """The result of an operation."""
         if not self.shifted:
             return Real(array)
         return Real(np.where(_is_long(array), array * (1 + NOISE * self._shift(array, by)), array))
@@ -257,7 +257,7 @@ class Floats:
 
         found = self._of("matmul", a.array @ b.array, a, b, span)
         if found.span is not None and max(-found.span[0], found.span[1]) > EXACT:
-            # what is added up on the way may be rounded, though the sum is small
+            # partial sums may be rounded, though the sum is small
             most = np.abs(a.array) @ np.abs(b.array)
             return Real(np.where(most <= EXACT, found.array, np.nan), found.span)
         return found
@@ -277,7 +277,7 @@ def _is_long(values: Array) -> Array:
 
 
 def _converted(name: str, array: Array) -> Array:
-    """What a conversion to a narrow type makes of numbers."""
+    """A conversion of numbers to a narrow type."""
     import ml_dtypes
 
     if hasattr(ml_dtypes, name):

@@ -58,12 +58,12 @@ def _starts(
 ) -> tuple[tuple[int, int], ...]:
     """Of each dimension (first element, extent) of the block that a program sees.
 
-    known: what is in the tables, None where that is data. What it gives is the same at every point.
+    known: the entries of the tables, None where they are data. The result is the same at every point.
     """
     inner = block.index_map
     names = dict(zip(inner.invars[len(ids) :], tables, strict=False))
     if any(v in names and names[v].changed for e in inner.eqns for v in e.invars if not hasattr(v, "val")):
-        # blocks are fetched ahead: nobody says whether the index map reads the table before or after
+        # blocks are fetched ahead: whether the index map reads the table before or after the write is unspecified
         raise on.refuse("an index map that reads a table which the body writes to")
     key = block, ids, known
     if known is None or key not in on.prepared.starts:
@@ -79,7 +79,7 @@ def _starts(
 
 
 def _contents(tables: Sequence[HeldMemory]) -> tuple[bytes, ...] | None:
-    """What is in tables, None where that is data."""
+    """The entries of tables, None where they are data."""
     if not all(isinstance(t.value, Known) for t in tables):
         return None
     return tuple(str(t.shape).encode() + np.asarray(array_of(t.value)).tobytes() for t in tables)

@@ -1,4 +1,4 @@
-"""What follows from the code alone: integers, truth values, and the floats of the code."""
+"""Values that follow from the code alone: integers, truth values, and the floats of the code."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Known:
 
 @dataclass(frozen=True)
 class DeviceParts:
-    """What the devices of a mesh hold, where that is not the same. parts: of each, in row-major order of the mesh."""
+    """The values on the devices of a mesh, where they differ. parts: of each, in row-major order of the mesh."""
 
     parts: tuple[Shaped, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents in elements, of what one device holds."""
+        """Extents in elements, of one device's part."""
         return tuple(self.parts[0].shape)
 
 

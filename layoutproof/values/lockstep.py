@@ -20,7 +20,7 @@ from layoutproof.values.movement import numbers_of
 from layoutproof.values.state import Compute, M, Walking
 
 PARTS = ("program", "programs", "equation", "flying", "around", "device")
-"""What a walk knows of where it is, which each device has for itself."""
+"""The parts of a walk's state that each device has for itself."""
 
 
 class OtherDeviceFailed(Exception):
@@ -48,7 +48,7 @@ class Lockstep:
         self._back = threading.Event()
 
     def run(self, on: Walking, compute: Compute, rows: Sequence[list[Shaped]]) -> list[Sequence[Shaped]]:
-        """What a kernel gives on each device. rows: what each is given."""
+        """The results of a kernel on each device. rows: the operands of each."""
         kept = {part: getattr(on, part) for part in PARTS}
         threads = []
         for device in range(self.count):
@@ -103,7 +103,7 @@ class Lockstep:
         self._going[device].wait()
         self._going[device].clear()
 
-    # what a walk asks
+    # used by walks
 
     def wait(self, on: Walking, until: Callable[[], bool]) -> None:
         """Goes on when something is so; meanwhile other devices do."""
@@ -140,7 +140,7 @@ class Lockstep:
         self.wait(on, lambda: all(self._met[device] >= often for device in group))
 
     def peer(self, on: Walking, device: int, memory: M) -> M:
-        """What a reference of this device is on another one: of the same kind."""
+        """The reference of another device that corresponds to one of this device, of the same kind."""
         return cast(M, self._peer(on, device, memory))
 
     def _peer(self, on: Walking, device: int, memory: Shaped) -> Shaped:

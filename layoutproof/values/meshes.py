@@ -1,6 +1,6 @@
 """A kernel over a mesh of cores: one program for each, all at the same time (`pl.kernel`, `pl.core_map`).
 
-A core has its own scratch; what the subcores of one SparseCore share is one memory for them; arrays in HBM are one for
+A core has its own scratch; the shared memory of one SparseCore is one for its subcores; arrays in HBM are one for
 all. Programs run one after the other, each until it waits for others (`lockstep`): that no two touch memory at the same
 time is a premise of the answer (`body_races`). Read from jax/_src/pallas/mosaic (jax 0.10.2).
 """

@@ -1,4 +1,4 @@
-"""What moves elements and computes nothing: one function on arrays, for every kind of number."""
+"""Operations that only move elements: one function on arrays, for every kind of number."""
 
 from __future__ import annotations
 

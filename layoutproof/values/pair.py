@@ -81,7 +81,7 @@ class Pair:
         return replace(self, inputs=inputs)
 
     def draw(self, numbers: NumberKind[D]) -> list[D | Known]:
-        """The inputs: what is given, and of the rest a draw."""
+        """The inputs: the given values, and a draw for the rest."""
         return drawn(numbers, self.inputs)
 
     def walked(
@@ -136,7 +136,7 @@ def only(program: Program, outputs: Sequence[int]) -> Program:
 
 
 def drawn(numbers: NumberKind[D], inputs: Sequence[Input]) -> list[D | Known]:
-    """What is given, and of the rest a draw."""
+    """The given values, and a draw for the rest."""
     found: list[D | Known] = []
     for i in inputs:
         kind = kind_of(i.dtype)

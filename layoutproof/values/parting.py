@@ -2,7 +2,7 @@
 
 Both are walked over at one random point of the fields, where equal values are equal functions. From the output that
 differs it is gone back through values that the other program never has; a step of them whose operands it all has is
-where the two part. What is computed otherwise on the way, and is equal again afterwards, is not gone through.
+where the two part. Steps that differ on the way to equal values are skipped.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ Found = TypeVar("Found")
 
 
 def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | None:
-    """What comes of walks at the first point at which nothing collides; None where it is not modelled."""
+    """The result of walks at the first point without a collision; None where it is not modelled."""
     depth, seed = Depth(prepared.levels), 0
     while seed < TRIED:
         seed += 1
@@ -160,7 +160,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
 
 
 def _first(walk: _Noted, known: set[str], result: Shaped) -> ComputedEquation | None:
-    """The first step that a result rests on and whose value nobody else has, all its operands known."""
+    """The first step that a result depends on and whose value the other side lacks, all its operands known."""
     reached, left = set(), [walk.digest(result)]
     while left:
         name = left.pop()

@@ -1,4 +1,4 @@
-"""The outputs that rest on what is not modelled, set aside: what is said of the others."""
+"""The outputs that depend on unmodelled operations, set aside, and the answer on the others."""
 
 from __future__ import annotations
 

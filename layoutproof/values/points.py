@@ -246,14 +246,14 @@ class Points:
         return int(mixed(np.array([2]), self.seed)[0]) % (p - 1) + 1
 
     def map(self, data: Field, move: Callable[[Array], Array]) -> Field:
-        """What moves elements and computes nothing, on every component."""
+        """An operation that only moves elements, on every component."""
         residues = tuple(None if r is None else move(r) for r in data.residues)
         flags, turned = (None if part is None else move(part) for part in (data.flags, data.turned))
         shift = data.shift if data.shift is None else _alike(data.shift, move)
         return Field(residues, flags, data.span, turned, data.by, shift, data.fixed)
 
     def combine(self, parts: Sequence[Field], move: Callable[[Sequence[Array]], Array]) -> Field:
-        """What makes one array of several and computes nothing."""
+        """An operation that only combines several arrays into one."""
         every = [[part.residues[k] for part in parts] for k in range(self.levels)]
         residues = tuple(None if any(r is None for r in level) else move(level) for level in every)  # type: ignore[arg-type]
         if all(r is None for r in residues):
@@ -263,7 +263,7 @@ class Points:
         turned, by = None, {part.by for part in parts if part.turned is not None}
         if len(by) == 1:
             turned = move([part.signs for part in parts])
-        # what is moved may be written to
+        # a moved array may be written to
         flags = None if plain else move([np.zeros(p.shape, np.uint8) if p.flags is None else p.flags for p in parts])
         shift, fixed = None, all(p.fixed for p in parts)
         if any(p.shift is not None for p in parts):
@@ -309,7 +309,7 @@ class Points:
             odd = np.where(known, (a.signs ^ b.signs) & ~np.uint8(LOGARITHM), 0).astype(np.uint8)
             flags = np.where(known & (odd == 0), flags & ~np.uint8(ROOT), flags)
             turned = np.where(odd != 0, odd | np.uint8(LOGARITHM), 0).astype(np.uint8)
-        # what is added to a mask value is lost in it, but for an opposite one, which leaves 0
+        # a number added to a mask value is lost in it, but for an opposite one, which leaves 0
         span = _both(a, b, lambda x, y: (x[0] + y[0], x[1] + y[1]))
         found = self._kept(_where_number(residues, x, y), flags, span)
         found = replace(found, shift=shift, fixed=fixed)
@@ -373,7 +373,7 @@ class Points:
         found = self._times(a, b)
         if not (a.fixed or b.fixed):
             return found
-        # of a product of two others nobody knows a number that was added
+        # the constant that was added to a product of two others is unknown
         return replace(found, shift=_shifted(a, b, np.multiply), fixed=a.fixed and b.fixed)
 
     def _times(self, a: Field, b: Field) -> Field:
@@ -637,7 +637,7 @@ class Points:
         many = self.compared.size
         gaps = many - rest * turn % p * (many + 1) // p
         for part, other, least in ((b, a, True), (a, b, False)):
-            # what is known to be at least 0 lies above 0
+            # a number known to be at least 0 lies above 0
             if part.shift is None and other.fixed and part.flags is not None:
                 far = np.maximum(gaps, many - gaps) if least else np.minimum(gaps, many - gaps)
                 gaps = np.where((part.marks & NONNEGATIVE) != 0, far, gaps)
@@ -648,7 +648,7 @@ class Points:
             result, drawn = np.where(known, said, result), drawn & ~known
         kinds_a, kinds_b = marks_a & KIND, marks_b & KIND
         drawn = drawn & (kinds_a == NUMBER) & (kinds_b == NUMBER)
-        # what rests on a root that is none says nothing at this point
+        # a value that depends on a root that does not exist decides nothing at this point
         sure = drawn & ((marks_a | marks_b) & ROOT == 0)
         self.taken.append((bool(drawn.any()), bool((sure & result).any()), bool((sure & ~result).any())))
         if self.compared[above].any():
@@ -921,7 +921,7 @@ def _repeated(a: Field) -> bool:
 
 
 def _shifted(a: Field, b: Field, of: Callable[[Array, Array], Array]) -> Array | None:
-    """What comes of the numbers of the code that were added to two."""
+    """The combination of the constants that were added to two numbers."""
     if a.shift is None and b.shift is None:
         return None
     x, y = (np.zeros(()) if part.shift is None else part.shift for part in (a, b))
@@ -937,7 +937,7 @@ def _alike(part: Array, move: Callable[[Array], Array]) -> Array:
 
 
 def _few(*marks: Array) -> tuple[Array, ...]:
-    """Flags, once for all along the axes on which nobody has written others."""
+    """Flags, one for all along the axes on which they are broadcast."""
     shape = np.broadcast_shapes(*(m.shape for m in marks))
     full = [np.broadcast_to(m, shape) for m in marks]
     at = tuple(

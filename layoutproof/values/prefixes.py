@@ -1,4 +1,4 @@
-"""Prefixes of a reference: what it gives on the part of its inputs that a kernel has read after some of its steps.
+"""Prefixes of a reference: its results on the part of its inputs that a kernel has read after some of its steps.
 
 The programs that store one block of an output, one after the other, read the inputs along some axes, and keep a state.
 After each of them, what the state would be stored as is compared with the reference on the inputs cut to what was read:
@@ -102,7 +102,7 @@ class _Compared:
         self.wrong = known & ~self.near(self.ours, self.theirs)
 
     def numbers_of(self, value: Shaped) -> Array:
-        """What a kernel gave, as numbers."""
+        """The results of a kernel, as numbers."""
         return array_of(Walk(self.numbers, self.prepared).data(value))
 
     def output(self, side: Program, values: Sequence[Real | Known], watch: Watch | None = None) -> Array:
@@ -230,7 +230,7 @@ class _Compared:
         return found
 
     def prefixes(self, cut: Cut) -> Iterator[Array]:
-        """What the reference gives on a part of its inputs, in each way in which it may be cut, NaN beyond it."""
+        """The reference's results on a part of its inputs, in each way in which it may be cut, NaN beyond it."""
         shapes = [tuple(v.shape) for v in self.values]
         if all(len(kept) == shapes[k][axis] for (k, axis), kept in cut.items()):
             yield self.theirs
@@ -246,7 +246,7 @@ class _Compared:
         yield from self.smaller(cut)
 
     def smaller(self, cut: Cut) -> Iterator[Array]:
-        """What the reference gives where it can be traced at the sizes of a part of its inputs, NaN beyond it."""
+        """The reference's results where it can be traced at the sizes of a part of its inputs, NaN beyond it."""
         shapes = [tuple(v.shape) for v in self.values]
         extents = {shapes[k][axis]: kept for (k, axis), kept in cut.items()}
         others = [
@@ -361,7 +361,7 @@ class _Noted(Walk):
 
 
 def _values_of(on: _Compared) -> list[Array]:
-    """What the reference computes on its way."""
+    """The intermediate values of the reference."""
     walk = _Noted(on.numbers, on.prepared)
     with np.errstate(all="ignore"):
         walk.run(on.sides[1], on.values)
@@ -369,7 +369,7 @@ def _values_of(on: _Compared) -> list[Array]:
 
 
 def _is_one(on: _Compared, result: Array, value: Array) -> bool:
-    """Whether what a kernel gives is a value, in any shape."""
+    """Whether a kernel's result is a value, in any shape."""
     if result.size != value.size or not np.isfinite(value).any():
         return False
     typical = float(np.median(np.abs(value[np.isfinite(value)])))
@@ -403,7 +403,7 @@ def begins(
         fed = many == 1 or all(any(_is_one(on, g, v) for v in known) for g in given)
         found = _in_kernel(on, fed and which == many - 1)
         if found is not None:
-            # what comes after it rests on it
+            # later values depend on it
             return found
     return None
 
@@ -464,7 +464,7 @@ def _in_run(on: _Compared, run: ProgramRun, right: Sequence[ProgramRun], sole: b
     until = np.max([np.where(ok, k, -1) for k, ok in enumerate(steps)], 0)[where]
     if (until >= 0).mean() < MOST:
         return _from_the_first(on, run, right, last, tried, store.place) or only
-    # rounding may keep single elements from agreeing: what most of them say
+    # rounding may keep single elements from agreeing: the majority decides
     step = int(np.argmax(np.bincount(until[until >= 0])))
     if step + 1 == len(programs):
         return only
@@ -515,7 +515,7 @@ def _from_the_first(
     program = on.seen.programs[run.numbers[0]]
     first = tried.ended[run.numbers[0], None]
     effects = _effects(program, last)
-    # what is stored is undefined as a whole, though the state before it was not asked
+    # the stored value is undefined as a whole, though the state before it was not asked
     for effect, (_, held) in zip(effects, first.held, strict=False):
         if held.size and held.dtype.kind == "f" and np.isnan(held).all():
             return _told([effect], program, stored)
@@ -644,7 +644,7 @@ def _in_loops(on: _Compared, number: int, stored: str) -> Begin | None:
 
 
 def _effects_of(loop: Looped, step: int) -> list[_Effect]:
-    """What a step leaves to later ones: its stores to memory that they read, and what it hands on, as it is made."""
+    """The outputs of a step for later ones: its stores to memory that they read, and its carried values, as made."""
     body = loop.equation.params.get("body_jaxpr", loop.equation.params.get("jaxpr"))
     stores = [
         _Effect(place, k + 1, value) for k, (place, memory, value) in enumerate(loop.stores[step])

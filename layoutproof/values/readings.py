@@ -58,7 +58,7 @@ def both_ways(one: Program, other: Program) -> Mapping[float, Reading]:
     found = dict(readings(one, other))
     made_of = {abs(n) for reading in found.values() for n, _ in reading}
     for x, reading in readings(other, one).items():
-        # what something is read as stands for itself
+        # the reading of a number stands for itself
         if abs(x) not in made_of and x not in found and not any(abs(n) in found for n, _ in reading):
             found[x] = reading
     return found

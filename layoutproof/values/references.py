@@ -51,7 +51,7 @@ def missing_of(on: Walking, shape: Sequence[int], dtype: Dtype) -> Array | None:
 
 
 def unwritten(on: Walking, shape: Sequence[int], dtype: Dtype) -> Shaped:
-    """What is in memory that was never written: any integers, undefined floats."""
+    """The contents of uninitialised memory: any integers, undefined floats."""
     if getattr(dtype, "kind", "f") in "iub":
         return Known(on.numbers.garbage(shape, dtype))
     return on.numbers.undefined(shape)
@@ -199,7 +199,7 @@ def _meshed(base: Array, pieces: Sequence[Piece]) -> Array:
 
 
 def load(on: Walking, view: ElementView) -> Shaped:
-    """What is there."""
+    """The contents."""
     memory = view.memory
     if view.words:
         return BitWords(tuple(load(on, word) for word in view.words), memory.dtype)
@@ -339,7 +339,7 @@ def _masked_load(on: Walking, equation: Equation, operands: list[Shaped]) -> lis
 
 
 def masked_load(on: Walking, view: ElementView, held: Array, other: Shaped | None) -> Shaped:
-    """What is there where a mask holds; elsewhere `other`, None = unknown."""
+    """The contents where a mask holds; elsewhere `other`, None = unknown."""
     if view.words:
         raise on.refuse("a masked load of words")
     if on.watch is not None:
@@ -386,7 +386,7 @@ def _start(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
     touched(on, copy.target, True)
     on.flying.append(copy)
     if not copy.add:
-        # nobody knows what is there until it is waited for
+        # the contents are undefined until the wait
         dtype = copy.target.memory.dtype
         store(on, copy.target, unwritten(on, copy.target.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
@@ -403,7 +403,7 @@ def _first_of(view: ElementView) -> tuple[Semaphore, int]:
 
 
 def _sent(on: Walking, equation: Equation, parts: Sequence[Any]) -> list[Shaped]:
-    """A copy to another device: it lands at once, as nobody touches what it moves until it is waited for.
+    """A copy to another device: it lands at once, as no effect touches its memory before the wait.
 
     That is a premise of the answer (`dma_order`, `device_races`).
     """
@@ -444,7 +444,7 @@ def _wait(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shape
         if not waiting and on.lockstep is not None:
             on.lockstep.wait(on, lambda: bool(waiting))
         if not waiting:
-            raise on.refuse("a wait for a copy that nobody started")
+            raise on.refuse("a wait for a copy that was not started")
         copy = waiting.pop(0)
         landed += prod(copy.target.shape)
         on.ordered = on.ordered and copy.target.memory.dtype == moving.memory.dtype
@@ -508,7 +508,7 @@ def _nothing(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
 
 
 def _signal(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
-    """What semaphores count beside copies is followed where devices wait for one another."""
+    """Semaphore counts beside copies are tracked where devices wait for one another."""
     on.ordered = False
     if on.lockstep is None:
         return _nothing(on, equation, operands)

@@ -1,4 +1,4 @@
-"""What a walk meets and does not model."""
+"""Refusals of a walk: operations and forms that it does not model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ChainTooShort(Exception):
 
 
 TOO_DEEP = "exponentials and logarithms nested in a way that no level holds"
-"""What is not modelled where `ChainTooShort` is raised however long the chain is."""
+"""The reason where `ChainTooShort` is raised for every length of the chain."""
 
 
 class Collision(Exception):
@@ -46,8 +46,8 @@ class Collision(Exception):
 
 
 class Ended(Exception):
-    """What was to be seen of a walk was seen."""
+    """Ends a walk once its observer has seen enough."""
 
 
 OFFER = "--reduced compares them at the smallest sizes that keep every kind of program"
-"""What is said where something is too large."""
+"""The reason where something is too large."""

@@ -119,7 +119,7 @@ class Sets:
         return key
 
     def members(self, key: int) -> Array:
-        """What a maximum was taken of."""
+        """The operands of a maximum."""
         return self._members[key]
 
     def ranks(self, members: Array, preferred: Array = NOBODY) -> Array:

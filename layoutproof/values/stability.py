@@ -1,4 +1,4 @@
-"""What a comparison over the reals does not see: exponents that may be large, and the element types of sums.
+"""Numerical risks that a comparison over the reals does not see: large exponents, and the element types of sums.
 
 An exponential does not overflow where its argument is at most 0: a difference from a maximum of a set that holds it,
 the opposite of a square, a sum of such. A sum of n terms that is kept in a type of unit roundoff u is off by up to
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from layoutproof.values.state import Walking
 
 PASSED = ("convert_element_type", "reshape", "broadcast_in_dim", "select_n", "mul", "squeeze", "transpose", "copy")
-"""What a carried sum may pass through between its addition and where it is kept."""
+"""Operations between the addition of a carried sum and the place where it is kept."""
 LOADS, STORES = ("get", "masked_load", "load"), ("swap", "masked_swap")
 
 
@@ -57,7 +57,7 @@ class KeptSum:
 
 @dataclass
 class StabilityAudit:
-    """What one walk is told. sums: terms of each, by place, type, and whether memory carries it.
+    """The notes of one walk. sums: terms of each, by place, type, and whether memory carries it.
 
     exponents: of each equation with its place: all bounded, some beside, some not. Two may stand on one line, and only
     one of them vanish.

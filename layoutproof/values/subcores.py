@@ -1,4 +1,4 @@
-"""What the subcores of SparseCores do: places by lists, masks that pack, loops without order, barriers.
+"""Primitives of the subcores of SparseCores: places by lists, masks that pack, loops without order, barriers.
 
 Read from jax/_src/pallas/mosaic/sc_primitives.py (jax 0.10.2 and 0.12.0.1); the names are those of `bodies.subcores`.
 """

@@ -88,7 +88,7 @@ def _triangular(on: Walking, equation: Equation, operands: list[Shaped]) -> list
 def _cholesky(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """The lower triangle L with L L' = A, of which the lower triangle is read.
 
-    Source: jax/_src/lax/linalg.py (cholesky), jax 0.10.2; what stands above the diagonal is removed there.
+    Source: jax/_src/lax/linalg.py (cholesky), jax 0.10.2; the part above the diagonal is removed there.
     """
     (a,) = operands
     _within(on, a.shape[-1])

@@ -2,8 +2,8 @@
 
 Both programs are walked over once, and what is compared with what is noted. Where one has a comparison that the other
 has not, or has the other way round, its equal numbers are looked for: among whole numbers, of which many are equal,
-and among integers that are drawn. What never met equal numbers has not been compared there. So it is with bounds of
-integers: that of two clamps one ends at 90 and one at 91 is seen by numbers from there on alone.
+and among integers that are drawn. A program that never met equal numbers has not been compared there. So it is with
+bounds of integers: that of two clamps one ends at 90 and one at 91 is seen by numbers from there on alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Noting(Walk):
 def untied(pair: Pair, draws: Sequence[Sequence[Input]]) -> tuple[str, str]:
     """(Why equal numbers may tell two programs apart that no point does, where), "" where nothing says so.
 
-    draws: the inputs with integers, several times; what is given for those that were not given.
+    draws: the inputs with integers, several times; the drawn values of those that were not given.
     """
     given = [pair.given(inputs) for inputs in (with_integers(pair.inputs), *draws)]
     met: dict[Equation, set[str]] = {}

@@ -5,7 +5,7 @@ control is a term over the step k and the number of blocks n: a condition, a mas
 float. Within each case of k (the first, a middle, the last one) none of them may differ between two steps, of kernels
 with as many blocks as you like; windows, or what a loop
 reads, go along the axis block by block. So a state after k steps is the same whatever
-comes later, and a fault at the fourth step is one at the second. What does not show that is not said.
+comes later, and a fault at the fourth step is one at the second. Anything else is unknown.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Uniform:
-    """What is shown. axis: of the grid; -1 of a loop.  reduced: whether outputs are the same blocks at every step.
+    """The result. axis: of the grid; -1 of a loop.  reduced: whether outputs are the same blocks at every step.
 
     scaled: of how high a degree, in both, what data are multiplied with or divided by is as a function of the number of
     blocks and of the step: as many values decide it.
@@ -230,7 +230,7 @@ class _Steps(Reading):
         return [refused("data", sizes, variable.aval.dtype)]
 
     def _of_sizes(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
-        """What comes of numbers of blocks: data scaled by one, another such number, or a comparison of two."""
+        """An operation on numbers of blocks: data scaled by one, another such number, or a comparison of two."""
         name, variable = equation.primitive.name, equation.outvars[0]
         pairs = zip(operands, equation.invars, strict=True)
         others = [hasattr(a, "val") or _is_number(o) for o, a in pairs if not isinstance(o, _Sized)]
@@ -507,7 +507,7 @@ def is_float_memory(aval: MemRefType) -> bool:
 
 
 def _carried(equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
-    """What the steps of a loop hand on, at first."""
+    """The initial carried values of a loop."""
     if equation.primitive.name == "scan":
         consts, carry = scan_parts(equation)
         return operands[consts : consts + carry]

@@ -81,9 +81,9 @@ Step = tuple[Equation, tuple[tuple[Variable | Literal, Known | Complex | None], 
 class Prepared:
     """Programs made ready, each once, for all walks over them.
 
-    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is told of
-    each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether nobody has
-    checked the programs: one walk takes `MOST_STEPS` at most, and results have to have the shapes that are said.
+    starts: of the index maps whose tables are known, the blocks of each program: kept by `kernels`.  tick: is called
+    for each program that is walked, (the grid, its ids).  readings: as of `points.Points`.  foreign: whether the
+    programs are unchecked: one walk takes `MOST_STEPS` at most, and results must have the stated shapes.
     exhausted: whether a walk took more; then there are no others.  trips: of each loop that runs until something holds,
     how many steps it had at the most.  levels: how long the chain of fields had to be so far, with which a walk begins.
     """
@@ -124,7 +124,7 @@ class Prepared:
         return self._compared if len(self._compared) <= FEW else ()
 
     def ended(self, walked: set[Program], trips: Mapping[Equation, int]) -> None:
-        """Notes what a walk that came to its end has run; what was refused on the way was compared with nothing."""
+        """Notes the equations of a completed walk; refused ones were not compared."""
         self._walked |= walked
         for loop, steps in trips.items():
             self.trips[loop] = max(self.trips.get(loop, 0), steps)
@@ -134,7 +134,7 @@ class Prepared:
         return program in self._walked
 
     def is_used(self, program: Program, equation: Equation) -> bool:
-        """Whether a walk over a program computes an equation: somebody looks at its results."""
+        """Whether a walk over a program computes an equation: its results are used."""
         if program not in self._used:
             self._used[program] = frozenset(e for e, _ in self.plan(program)[1])
         return equation in self._used[program]
@@ -146,7 +146,7 @@ class Prepared:
         return self._steps[program]
 
     def plan(self, program: Program) -> tuple[list[Known | Complex], tuple[Step, ...]]:
-        """(its constants, the equations whose results somebody looks at, or that touch memory)."""
+        """(its constants, the equations whose results are used, or that touch memory)."""
         if program not in self._plans:
             steps = tuple(
                 (e, tuple((a, known_of(a.val) if isinstance(a, Literal) else None) for a in e.invars))
@@ -157,7 +157,7 @@ class Prepared:
 
 
 def _used(program: Program) -> list[Equation]:
-    """The equations of a program whose results somebody looks at, or that touch memory."""
+    """The equations of a program whose results are used, or that touch memory."""
     wanted = {v for v in program.outvars if isinstance(v, Variable)}
     found = []
     for equation in reversed(program.eqns):
@@ -215,7 +215,7 @@ class Walk:
         return ""
 
     def refuse(self, what: str) -> NotModelled:
-        """What to raise."""
+        """The exception to raise."""
         return NotModelled(what, self.place())
 
     def data(self, value: Shaped) -> Data:
@@ -223,7 +223,7 @@ class Walk:
         return data_of(self.numbers, value)
 
     def is_used(self, variable: Variable) -> bool:
-        """Whether somebody looks at a result of the equation that is computed."""
+        """Whether a result of the current equation is used."""
         return self.program is not None and variable in self.program.used
 
     def is_long(self) -> bool:

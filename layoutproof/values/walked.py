@@ -1,4 +1,4 @@
-"""What walks over a program did not reach, and which of its results rest on what no walk computes.
+"""The equations that walks over a program did not reach, and the results that depend on unmodelled ones.
 
 What was never walked over was not compared: a branch that no number took, the body of a loop that never ran. Where the
 code alone decides that, nothing else is to be seen; where an input does, the answer is about other inputs too.
@@ -50,7 +50,7 @@ def _unentered(program: Program, prepared: Prepared, inputs: Inputs) -> Equation
 
 
 def _first_test(equation: Equation, given: Inputs) -> list[bool]:
-    """Whether what a loop tests before its first step rests on an input."""
+    """Whether a loop's test before its first step depends on an input."""
     p = equation.params
     fixed, skipped = int(p["cond_nconsts"]), int(p["body_nconsts"])
     inner = p["cond_jaxpr"]

@@ -1,4 +1,4 @@
-"""What a walk over a kernel tells of its programs, and how one of them is made to end early.
+"""The observer of a walk over a kernel's programs, which can also end one of them early.
 
 A program that ends early leaves out the stores after some number of them, and then stores its output block as the last
 program of that block does: the branches which store the block at the end are taken, whatever their conditions say. So
@@ -44,7 +44,7 @@ class ObservedStore:
 
 @dataclass(eq=False)
 class Looped:
-    """What the steps of a loop did, in one program. equation: the loop.  instance: the how many-th time it ran there.
+    """The steps of a loop in one program. equation: the loop.  instance: the how many-th time it ran there.
 
     handed: after each step, the floats that it hands on, None of others.  stores: of each step those of data, as
     (place, memory, value).  loaded: memory that they load.  reads: of each step elements of arguments that it reads.
@@ -87,7 +87,7 @@ class Freeze:
 
 @dataclass
 class ProgramStores:
-    """What one program did. blocks: of each output, where its block starts.  read: likewise of each input.
+    """One observed program. blocks: of each output, where its block starts.  read: likewise of each input.
 
     loops: those that it ran.
     reads: the elements of arguments that it reads, each with the loops around.
@@ -115,7 +115,7 @@ class Early:
 
 
 class Watch:
-    """What a walk is asked to tell of its kernel.
+    """The events that a walk reports on its kernel.
 
     which: the how many-th kernel of the function it is.  given: results that it has instead of being walked.
     found: of numbers, which elements of arguments they are.  freeze: where a loop's state stays as it is, which is what
@@ -163,10 +163,10 @@ class Watch:
 
     @property
     def results(self) -> list[Shaped]:
-        """What the kernel gave."""
+        """The kernel's results."""
         return [w.whole.value for w in self._results]
 
-    # what a walk tells
+    # called by the walk
 
     def call(self, windows: Sequence[SeenWindow], scratch: Sequence[Shaped]) -> Sequence[Shaped] | None:
         """A kernel begins: its results, where it is not to be walked."""
@@ -231,7 +231,7 @@ class Watch:
     def handed_on(
         self, on: Walking, equation: Equation, step: int, before: Sequence[Shaped], after: Sequence[Shaped]
     ) -> Sequence[Shaped]:
-        """A step of a loop is done: what it hands on."""
+        """A step of a loop is done: its carried values."""
         if not self._running():
             return after
         loop = self._latest(equation)
@@ -362,7 +362,7 @@ class Watch:
 
 
 def _copies(on: Walking) -> bool:
-    """Whether what is computed is a copy by hand: what it moves is no effect of the state."""
+    """Whether the equation is part of a manual DMA, whose data is no effect of the state."""
     assert on.equation is not None
     return bool(on.equation.primitive.name.startswith("dma_"))
 

@@ -1,4 +1,4 @@
-"""What float64 shows of two programs: draws of their inputs, and a witness where they differ."""
+"""Two programs on float64: draws of their inputs, and a witness where they differ."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Witness:
 
 @dataclass
 class OnFloats:
-    """What float64 shows. first: a difference.  clear: one at scale 1 that is no rounding.  outside: an access."""
+    """The outcome on float64. first: a difference.  clear: one at scale 1 that is no rounding.  outside: an access."""
 
     first: Witness | None = None
     clear: Witness | None = None
@@ -111,7 +111,7 @@ class OnFloats:
 
 
 def on_floats(pair: Pair, draws: Sequence[Draw] = DRAWS) -> OnFloats:
-    """What float64 shows on some draws, of which all are looked at."""
+    """The outcome on float64 on some draws, of which all are looked at."""
     found = OnFloats()
     for draw in draws:
         numbers = _floats(draw, pair)

@@ -1,4 +1,4 @@
-"""Bits of data: what a body does with elements that share a word, to take them apart or to put them together.
+"""Bits of data: operations on elements that share a word, to take them apart or to put them together.
 
 A word is kept as the elements in it (`known.Words`). Shifts and masks by whole elements, words made wider and narrower,
 and their bits as elements again move these elements; all else that a body may do with bits is not modelled.

@@ -17,7 +17,7 @@ COSTLY = 64
 def steps_of(equation: Equation) -> int:
     """Steps that one equation takes, about: products, and each other element for 64 of them.
 
-    What runs programs takes the steps of these, which are not counted here.
+    Primitives that run programs take the steps of these, which are not counted here.
     """
     made = sum(prod(getattr(v.aval, "shape", ())) for v in equation.outvars)
     p = equation.params

@@ -28,7 +28,7 @@ def page() -> str:
         "# Primitives of a kernel's body",
         "",
         "Every primitive that JAX may put into a body is modelled, or refused with the reason. What is in neither",
-        "table, and a parameter in a form that nobody read, is an unknown that names the primitive and JAX's version.",
+        "table, and a parameter in an unmodelled form, is an unknown that names the primitive and JAX's version.",
         "`python -m tests.bodies.primitives_page` prints this page; `tests/bodies/test_primitives.py` holds it against",
         "the code.",
         "",

@@ -403,7 +403,7 @@ def told(wrong):
 
 @case("device_waits", lambda: (rows(),), next_ones, (), "hang")
 def told_by_all(wrong):
-    """The same; in the wrong one the first subcore tells nobody."""
+    """The same; in the wrong one the first subcore signals no other."""
     return signalled(lambda subcore: subcore > 0 if wrong else subcore >= 0, True)
 
 

@@ -98,7 +98,7 @@ def errors(function: Callable[[jax.Array], jax.Array]) -> list[Finding]:
 def test_what_nobody_has_filled_is_refuted_where_it_reaches_an_output(function: Any) -> None:
     (found,) = errors(function)
     assert (found.question, found.verdict) == ("undefined_values", Verdict.REFUTED)
-    assert "which nobody has filled (jax.lax.empty at " in found.reason
+    assert "which is uninitialised (jax.lax.empty at " in found.reason
     assert "test_unfilled.py:" in found.reason
     assert found.file.endswith("test_unfilled.py")
 

@@ -254,7 +254,7 @@ def test_a_sign_speaks_of_its_own_questions() -> None:
     assert run.of(_refuted("parallel_writes")).startswith("nothing of it; ")
     assert Replay(jax="0.10.2").of(_refuted("body_races")).startswith("nothing of it; two cores")
     assert run.of(_refuted("grid_positive")) == "nothing of it; no sign of a run speaks of this question"
-    assert run.of(_refuted("inputs_read")) == "nothing of it; what nobody reads leaves no sign in a result"
+    assert run.of(_refuted("inputs_read")) == "nothing of it; an element that is not read leaves no trace in a result"
     assert run.of(_refuted("inputs_read", "info")) == ""
     assert run.of(Finding("outputs_stored", "outputs", verdict=Verdict.PROVED)) == ""
     assert Replay(problem="too large").of(_refuted("outputs_stored")) == ""

@@ -401,7 +401,7 @@ def test_what_a_reshard_receives_and_needs() -> None:
     assert (one["collectives"], one["received"], one["needed"], one["unknown"]) == (["g"], 384, 96, "")
     assert found.exit_code == 0
     unsaid = audited(wasteful(sharding=""))
-    assert "what would do is unknown: nobody says which devices hold the same of p" in as_text(unsaid)
+    assert "what would do is unknown: the text does not say which devices hold the same part of p" in as_text(unsaid)
     (one,) = as_json(unsaid)["reshards"]
     assert (one["received"], one["needed"]) == (384, None)
     # found by leaving out use_global_device_ids: the numbers then count replicas, of which there is one

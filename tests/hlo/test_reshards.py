@@ -176,7 +176,7 @@ def test_what_is_read_whole_is_not_listed() -> None:
     [
         (
             f"{P0.split(', sharding')[0]}\n{GATHER}  ROOT %n = f32[16,8]{{1,0}} negate(%g)",
-            "nobody says which devices hold the same of p",
+            "the text does not say which devices hold the same part of p",
         ),
         (
             f"{P0}  %i = s32[] parameter(1), sharding={{replicated}}\n  %zero = s32[] constant(0)\n{GATHER}"

@@ -430,7 +430,7 @@ def test_weaker_than_what_was_asked_settles_nothing(say: Any) -> None:
     nested = NotExists(nobody.points, And((nobody.formula, NotExists({"q": box(1)}, nobody.formula))))
     claim = replace(plain, violation=And((outside, nested)))
     say({"smt.decide": {"pinned": (), "p": (7,)}})
-    with pytest.raises(Unsupported, match="one exists where what it rests on is left out"):
+    with pytest.raises(Unsupported, match="one exists where its premises are left out"):
         _nobody_else(claim, {"x": (3,)}, "isl", 1)
     say({"smt.decide": None})
     assert _nobody_else(claim, {"x": (3,)}, "isl", 1)

@@ -534,7 +534,7 @@ def test_a_question_of_several_operands_is_named_once_at_its_worst() -> None:
 @pytest.mark.parametrize(
     ("assume", "said"),
     [
-        ("args[1] is monotone", "numbers as bounds"),
+        ("args[1] is monotone", "only numbers as its bounds"),
         ("0 <= args[0] < 8", "args[0] is float32"),
         ("0 <= args[7] < 8", "args[7]"),
         ("nonsense", "an assumption is"),

@@ -149,7 +149,7 @@ def same_replicas(left: AxeLayout, right: AxeLayout) -> bool:
 
 
 def nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
-    """What an offset adds, of those axes where it adds something."""
+    """The nonzero parts of an offset, by axis."""
     return {axis: value for axis, value in offset.items() if value != 0}
 
 

@@ -168,7 +168,7 @@ def _digits(iters: list[tuple[int, int, int, int]], target: int) -> Iterator[lis
         if step == 0:
             digits = range(extent)
         else:
-            # what the smaller strides can still make bounds this digit
+            # the range of the smaller strides bounds this digit
             least, most = left - highs[at + 1], left - lows[at + 1]
             if stride < 0:
                 least, most = -most, -least

@@ -2,7 +2,7 @@
 
 D decides D: over x alone the tiled layout is outer*span, over y alone it is inner, and both are unique as functions.
 The replicas: inner's lie in a window of one span, so the tiled replicas determine the outer ones, as the numbers of the
-windows they are in. What is found is checked against the definition before it is returned. Algorithm 3 of the paper
+windows they are in. A result is checked against the definition before it is returned. Algorithm 3 of the paper
 accepts interleavings that are no tilings; TVM's recogniser overlooks replicas.
 """
 

@@ -1,4 +1,4 @@
-"""What is wrong with a layout, if anything, and what kind of layout it is.
+"""The mistake in a layout, if any, and its kind.
 
 TVM's `verify_well_formed` looks at the chain of scopes only: it accepts layouts that put two elements at one place,
 replicas that collide, lanes beyond 31.

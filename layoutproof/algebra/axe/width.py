@@ -130,7 +130,7 @@ def storage(layout: AxeLayout, memory: Collection[str] | None = None) -> AxeLayo
     """The part that each owner holds: owner axes dropped from D, R and O (TVM: `storage`).
 
     Ensures: result(y) is the memory part of layout at the index whose memory digits are y's and whose owner digits are
-    0. A Reason for an axis that nobody knows. Canonical.
+    0. A Reason for an unknown axis. Canonical.
 
     Args:
         layout: An Axe layout.

@@ -1,7 +1,7 @@
 """The defining equation of every operation of the CuTe algebra, decided exactly: the referee.
 
 Each function takes the operands and a claimed result and says where the equation first fails, or None when it holds
-for every element. Whoever computed the result is not trusted: ours, NVIDIA's and a reader's own are judged alike.
+for every element. The result's origin does not matter: ours, NVIDIA's and a reader's own are judged alike.
 
 A layout stands for the function x -> offset of a linear position x, first mode fastest. As in CuTe, a position past
 the last element lets the last mode go on. Two facts decide most questions without looking at elements:

@@ -92,8 +92,8 @@ def command(
     of its own; nothing is computed.
 
     With --try the program is compiled again with each candidate that its user controls: other layouts of parameters and
-    results (the compiler's own choice too), donation, parameters held padded or reshaped. What lessens memory, copies
-    or estimated cycles, and makes none of them more, is called a fix.
+    results (the compiler's own choice too), donation, parameters held padded or reshaped. A candidate that lessens
+    memory, copies or estimated cycles, and increases none of them, is a fix.
 
     With --same what the compiler made is compared with the function, at random points of prime fields and on float64,
     over the reals: rounding is not asked. Where its arguments are too large for that, it is another compilation, at

@@ -41,14 +41,14 @@ def command(
     """Put layouts and kernels to sources that share nothing with this package, and compare what they say.
 
     Spec files, dumps and folders of both, Pallas kernels by their function, single layouts, or random cases. Sources
-    that can abort or hang answer from processes of their own. What is not installed is skipped, and decides nothing.
-    Each kind of disagreement is shown on the smallest case that still has it, with a line that asks it again.
+    that can abort or hang answer from processes of their own. A source that is not installed is skipped, and decides
+    nothing. Each kind of disagreement is shown on the smallest case that still has it, with a line that asks it again.
 
-    With --facts, what rules about targets rest on is found again with the TPU compiler and the JAX that are installed,
-    or with the libtpu.so of --libtpu: a new version that behaves in another way is seen on the day it is installed.
+    With --facts, the facts behind the rules of targets are measured again with the installed TPU compiler and JAX, or
+    with the libtpu.so of --libtpu: a new version that behaves in another way is seen on the day it is installed.
 
-    Exit codes: 0 whoever was asked agrees, 1 somebody disagrees or a fact has moved, 2 bad input, 3 nobody compared
-    anything, or a fact is unanswered.
+    Exit codes: 0 all sources that answered agree, 1 a source disagrees or a fact has moved, 2 bad input, 3 nothing was
+    compared, or a fact is unanswered.
 
     \b
     Example:

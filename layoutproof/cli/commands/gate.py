@@ -220,7 +220,7 @@ def _write_lock(paths: tuple[str, ...], as_json: bool) -> int:
 
 
 class ApprovalDocument(Document):
-    """What to add to pyproject.toml to approve one finding."""
+    """The text to add to pyproject.toml to approve one finding."""
 
     approval: str
 

@@ -49,9 +49,9 @@ def command(path: Path, target: str | None, top: int, jobs: int, try_: bool, as_
     whether two locations that name one buffer agree. Of a buffer assignment, compares each of XLA's sizes with ours.
 
     With --try, text from before optimization is compiled for --target (or for cpu) as it is and with each candidate:
-    other layouts of parameters and results, donation, parameters held padded or reshaped. What lessens memory, copies
-    or estimated cycles, and makes none of them more, is called a fix. The text of a compiled program cannot be compiled
-    again: that is unknown, and `layoutproof compile --try` is for its function.
+    other layouts of parameters and results, donation, parameters held padded or reshaped. A candidate that lessens
+    memory, copies or estimated cycles, and increases none of them, is a fix. The text of a compiled program cannot be
+    compiled again: that is unknown, and `layoutproof compile --try` is for its function.
 
     Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
     something unknown; 1 over 2 over 3.

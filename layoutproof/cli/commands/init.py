@@ -17,7 +17,7 @@ from layoutproof.cli.arguments import json_flag, print_json, say
 def command(folder: str, force: bool, as_json: bool) -> int:
     """Write a commented spec file with its schema for editors, a GitHub workflow and a pre-commit entry.
 
-    What is there stays as it is, unless --force says otherwise. If one file cannot be written, none is. FOLDER is the
+    Existing files are kept, unless --force is given. If one file cannot be written, none is. FOLDER is the
     root of the repository (default: here); it is searched for Pallas calls and HLO dumps, and no code is imported.
 
     \b

@@ -66,7 +66,7 @@ class SpecDocument(Document):
 @click.option(
     "--strict-tables",
     is_flag=True,
-    help="Refuted is also what only some tables refute that are as assumed; else unknown, refuted if.",
+    help="Count a violation that only some of the assumed tables have as refuted, not as unknown (refuted if).",
 )
 @click.option("--only", type=click.Choice(["grid"]), help="Ask nothing of the kernels' bodies; the headline says so.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Accept the unknowns that this file records.")
@@ -121,11 +121,11 @@ def command(
     program that was lowered, exported or compiled (.hlo, .txt, .mlir), a spec file, of which every kernel is proved
     that it names, or records (.jsonl) that --record wrote, judged without JAX and without the code. Exit code 3 also
     where a call cannot be modelled, and where there is no call at all. With --replay each TPU kernel is also run, on
-    small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what that shows stands beside
-    the verdicts; what it shows against a proof leaves that unknown, and is an error, conflict.
-    With --compile the TPU compiler, libtpu, is asked ahead of
-    time: whether it takes the kernel, what that takes of VMEM with spills by source line, which relayouts in registers
-    cost something, and its estimate of cycles. The rules are those of the first target.
+    small numbers, in JAX's interpreter, by a child process that is ended if it hangs: its outcome stands beside the
+    verdicts; a run that contradicts a proof makes it unknown, and is an error, conflict.
+    With --compile the TPU compiler, libtpu, compiles the kernel ahead of time: whether it accepts it, its VMEM with
+    spills by source line, relayouts in registers that cost something, and its estimate of cycles. The rules are those
+    of the first target.
 
     \b
     Example:

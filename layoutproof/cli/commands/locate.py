@@ -52,7 +52,7 @@ class ElementDocument(Document, _Derived):
     index: list[int]
     steps: list[StepEntry]
     places: Annotated[list[dict[str, int]], Doc("one for each replica")]
-    notes: Annotated[list[str], Doc("of a program: what of its block is not in the array")]
+    notes: Annotated[list[str], Doc("of a program: the part of its block that is not in the array")]
 
 
 @click.command()
@@ -121,7 +121,7 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
 
 
 def _at(layout: Any, place: str) -> tuple[FormulaDocument | ContentsDocument, str]:
-    """What is at a place, as a document and as text; of names without numbers the formula of all places."""
+    """The contents of a place, as a document and as text; for names without numbers the formula of all places."""
     from layoutproof.questions.inverse import inverse
 
     backwards = inverse(layout)
@@ -149,7 +149,7 @@ def _coordinates(text: str) -> dict[str, int]:
 
 
 def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
-    """What is done to the index: the layout's own steps where it has some, one for anything else with one place."""
+    """The steps from an index to its place: the layout's own where it has some, else one step for a single place."""
     if hasattr(layout, "steps"):
         done = layout.steps(at)
     elif m.replicas.extents or not m.range.is_constant() or len(m.range.extents) < 2:
@@ -160,7 +160,7 @@ def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
 
 
 def _block_notes(layout: Any, m: IndexMap, program: tuple[int, ...], places: list[dict[str, int]]) -> list[str]:
-    """What of a program's block is not in its array, and what interpret mode shows there."""
+    """The part of a program's block that is not in its array, and the values of interpret mode there."""
     kernel = getattr(layout, "kernel", None)
     if kernel is None:
         return []

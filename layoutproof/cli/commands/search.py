@@ -62,8 +62,8 @@ class _Sizes(click.Command):
     "--headroom",
     metavar="25%|KIND",
     help="Of a ready kernel or a function: VMEM kept free for registers that spill, a percentage or a kind of body "
-    "(elementwise, reduction, matmul, attention); default: what the kind of the body needs. What takes more is set "
-    "aside.",
+    "(elementwise, reduction, matmul, attention); default: the need of the kind of the body. Candidates that "
+    "take more are set aside.",
 )
 @click.option("--arg", "args", multiple=True, help='Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
 @click.option("--kwarg", "kwargs", multiple=True, metavar="NAME=VALUE", help="How a variable is passed, by its name.")

@@ -23,5 +23,5 @@ def missing() -> str:
 
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
-    """What each device receives by each collective."""
+    """The bytes that each device receives by each collective."""
     return asked(eight("XLA for eight devices"), "moved_bytes", "cpu", cases, 10, own)

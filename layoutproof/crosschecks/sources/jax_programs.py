@@ -46,12 +46,12 @@ def random_cases(count: int, seed: int) -> Iterator[Case]:
 
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
-    """What each device computes."""
+    """The results of each device."""
     return asked(eight("JAX on eight devices"), "programs", "cpu", cases, 10, own)
 
 
 def eight(name: str) -> Child:
-    """A process with eight devices and float64. name: of what is asked, in errors."""
+    """A process with eight devices and float64. name: of the question, in errors."""
     flags = "--xla_force_host_platform_device_count=8"
     return jax_child(name, JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1", XLA_FLAGS=flags)
 

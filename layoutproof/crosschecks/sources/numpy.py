@@ -45,7 +45,7 @@ def _compared(case: Case) -> Outcome:
     try:
         return both(found, packed_bytes(case.parsed))
     except (LayoutError, Undecided):
-        # what is not to be packed has places all the same
+        # a layout that cannot be packed has places all the same
         return found
 
 

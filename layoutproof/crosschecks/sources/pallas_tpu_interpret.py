@@ -35,7 +35,7 @@ def own(case: Case) -> bool:
 
 
 def _body(case: Case, call: PallasCall) -> Outcome:
-    """What running a user's kernel shows, on memory that starts as NaN and as 0, against what is proved of it."""
+    """Runs of a user's kernel, on memory that starts as NaN and as 0, against the proofs about it."""
     from layoutproof.pallas.from_jax.user import argument
     from layoutproof.pallas.judge import judge
     from layoutproof.pallas.replay import SIGNS, replays

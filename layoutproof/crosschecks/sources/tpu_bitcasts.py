@@ -67,7 +67,7 @@ def version() -> str:
 
 
 def missing() -> str:
-    """What has to be installed for it."""
+    """The missing packages for it."""
     return libtpu.missing()
 
 

@@ -37,7 +37,7 @@ _OF_THE_BODY = re.compile(
     r"asking is (only supported for TPU v[45]\+|currently implemented in)|Invalid vector type for (load|store)"
     r"|infer-vector-layout|apply-vector-layout|Unsupported (input|target) type|Not [Ii]mplemented: .*(store|mask)"
 )
-"""What is said of the zeros that the body writes, whatever the blocks are."""
+"""The message on the zeros that the body writes, for all blocks."""
 _MEMORY = ("vmem", "smem", "any", "hbm")
 
 
@@ -47,7 +47,7 @@ def version() -> str:
 
 
 def missing() -> str:
-    """What has to be installed for it."""
+    """The missing packages for it."""
     return libtpu.missing()
 
 
@@ -102,7 +102,7 @@ def _is_constant(kernel: Kernel) -> bool:
 
 
 def outcome(kernel: Kernel, generation: str, said: Any, number: str) -> Outcome:
-    """What came of one kernel on one generation. said: by the compiler.  number: of its version, "" = not known."""
+    """The answer on one kernel on one generation. said: by the compiler.  number: of its version, "" = not known."""
     if isinstance(said, Failed) and said.aborted:
         return Skipped(str(said))
     if isinstance(said, Failed) and _OF_THE_BODY.search(said.words):

@@ -57,7 +57,7 @@ def version() -> str:
 
 
 def missing() -> str:
-    """What has to be installed for it."""
+    """The missing packages for it."""
     return libtpu.missing()
 
 
@@ -161,7 +161,7 @@ def _array(layout: XlaLayout, generation: str, tiled: bool) -> _Array | None:
         return None
     if tiled:
         plain = not (layout.splits or layout.memory_space or layout.metadata_bytes or layout.tail_alignment != 1)
-        # JAX wants E(n) of packed types, and nobody else's
+        # JAX wants E(n) of packed types only
         packed = bits if bits < 8 and CHIPS[generation].sub_byte else 0
         if not layout.tiles or not plain or layout.element_bits != packed or packed != ours.element_bits:
             return None

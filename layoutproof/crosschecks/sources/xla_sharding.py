@@ -1,4 +1,4 @@
-"""XLA's own shardings, in jaxlib: what it takes and prints of their texts, and which device has which tile.
+"""XLA's own shardings, in jaxlib: the texts that it takes and prints, and which device has which tile.
 
 Ours is mode "xla". Of a mesh its form without one is compared too, and of tiles the device of each. A text that aborts
 XLA is refused here. Wrong texts, each with one character changed, are asked of the versions whose readings of them mode

@@ -1,4 +1,4 @@
-"""XLA's own parser, in jaxlib: what it takes and prints of a shape's text, of wrong texts about it, and its bytes.
+"""XLA's own parser, in jaxlib: the shape texts that it takes and prints, wrong texts near them, and its bytes.
 
 Ours is mode "xla". A text that aborts XLA is refused here; one that it refuses is refused here too. Wrong texts, each
 with one character changed, are asked of the versions whose readings of them mode "xla" has. Bytes are those without

@@ -109,7 +109,7 @@ class AxeLayout(Shown):
 
         The coordinates of the last ones stand in the order of `axes`; no extents bound them. Requires constants and an
         index inside the shape. Of many replicas the first ones are shown, and
-        what a swizzle makes of the sum where there is one replica.
+        the swizzled sum where there is one replica.
 
         >>> layout = AxeLayout(((8, 4, "lane"), (4, 1, "lane"), (2, 1, "reg")), ((2, 32, "lane"),), {"reg": 5}, (8, 8))
         >>> for done, at, extents in layout.steps((2, 5)):
@@ -286,7 +286,7 @@ def add(left: Mapping[str, Any], right: Mapping[str, Any], factor: Mapping[str, 
 
 
 def _summed(iters: Sequence[Iter], digits: Sequence[int], axes: Sequence[str]) -> tuple[Any, ...]:
-    """What digits come to on each axis."""
+    """The sum of digits times strides on each axis."""
     total: dict[str, Any] = dict.fromkeys(axes, 0)
     for (_, stride, axis), digit in zip(iters, digits, strict=True):
         total[axis] = total[axis] + digit * stride

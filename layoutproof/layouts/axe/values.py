@@ -1,4 +1,4 @@
-"""Axe layouts from mappings and from TVM's objects; what every layout must satisfy."""
+"""Axe layouts from mappings and from TVM's objects; the rules of every layout."""
 
 from __future__ import annotations
 

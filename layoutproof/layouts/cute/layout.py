@@ -59,7 +59,7 @@ class CuteLayout(Shown):
     """`shape:stride`, with a swizzle `swizzle o offset o shape:stride` if there is one.
 
     shape, stride: nested alike; extents >= 1, strides of known sign, in elements. offset: added before the swizzle.
-    element_type: what makes it a memory ("bf16"); "" for a layout of anything, which has offsets but no bytes.
+    element_type: makes it a memory ("bf16"); "" for a layout of anything, which has offsets but no bytes.
     derivation: where an expression stands for it, how it was computed and what was proved of it.
     """
 
@@ -137,8 +137,9 @@ def _index_map(layout: CuteLayout) -> IndexMap:
 class _Place:
     """The function of the layout.
 
-    bit_columns: what each bit of the index adds by xor, the least significant bit of the last mode first, for the box
-    `bit_box`; None where sums carry, or extents are no powers of two: then the engine of bits works it out, or cannot.
+    bit_columns: the xor contribution of each bit of the index, the least significant bit of the last mode first, for
+    the box `bit_box`; None where sums carry, or extents are no powers of two: then the engine of bits works it out, or
+    cannot.
     """
 
     modes: list[tuple[tuple[Extent, Extent], ...]]

@@ -1,7 +1,7 @@
 """Pallas kernels without JAX: a grid, and for every operand the block of it that each program sees.
 
 Written as a mapping: {"kernel": {"grid": [4, 2], "outputs": [{"array": "f32[7,5]", "block": [2, 3], "index":
-"(i, j) -> (i, j)"}]}}; the whole form is the page of `layoutproof.kernel.kernel_text`, what it means that of
+"(i, j) -> (i, j)"}]}}; the whole form is the page of `layoutproof.kernel.kernel_text`, its meaning that of
 `layoutproof.kernel.kernel`. A kernel is asked properties of kernels: `ask("blocks_in_bounds", {"kernel": ..})`. It is a
 layout itself only where a single operand of it has blocks: {"blockspec": {"kernel": .., "operand": x}} picks one.
 """

@@ -1,4 +1,4 @@
-"""What a mesh sharding (V3) means: which of them are sound, and the tile assignment (V2) each one stands for.
+"""Mesh shardings (V3): which of them are sound, and the tile assignment (V2) of each one.
 
 Source: openxla/xla `xla/hlo/ir/mesh_and_axis.cc` (ValidateMesh, AxisRef), `named_sharding.cc` (VerifyNamedSharding),
 `hlo_sharding.cc` (V3ToV2Sharding), checked against `HloSharding.v3_to_v2_sharding` of jaxlib 0.10.2.

@@ -29,7 +29,7 @@ _OF_TILES = ("devices=", "last_tile_dim_replicate", "last_tile_dims=")
 
 @dataclass(slots=True)
 class _Found:
-    """What one `{..}` says, before it is checked."""
+    """The contents of one `{..}`, before it is checked."""
 
     words: list[str] = field(default_factory=list)
     reduction: str = ""
@@ -45,9 +45,9 @@ class _Found:
 def parse(text: str, mode: str = "strict") -> Sharding:
     """The sharding that `text` writes, in the normal form in which XLA prints it.
 
-    Mode "strict" takes what has one meaning: distinct devices, as many as tiles, one kind, each attribute once.
-    Mode "xla" takes what XLA's parser takes, also what its verifier refuses later (duplicate devices, a transpose
-    that is no permutation, too many or too few devices); what aborts XLA is refused in both.
+    Mode "strict" takes unambiguous texts: distinct devices, as many as tiles, one kind, each attribute once.
+    Mode "xla" takes what XLA's parser takes, also texts that its verifier refuses later (duplicate devices, a transpose
+    that is no permutation, too many or too few devices); a text that aborts XLA is refused in both.
     Raises LayoutError with the column of the trouble; ValueError for another mode.
 
     >>> str(parse("{devices=[2,2,1]0,1,2,3 last_tile_dim_replicate}"))
@@ -220,6 +220,6 @@ def _tiles(cursor: XlaCursor, found: _Found, start: int) -> Tiles:
             start,
         )
     if not cursor.strict and len(devices) != count <= MOST_LISTED:
-        # as jaxlib 0.10.2: what is too much is dropped, what is missing is device 0
+        # as jaxlib 0.10.2: surplus devices are dropped, missing ones are device 0
         devices = (devices + [0] * count)[:count]
     return Tiles(tuple(dims), devices=tuple(devices))

@@ -46,7 +46,7 @@ class Tiles:
         return tiles
 
     def problem(self) -> str:
-        """What makes this no assignment of distinct devices to tiles, or ""."""
+        """Why this is no assignment of distinct devices to tiles, or ""."""
         empty = f"[{_join(self.dims)}]: every dimension has at least 1 tile" if min(self.dims, default=1) < 1 else ""
         if self.reshape:
             if sorted(self.perm) != list(range(len(self.reshape))):

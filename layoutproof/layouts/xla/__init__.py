@@ -56,5 +56,5 @@ def read(value: object, mode: str = "strict") -> XlaShape:
     try:
         return parse(text, mode)
     except LayoutError as error:
-        # the column is one of a text that nobody wrote
+        # the column is one of a text that was put together here
         raise LayoutError(f"{error.problem}; read as {shorten(text, 100)}") from None

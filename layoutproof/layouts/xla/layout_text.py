@@ -170,7 +170,7 @@ def _sizes_of_tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
         raise cursor.refuse(
             "a tile cannot end with *: * merges a dimension into the next more minor one, and the last has none", start
         )
-    # what follows the tile is a token of the layout again
+    # the next token is one of the layout again
     cursor.pattern = TOKEN
     return _take(cursor, ")", ", or ) in the tile")
 

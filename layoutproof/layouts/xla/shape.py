@@ -173,7 +173,7 @@ def dims_text(shape: XlaLayout) -> str:
 
 
 def wrong_order(shape: XlaLayout, valid: bool) -> str:
-    """What is wrong with the length of minor_to_major and, if it must be `valid`, its entries; "" for nothing."""
+    """The mistake in the length of minor_to_major and, if it must be `valid`, its entries; "" for none."""
     order, rank = shape.minor_to_major, len(shape.dims)
     if len(order) == rank and (not valid or _names_each(order, rank)):
         return ""

@@ -21,7 +21,8 @@ WHAT = {
     "ShapeUtil::ArraySize": "what PJRT and the TPU compiler allot: this one counts",
     "ShapeUtil::ArrayDataSize": "up to the last element",
 }
-"""What each of them counts. The third was the compiler's own figure for 14,150 of 14,150 arrays (libtpu 0.0.42.1)."""
+"""The meaning of each of them. The third was the compiler's own figure for 14,150 of 14,150 arrays (libtpu
+0.0.42.1)."""
 
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:

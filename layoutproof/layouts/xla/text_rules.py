@@ -1,4 +1,4 @@
-"""What a valid layout obeys beyond the grammar. Each rule returns the sentence that says what is wrong, or "".
+"""Rules of a valid layout beyond the grammar. Each returns the sentence of the mistake, or "".
 
 Source: openxla/xla at 183fa00cb5, `layout_util.cc` ValidateLayoutForShape, `shape_util.cc` ValidateShapeSize. Mode
 `strict` applies the rules always; XLA's parser applies them only inside tuples (ShapeUtil::MakeValidatedTupleShape),
@@ -13,7 +13,7 @@ from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, dims_text, wr
 
 
 def wrong_split(shape: XlaLayout, seen: list[int], dimension: int) -> str:
-    """What is wrong with splitting this physical dimension after those `seen`; "" for nothing."""
+    """The mistake in splitting this physical dimension after those `seen`; "" for none."""
     rank = len(shape.dims)
     if not 0 <= dimension < rank:
         array = shorten(dims_text(shape), 60)
@@ -25,7 +25,7 @@ def wrong_split(shape: XlaLayout, seen: list[int], dimension: int) -> str:
 
 
 def wrong_split_index(shape: XlaLayout, dimension: int, before: int, index: int) -> str:
-    """What is wrong with a split index that follows `before` (0 for the first); "" for nothing."""
+    """The mistake in a split index that follows `before` (0 for the first); "" for none."""
     logical = shape.minor_to_major[-1 - dimension]
     extent = shape.dims[logical]
     if shape.dynamic[logical] == "?":

@@ -20,7 +20,7 @@ COMBINE = -1
 
 
 class Levels(NamedTuple):
-    """What the tile levels of a format do to every array of one rank, as a row of numbers made one from the other.
+    """The tile levels of a format for arrays of one rank, as a row of numbers made one from the other.
 
     Number 0 is the index 0 of an axis of extent 1; then come the array's own axes, most major first; then the two that
     each step makes, which tile and where in it.

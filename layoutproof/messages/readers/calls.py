@@ -40,7 +40,7 @@ def _devices(match: re.Match[str], block: str) -> Told:
     elif min(len(one), len(two)) == 1 and max(len(one), len(two)) > 1:
         ways.append(
             "for the one that is on a single device: jax.device_put(x, NamedSharding(mesh, P())) has it whole on each; "
-            "an array that nobody placed (jnp.ones without device_put) goes along"
+            "an array without a placement (jnp.ones without device_put) follows the others"
         )
     return Told(f"one jitted program runs on one list of devices, and {joined(names)} lie on two: {how}", tuple(ways))
 

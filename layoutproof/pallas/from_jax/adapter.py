@@ -70,7 +70,7 @@ def memory_word(space: Any) -> str:
 
 
 def need_jax() -> Any:
-    """The jax module. LayoutError where it is missing or of a version that nobody has tried."""
+    """The jax module. LayoutError where it is missing or of an untested version."""
     if "jax" not in sys.modules:
         # shapes are traced on the CPU; looking for other devices takes time, and libtpu writes to the terminal
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -132,7 +132,7 @@ def scan_parts(equation: JaxEquation) -> tuple[int, int]:
 def evaluated(
     jaxpr: Any, equations: Sequence[Any], variables: Sequence[Any], values: Sequence[Any], result: Any
 ) -> Any:
-    """What some equations of a jaxpr compute on this machine's processor. values: of the variables they start from."""
+    """The result of some equations of a jaxpr on this machine's CPU. values: of the variables they start from."""
     jax = need_jax()
     eval_jaxpr = importlib.import_module("jax._src.core").eval_jaxpr
     names = jaxpr.debug_info.with_unknown_names()
@@ -157,7 +157,7 @@ def axes_of(equation: JaxEquation) -> dict[str, int]:
 
 
 def enclosing_id(value: Any) -> str:
-    """What a traced value is called that is an id of the grid or of a mesh around it; "" for anything else."""
+    """The name of a traced value that is an id of the grid or of a mesh around it; "" for any other value."""
     made = getattr(value, "parent", None)
     primitive = str(getattr(made, "primitive", ""))
     if made is None or enclosing_extent(value) is None:
@@ -185,7 +185,7 @@ class TracedEquation(NamedTuple):
 
 
 def made_by(value: Tracer) -> tuple[TracedEquation, tuple[Tracer | int, ...], int] | None:
-    """What made a value that is being traced: the equation, the values it was given, which of its results it is.
+    """The origin of a value that is being traced: its equation, the operands, which of the results it is.
 
     None of an input, and where a version of JAX does not keep it. Source: `DynamicJaxprTracer` and `TracingEqn` of
     jax/_src/interpreters/partial_eval.py, jax 0.10.2.
@@ -202,7 +202,7 @@ def made_by(value: Tracer) -> tuple[TracedEquation, tuple[Tracer | int, ...], in
 
 
 def runs_whatever(value: Any) -> bool:
-    """Whether what is traced now runs as often as what made a value: no branch and no loop is between the two."""
+    """Whether the code being traced runs as often as the value's equation: no branch or loop is between the two."""
     context = getattr(importlib.import_module("jax._src.core"), "trace_ctx", None)
     now, then = getattr(context, "trace", None), getattr(value, "_trace", None)
     return now is not None and now is then
@@ -236,7 +236,7 @@ def is_semaphore(aval: JaxAval) -> bool:
 
 
 def is_placed(aval: JaxAval) -> bool:
-    """Whether a value lies in a memory that somebody chose, and not where arrays usually do."""
+    """Whether a value lies in an explicitly chosen memory, and not where arrays usually do."""
     space = str(getattr(aval, "memory_space", None)).rpartition(".")[2].lower()
     return space not in ("none", "any", "device", "default")
 
@@ -339,7 +339,7 @@ def _cache_key(jax: Any) -> Callable[[Any], contextlib.AbstractContextManager[An
 def replaced(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
     """`module.name` is `make(what it was)` for this thread, and for others what it was.
 
-    Where somebody else has replaced it meanwhile, theirs stays and ours goes on as if it were not there.
+    If other code has replaced it meanwhile, that replacement stays and ours becomes a no-op.
     """
     original = getattr(module, name)
     ours, thread, active = make(original), threading.get_ident(), [True]
@@ -405,7 +405,7 @@ def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], No
     def seen(options: Mapping[str, Any], refs: tuple[Any, ...]) -> None:
         nonlocal looking
         if looking:
-            # what looks at a pipeline traces its body, and the pipelines in it will be traced again
+            # looking at a pipeline traces its body, and the pipelines in it will be traced again
             return
         looking = True
         try:
@@ -468,9 +468,9 @@ def is_view(ref: Any) -> bool:
 
 
 def pipelined(jaxpr: JaxJaxpr) -> frozenset[int]:
-    """The arguments of a kernel's body that pipelines seen by `pipelines_traced` move whole, and nothing else touches.
+    """The arguments of a kernel's body that only pipelines seen by `pipelines_traced` touch, and that they move whole.
 
-    What is handed to an unknown operation counts as touched.
+    An operand of an unknown operation counts as touched.
     """
     inner, _ = opened(jaxpr)
     whole, touched = _uses(inner, "")

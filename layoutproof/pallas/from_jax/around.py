@@ -77,7 +77,7 @@ class _Function:
                 return numbers[atom]
             else:
                 value = numbers[atom] = self.new(atom)
-            # constants are nobody's to overwrite
+            # constants may not be overwritten
             self.given.add(value)
             return value
 

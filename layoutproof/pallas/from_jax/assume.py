@@ -1,7 +1,7 @@
-"""`@layoutproof.assume(..)`: what scalar-prefetch tables hold, said once beside the code that fills them.
+"""`@layoutproof.assume(..)`: assumptions on scalar-prefetch tables, once, beside the code that fills them.
 
 The conditions travel as a named scope of JAX, so they stand in the traced program at exactly the calls made inside:
-through jit, vmap, grad and scan, whoever traces.
+through jit, vmap, grad and scan.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class TracedBody(LateBody):
     def __init__(
         self, jaxpr: EitherJaxpr | None, kernel: Kernel, around: Sequence[Around] = (), refused: str = ""
     ) -> None:
-        """around: of a pipeline's body, what its constants are.  refused: why there is no jaxpr, "" where there is."""
+        """around: of a pipeline's body, its constants.  refused: why there is no jaxpr, "" where there is."""
         super().__init__(self._read, kernel)
         self.jaxpr = jaxpr
         self.around = tuple(around)
@@ -36,7 +36,7 @@ class TracedBody(LateBody):
     def of(self, kernel: Kernel) -> TracedBody:
         """The same body of another kernel, which can be recorded, too."""
         other = TracedBody(self.jaxpr, kernel, self.around, self.refused)
-        # what was read of the jaxpr is read once
+        # the jaxpr is read once
         other.read, other.begin = self.read, self.begin
         return other
 
@@ -45,7 +45,7 @@ class TracedBody(LateBody):
         return f"{self.refused} {self.jaxpr} {self.around}"
 
     def _read(self, kernel: Kernel, begin: Begin) -> Body:
-        """The body; what goes wrong is said in its `unmodelled`."""
+        """The body; a failure is recorded in its `unmodelled`."""
         if self.refused:
             return refused_body(self.refused, kernel)
         import jax

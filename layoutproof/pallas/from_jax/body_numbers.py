@@ -1,10 +1,10 @@
 """Numbers that the body around a pipeline has computed, over the ids of its grid and over what it loads and counts.
 
-`start = pl.program_id(0) * 2` outside of `lambda i: (start + i, 0)` is a number of the kernel's body. What made it
-stands in the trace before it, so it is followed back to ids of the enclosing grid, whose extents bound them, and to
-what nothing is known of: counters of loops, loads, results of branches, each one number of any value. Followed is what
-32 bits hold for certain, so that arithmetic over the unbounded integers says the same; what may wrap is a number of its
-own. Source: jax/_src/interpreters/partial_eval.py, jax 0.10.2.
+`start = pl.program_id(0) * 2` outside of `lambda i: (start + i, 0)` is a number of the kernel's body. Its equations
+stand in the trace before it, so it is followed back to ids of the enclosing grid, whose extents bound them, and to
+unknowns: counters of loops, loads, results of branches, each one number of any value. Only results that surely fit in
+32 bits are followed, so that arithmetic over the unbounded integers agrees; one that may wrap is a number of its own.
+Source: jax/_src/interpreters/partial_eval.py, jax 0.10.2.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from jax.extend.core import Var
 
 Captured = dict[int | str, tuple[str, Any]]
-"""What is taken from around a pipeline: by identity, or by name where it is an id; its name, and the value."""
+"""The values captured by a pipeline: by identity, or by name where it is an id; its name, and the value."""
 MOST_EQUATIONS = 100
 """Equations that are followed for one number."""
 
 
 def taken(value: Tracer, number: int) -> tuple[int | str, tuple[str, Tracer]]:
-    """What is taken from around a pipeline, and its name: an id of the enclosing grid is one, however often."""
+    """A value captured by a pipeline, and its name: all uses of an id of the enclosing grid are one value."""
     name = enclosing_id(value)
     return name or id(value), (name or f"captured{number}", value)
 
@@ -61,12 +61,12 @@ class _Followed:
         self.bounds: dict[str, Interval] = {}
 
     def number(self, value: Tracer | int) -> Term:
-        """What computes the number, or the number itself where that cannot be said."""
+        """The term of the number, or the number itself where it has none."""
         before = dict(self.captured)
         try:
             found: Term = number_of(self._computed(value))
         except UnsupportedOp:
-            # what was captured on the way is not needed
+            # values captured on the way are not needed
             self.captured.clear()
             self.captured.update(before)
             return self._itself(value)

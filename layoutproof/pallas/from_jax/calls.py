@@ -61,8 +61,8 @@ def kernel_of(
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
-    live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
-    axes: of the meshes of devices around it.  known: the integers of what it is given, where the code says them.
+    live: for each output, whether its value is used.  given: the operands of the call's equation.
+    axes: of the meshes of devices around it.  known: the integers among the operands, where the code has them.
     beside: the equations of the jaxpr that it stands in.
     """
     mapping = params["grid_mapping"]
@@ -85,7 +85,7 @@ def kernel_of(
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
         tables.append(table_of(f"prefetch{k}", aval))
     skipped = mapping.num_index_operands
-    # what the body may store to holds what the code says at first only
+    # an operand that the body may store to has the code's entries at first only
     changed = _stored_to(opened(params["jaxpr"])[0])
     shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
     # the dynamic bounds of the grid come first
@@ -165,10 +165,10 @@ def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: S
 
 
 def barrier_of(compiler_params: Any) -> dict[str, Any]:
-    """What the compiler parameters of a call say of the barrier before it.
+    """The barrier before a call, by its compiler parameters.
 
     Source: `CompilerParams` and `interpret_pallas_call.py` of jax/_src/pallas/mosaic (jax 0.10.2): without a
-    `collective_id`, and if nobody skips it, all devices meet before the kernel.
+    `collective_id`, and unless it is skipped, all devices meet before the kernel.
     """
     collective = getattr(compiler_params, "collective_id", None)
     skipped = bool(getattr(compiler_params, "skip_device_barrier", False))
@@ -176,7 +176,7 @@ def barrier_of(compiler_params: Any) -> dict[str, Any]:
 
 
 def _dims_below(dims: Sequence[Any]) -> int | None:
-    """What dimensions are below: those of jax.export, whose sizes are names, are counted in int32."""
+    """An exclusive bound on dimensions: those of jax.export, whose sizes are names, are counted in int32."""
     named = any(type(n) is not int for n in dims)
     return 1 << 31 if named and not need_jax().config.jax_enable_x64 else None
 
@@ -218,7 +218,7 @@ def _blocks(params: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _same(operands: Sequence[Operand], given: Sequence[JaxAtom]) -> list[Operand]:
-    """The operands, and of each input whether it is an earlier one once more. given: what the inputs are given."""
+    """The operands, and of each input whether it is the same array as an earlier one. given: the inputs' values."""
     first: dict[int, str] = {}
     found = list(operands)
     for k, (operand, value) in enumerate(zip(operands, given, strict=False)):
@@ -261,7 +261,7 @@ class Pipelines:
         self._roots.append([_root(ref) for *_, ref in _paired(options, refs)] if known else [])
 
     def take(self) -> tuple[Found, ...]:
-        """All of them, and none is left. An array that several have is in no one's blocks alone."""
+        """Returns all of them and empties the list. Blocks of a shared array do not belong to one call alone."""
         times = Counter(id(root) for roots in self._roots for root in {id(r): r for r in roots}.values())
         found = tuple(
             replace(k, operands=tuple(_shared(o, times[id(r)]) for o, r in zip(k.operands, roots, strict=True)))
@@ -352,7 +352,7 @@ def _pipeline_operand(
 
 
 def _of_all_runs(operand: Operand, numbers: set[str]) -> Operand:
-    """Of blocks that numbers of the body around it choose, what one run of the pipeline leaves out another may move."""
+    """Where numbers of the enclosing body choose the blocks, other runs of the pipeline may move the remaining ones."""
     chosen = any(read.args[0].args[0] in numbers for read in reads(operand.terms()))
     part = "an array of which each run of the pipeline moves a part"
     return replace(operand, part=operand.part or part) if chosen else operand
@@ -517,7 +517,7 @@ def _odd(block: Sequence[Block]) -> str:
 
 
 def scoped_in(jaxpr: JaxJaxpr) -> tuple[Scratch, ...]:
-    """What a body allocates, of vector and of scalar memory, each when most of it is alive."""
+    """The peak allocations of a body, of vector and of scalar memory."""
     return tuple(s for memory in ("vmem", "smem") for s in _scoped(jaxpr, memory))
 
 
@@ -535,10 +535,10 @@ def scratch_of(aval: JaxAval) -> Scratch:
 
 
 def _scoped(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
-    """What a body allocates in a memory (pl.run_scoped, the buffers of pipelines) at the moment when most is alive.
+    """The peak allocation of a body in a memory (pl.run_scoped, the buffers of pipelines).
 
-    What ends before the next begins shares its place with it, what is inside of another lies beside it; what nobody
-    uses takes nothing. So does the compiler (measured on libtpu 0.0.52: in a row, in branches, in loops, nested).
+    Scopes one after the other share their place, nested ones lie side by side, and unused ones take nothing. So does
+    the compiler (measured on libtpu 0.0.52: in a row, in branches, in loops, nested).
     """
     best: tuple[Scratch, ...] = ()
     for equation in jaxpr.eqns:
@@ -554,7 +554,7 @@ def _scoped(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
 
 
 def bytes_of(parts: Sequence[Scratch]) -> int:
-    """What these take in vector memory, tiles included."""
+    """The bytes of these in vector memory, tiles included."""
     wide = {s: 32 if s.dtype == "pred" else ELEMENT_BITS.get(s.dtype, 32) for s in parts}
     return sum(int(vmem_bytes(list(s.dims), wide[s])) for s in parts)
 

@@ -1,7 +1,7 @@
 """Integers of a program that its constants alone decide: tables that a function closes over, or makes of such.
 
-What is computed is what JAX itself would, on this machine, of integers and truth values alone: what a chip rounds
-otherwise decides nothing here. Loops that a condition ends, and what asks the world outside, are left.
+JAX itself computes them, on this machine, from integers and truth values alone: a chip's rounding does not matter
+here. While loops, and operations with effects outside of the program, are left out.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ MOST_ELEMENTS = 4 * MOST_ENTRIES
 MOST_TURNS = 1 << 12
 """Iterations of a loop on the way."""
 _AS_THEY_ARE = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint"})
-"""What hands its operands on to its one jaxpr, each in its place."""
+"""Primitives that pass their operands to their one jaxpr, each in its place."""
 _MOVES = frozenset(
     {"reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "slice", "rev", "copy", "copy_p",
      "convert_element_type", "bitcast_convert_type", "optimization_barrier", "with_memory_space_constraint",
      "sharding_constraint", "device_put"}
 )  # fmt: skip
-"""What gives the entries of its operand, each result those of its own."""
+"""Primitives whose results have the entries of their operands, each those of its own."""
 
 
 Maker = tuple[Any, int]
@@ -37,7 +37,7 @@ Maker = tuple[Any, int]
 class Constants:
     """The values of one jaxpr that constants alone decide.
 
-    given: of an input, by its number, its value where the code around says it.  maker: what made it there.
+    given: of an input, by its number, its value where the enclosing code has it.  maker: its equation there.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Constants:
         if name == "cond":
             first = 1
         elif name == "scan":
-            # what it carries, and its rows, differ from one iteration to the next
+            # carried values, and rows, differ from one iteration to the next
             last = scan_parts(equation)[0]
         elif name not in _AS_THEY_ARE and not name.startswith("custom_"):
             return Constants(closed)

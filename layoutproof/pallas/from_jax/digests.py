@@ -1,6 +1,6 @@
 """A digest of a jaxpr: of everything that it holds, with the lines it comes from, so that two alike are one program.
 
-What is not known to be read whole has no digest, and nobody may take two such programs for one.
+A program that may not be read whole has no digest, and two such programs are never taken for one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from layoutproof.pallas.from_jax.adapter import is_tracer, place_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval
 
 NOT_RUN = ("fwd_jaxpr_thunk", "bwd", "out_trees", "jvp_jaxpr_fun")
-"""Parameters of functions with a derivative of their own: what is differentiated is in a jaxpr, and these never run."""
+"""Parameters of functions with a derivative of their own: the derivative is in a jaxpr, and these never run."""
 
 _LIBRARIES = ("jax", "jaxlib", "numpy", "ml_dtypes")
 
@@ -44,7 +44,7 @@ def digest(*parts: Any) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[bytes]:
-    """What a value holds, as bytes; each kind begins with its own word."""
+    """The contents of a value, as bytes; each kind begins with its own word."""
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
         yield from _program(value)
     elif is_tracer(value):

@@ -1,6 +1,6 @@
 """Pallas calls as JAX traces them: every function traced within `traced` is looked through when its trace is complete.
 
-Only then is it known which outputs of a call somebody uses. Whole functions are looked at and not the ones traced
+Only then is it known which outputs of a call are used. Whole functions are looked at and not the ones traced
 inside of them, so a call is seen once, in the form that runs: batched by vmap, inside its scan or shard_map.
 JAX itself is not imported: where Pallas is not there yet, the hook waits for its import.
 """
@@ -37,7 +37,7 @@ _PIPELINE = "jax._src.pallas.mosaic.pipeline"
 def traced(callback: Callback, again: bool = False) -> Iterator[None]:
     """Within it `callback(calls, jaxpr)` gets the calls of every function that JAX traces, if it has any.
 
-    For the whole process, all threads. What a jit cache already holds is not traced again and not seen, unless a new
+    For the whole process, all threads. A function in the jit cache is not traced again and not seen, unless a new
     function around it is. Of a call outside of any jit every output counts as used.
 
     again: whether the calls of a function that was traced within come again each time that it is called or lowered.
@@ -182,7 +182,7 @@ def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
     try:
         walk(jaxpr, [True] * len(jaxpr.outvars), found, (), False)
     except Exception as error:
-        # what was found before stays
+        # earlier findings stay
         found.append(Unmodelled("a traced function", "", failure(error)))
     if not found:
         return ()

@@ -1,8 +1,8 @@
 """Index maps as JAX traced them, rewritten as terms: piecewise quasi-affine arithmetic on integers.
 
 Every operation is modelled or refused by name. Arithmetic of int32 and int64 is over the unbounded integers; that JAX
-computes it in 32 bits is the business of the property `index_int32`. What is narrower or unsigned wraps here as it does
-there, and so does a conversion to it.
+computes it in 32 bits is the business of the property `index_int32`. Narrower and unsigned types wrap here as they do
+there, and so does a conversion to them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _INLINED = (
 )
 _MOVED = ("squeeze", "reshape", "broadcast_in_dim", "stop_gradient", "copy", "optimization_barrier")
 _SILENT = ("check", "debug_callback", "debug_print")
-"""What says something and computes nothing: of an assertion that fails the kernel has stopped."""
+"""Primitives that print or check and compute nothing: a failing assertion stops the kernel."""
 _OF_ONE = (*_MOVED, "reduce_or", "reduce_and", "reduce_sum", "reduce_max", "reduce_min")
-"""What leaves a single number as it is."""
+"""Primitives that leave a single number as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class TableReference:
 
 
 def table_of(name: str, array: Any) -> Table:
-    """What an index map reads, of which nothing but its type is known; a single number has one entry."""
+    """A table that an index map reads, of which only the type is known; a single number has one entry."""
     dims = tuple(int(n) for n in array.shape) or (1,)
     kind = array.dtype.kind if hasattr(array.dtype, "kind") else "i"
     bits = int(getattr(array.dtype, "itemsize", 4)) * 8
@@ -100,7 +100,7 @@ def _run(jaxpr: JaxJaxpr, values: dict[Any, Any], context: Context) -> None:
         except UnsupportedOp as problem:
             if getattr(equation, "effects", None):
                 raise
-            # what a check looks at may be anything; where the map itself needs it, it is refused
+            # the operand of a check may be anything; where the map itself needs it, it is refused
             results = [problem] * len(equation.outvars)
         values.update(zip(equation.outvars, results, strict=True))
 
@@ -213,6 +213,6 @@ def _read(equation: JaxEquation, values: Mapping[Any, Any], context: Context) ->
                 raise UnsupportedOp(f"a read of a slice of {table.table}")
             indices.append(Term("int", index) if isinstance(index, int) else number_of(_value(index, values)))
     for taken in context.taken:
-        # what a branch that is not taken reads is of no account: an entry that is there stands for it
+        # a read in an untaken branch does not count: an entry that exists stands for it
         indices = [fold("select", taken, index, ZERO) for index in indices]
     return Term("read", Term("name", table.table), *(indices or [ZERO]))

@@ -30,7 +30,7 @@ MESHES = {"TensorCoreMesh": "", "VectorSubcoreMesh": "vector", "ScalarSubcoreMes
 def mesh_kernel_of(
     equation: JaxEquation, source: str, live: Sequence[bool], axes: Mapping[str, int] = MappingProxyType({})
 ) -> Kernel | Unmodelled:
-    """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether somebody uses its value.
+    """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether its value is used.
 
     axes: of the meshes of devices around it.
     """
@@ -41,7 +41,7 @@ def mesh_kernel_of(
     inner, _ = opened(jaxprs[0])
     name = str(params.get("name") or body_name(jaxprs[0]))
     if not source or skipped_frame(source.rpartition(":")[0]):
-        # the kernel itself was handed to us, and nobody calls it
+        # the argument is the kernel itself, without a call around it
         source = place_of_function(getattr(inner, "debug_info", None)) or source
 
     def unmodelled(why: str) -> Unmodelled:

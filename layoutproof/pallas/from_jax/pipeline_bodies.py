@@ -1,9 +1,9 @@
 """The body that `emit_pipeline` runs, as that of a kernel of its own: a grid of windows.
 
-JAX writes a pipeline out while it traces: copies into slots, waits, a loop that counts. What its body does is asked of
-the windows that it sees, as of a pallas_call: at every step, the part of a window past the end of its array holds
-nothing that is known, and an output's window what was left in it. So the body is traced once more, on references of
-the windows' shapes; what it takes from the body around the pipeline (scratch, arrays, numbers) is given.
+JAX writes a pipeline out while it traces: copies into slots, waits, a loop that counts. Questions about its body are
+about its windows, as for a pallas_call: at every step, the part of a window past the end of its array is undefined,
+and an output's window has its old contents. So the body is traced once more, on references of the windows' shapes;
+its captured values (scratch, arrays, numbers of the enclosing body) are given.
 Read from jax/_src/pallas/mosaic/pipeline.py, jax 0.10.2 and 0.12.0.1.
 """
 
@@ -29,10 +29,11 @@ from layoutproof.pallas.from_jax.programs import memory_of
 
 
 def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any], captured: Captured) -> Kernel:
-    """The pipeline with its body. What cannot be traced or read is said in the body, and leaves what is asked unknown.
+    """The pipeline with its body. A part that cannot be traced or read is recorded in the body; questions become
+    unknown.
 
     options: the arguments of emit_pipeline and of its call.  specs: (role, BlockSpec, reference) of each operand.
-    captured: what index maps take from around the pipeline, by identity; what the body takes is added.
+    captured: the values that index maps capture, by identity; those of the body are added.
     """
     try:
         jaxpr, constants = _traced(kernel, options, specs)
@@ -94,7 +95,7 @@ def _traced(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any]) ->
 
 
 def _window(spec: Any, reference: Any) -> Any:
-    """What the body sees of an operand: memory of the block's shape, without squeezed dimensions."""
+    """The window of an operand in the body: memory of the block's shape, without squeezed dimensions."""
     from jax.experimental.pallas import tpu as pltpu
 
     given = spec.block_shape if spec.block_shape is not None else reference.shape
@@ -106,9 +107,9 @@ def _window(spec: Any, reference: Any) -> Any:
 def _around(
     jaxpr: JaxJaxpr, constants: Sequence[Any], captured: Captured, extents: Mapping[int, Any]
 ) -> tuple[list[Around], list[Table]]:
-    """What the constants of the body are, and the tables that some of them are.
+    """The constants of the body, and the tables among them.
 
-    extents: of the grid where they are no plain numbers, by the identity of what the pipeline was given.
+    extents: of the grid where they are no plain numbers, by the identity of the pipeline's operand.
     """
     import jax
 
@@ -142,7 +143,7 @@ def _around(
 
 
 def captured_table(name: str, value: Any) -> Table:
-    """What stands for what a pipeline takes from around it; an id of the enclosing grid is below its extent.
+    """The table that stands for a captured value; an id of the enclosing grid is below its extent.
 
     Where the pipeline runs in every program around it, some program has each of these ids.
     """

@@ -23,6 +23,7 @@ from layoutproof.ir.program import (
     Grid,
     Leaf,
     Literal,
+    MemRefType,
     Opaque,
     Other,
     Program,
@@ -78,7 +79,7 @@ def _memory(aval: JaxAval) -> MemRefType:
 
 
 class _Place:
-    """Where an equation stands, which takes JAX long to say: looked up where somebody asks."""
+    """The place of an equation, which JAX computes slowly: looked up on first use."""
 
     def __init__(self, info: Any) -> None:
         self.info = info
@@ -92,7 +93,7 @@ class _Place:
 
 
 class _Converter:
-    """One conversion. What was converted is kept with the object, so that its identity stays its own."""
+    """One conversion. Converted objects are kept alive with it, so that their identities stay unique."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[Any, Program]] = {}
@@ -158,7 +159,7 @@ class _Converter:
         return found
 
     def parameter(self, value: Any) -> Any:
-        """A parameter; what is no jaxpr is as JAX has it."""
+        """A parameter; one that is no jaxpr is kept as JAX has it."""
         if type(value) in _PLAIN:
             return value
         if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
@@ -169,7 +170,7 @@ class _Converter:
         return made if any(map(operator.is_not, made, value)) else value
 
     def tree(self, tree: Any) -> Any:
-        """What a tree of JAX makes of operands, once for all trees that are equal."""
+        """The structure of a tree of JAX, once for all equal trees."""
         if tree not in self.trees:
             from jax.tree_util import tree_unflatten
 
@@ -181,7 +182,7 @@ class _Converter:
         return self.trees[tree]
 
     def grid(self, mapping: Any) -> Grid:
-        """What a kernel is called with."""
+        """The grid of a kernel call."""
         extents = tuple(mapping.grid)
         batched = tuple(getattr(mapping, "vmapped_dims", ()) or ())
         return Grid(
@@ -191,7 +192,7 @@ class _Converter:
         )  # fmt: skip
 
     def window(self, block: Any) -> Window:
-        """What programs see of one operand."""
+        """The window of one operand."""
         memory = memory_of(getattr(block, "transformed_block_aval", block.block_aval))
         dims = tuple(map(_dimension, block.block_shape))
         return Window(dims, self.program(block.index_map_jaxpr), aval_of(block.array_aval), memory)

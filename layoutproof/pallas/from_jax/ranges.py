@@ -1,6 +1,6 @@
-"""Ranges of integers that a program computes, whatever its data hold: how large a grid may be that data choose.
+"""Ranges of integers that a program computes, for all data: bounds of a grid that data choose.
 
-Interval arithmetic over the equations of a jaxpr. What leaves its type wraps around, and may be anything then.
+Interval arithmetic over the equations of a jaxpr. A result that leaves its type wraps around, and is then unbounded.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SAME = frozenset(
     {"squeeze", "reshape", "broadcast_in_dim", "slice", "transpose", "rev", "copy", "expand_dims", "reduce_max",
      "reduce_min", "cummax", "cummin", "dynamic_slice", "optimization_barrier", "stop_gradient"}
 )  # fmt: skip
-"""What gives entries of its first operand, and nothing else."""
+"""Primitives whose results are entries of their first operand."""
 ONE_OF = frozenset({"concatenate", "select_n", "pad", "dynamic_update_slice"})
-"""What gives entries of its operands."""
+"""Primitives whose results are entries of their operands."""
 RUNS = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint"})
-"""What hands its operands on to its one jaxpr, each in its place."""
+"""Primitives that pass their operands to their one jaxpr, each in its place."""
 
 
 def range_of(atom: Any, equations: Sequence[Any]) -> Range | None:
-    """What an integer of a program may be, as its equations alone say; None where they say nothing."""
+    """The range of an integer of a program, by its equations alone; None where it is unbounded."""
     whole = _type_of(atom.aval)
     try:
         found = _Ranges(equations, {})(atom)
@@ -129,7 +129,7 @@ def _over(a: Range, b: Range) -> Range | None:
 
 
 def _rest(a: Range, b: Range) -> Range | None:
-    """What a truncating division by what is positive leaves: it has the sign of the dividend."""
+    """The remainder of a truncating division by a positive number: it has the sign of the dividend."""
     if b[0] < 1:
         return None
     most = b[1] - 1
@@ -156,4 +156,4 @@ RULES: Mapping[str, Callable[..., Range | None]] = {
     "sign": _sign,
     "abs": lambda a: (0 if a[0] <= 0 <= a[1] else min(map(abs, a)), max(map(abs, a))),
 }
-"""What an equation makes of the ranges of its operands; None where nothing is known."""
+"""The range of a result by the ranges of the operands; None where nothing is known."""

@@ -74,7 +74,7 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
         def call(kernel: Any, out_shape: Any, *, grid_spec: Any, **more: Any) -> Any:
             spec, amounts = _plain_grid(grid_spec, shapes, trail)
             calls.append(amounts)
-            # what it costs is said to the compiler, and chooses nothing
+            # the cost estimate is for the compiler, and chooses nothing
             more = {name: plain_parts(value, name == "cost_estimate") for name, value in more.items()}
             body = _watched(kernel, trail, amounts, traced) if bodies else _nothing
             return original(body, plain_parts(out_shape), grid_spec=spec, **more)
@@ -151,7 +151,7 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
 
 
 def _scoped(kernel: Kernel, amounts: Amounts) -> tuple[Scratch, ...] | None:
-    """What the body allocates; None where it is not all that was seen to be allocated.
+    """The allocations of the body; None where these are not all that were seen.
 
     Where all of it is alive at once, no size chooses which part of it counts.
     """

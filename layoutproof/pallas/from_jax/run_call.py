@@ -34,7 +34,7 @@ _RAISED = re.compile(r"^(\w*(?:Error|Exception|Warning))\b:? ?(.*)", re.MULTILIN
 
 
 def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """Runs one call of a function; what the run shows, as plain data."""
+    """Runs one call of a function; returns the outcome as plain data."""
     import jax
 
     kernel, site = call_of(request)
@@ -56,7 +56,7 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 def _arguments(jax: Any, equation: JaxEquation, tables: Mapping[int, Sequence[int]]) -> list[Any]:
     """Small numbers, 1 to 8 as floats and 0 to 7 as integers, that repeat after no power of two; tables as said.
 
-    tables: what arguments hold, by their position.
+    tables: the entries of arguments, by their position.
     """
     import numpy
 
@@ -75,7 +75,7 @@ def _arguments(jax: Any, equation: JaxEquation, tables: Mapping[int, Sequence[in
 
 
 def _shown(jax: Any, equation: JaxEquation, arguments: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Sign], str]:
-    """What one set of arguments shows, and why it could not be run to its end."""
+    """The outcome for one set of arguments, and why it could not be run to its end."""
     first, signs, problem = _interpreted(jax, equation, arguments, "nan", "on_wait")
     if first is None:
         return signs, problem
@@ -88,7 +88,7 @@ def _shown(jax: Any, equation: JaxEquation, arguments: Sequence[Any], outputs: S
 
 
 def _compared(name: str, first: Any, second: Any) -> Iterator[Sign]:
-    """What the results of two runs show: NaN in the first, and elements of which the second says something else."""
+    """The signs in the results of two runs: NaN in the first, and elements that differ in the second."""
     import numpy
 
     one = numpy.asarray(first)
@@ -194,7 +194,7 @@ def _hangs(thread: threading.Thread) -> bool:
 
 
 def _told(text: str) -> Iterator[Sign]:
-    """What the interpreter says of races and of semaphores."""
+    """The interpreter's messages on races and semaphores."""
     seen = set()
     for found in _RACE.finditer(text):
         first, here, second, there = found.groups()

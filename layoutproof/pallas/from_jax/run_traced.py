@@ -55,7 +55,7 @@ def _floats(jaxpr: JaxJaxpr) -> bool:
 
 
 def run(jaxpr: Any, values: Sequence[Any]) -> list[Any]:
-    """What a traced function gives for these values, as NumPy arrays.
+    """The results of a traced function for these values, as NumPy arrays.
 
     jaxpr: as `jax.make_jaxpr` gives it.  values: arrays, which are converted to the types of its arguments.
     Raises what JAX raises, where it cannot run it.

@@ -49,7 +49,7 @@ def as_shape(value: Any) -> Any:
 
 
 def identity(call: Kernel) -> str:
-    """What tells a call from the others of its function: another process must find the same one."""
+    """The identity of a call among those of its function: another process must find the same one."""
     operands = ", ".join(f"{o.name} {o.dtype}{list(o.dims)}" for o in call.operands)
     return f"{call.name} grid {list(map(str, call.grid))} of {operands}"
 

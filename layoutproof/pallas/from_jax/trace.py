@@ -150,7 +150,7 @@ def walk(
 ) -> None:
     """The Pallas calls of a jaxpr and of every jaxpr inside of it, one for each of its `sites`.
 
-    live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
+    live: which of its results are used. assumed: the assumptions of `layoutproof.assume` around it.
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
     alone = _alone(opened(jaxpr)[0])
@@ -185,7 +185,7 @@ def walk(
 
 
 def _with_makers(call: Kernel, site: Site, made: Mapping[int, Kernel]) -> Kernel:
-    """The kernel, with what made each of its inputs: where nobody fills it, and where an earlier kernel does.
+    """The kernel, with the source of each input: uninitialised memory, or an earlier kernel.
 
     made: earlier kernels, by their equations. Where JAX fills `jnp.empty` with zeros (0.10.2 does, 0.12 does not), its
     jaxpr has zeros.
@@ -210,7 +210,7 @@ def _with_makers(call: Kernel, site: Site, made: Mapping[int, Kernel]) -> Kernel
 
 @dataclass(frozen=True)
 class Site:
-    """An equation that runs a kernel. needed: which of its results are used.  assumed: what is assumed there.
+    """An equation that runs a kernel. needed: which of its results are used.  assumed: the assumptions there.
 
     axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
     known: the integers of one of its operands, where constants of the program alone decide them.  maker: the
@@ -239,7 +239,7 @@ def sites(
     """Each equation that runs a kernel; arguments as of `walk`. axes: of the meshes around the jaxpr.
 
     Pipelines inside are seen where they are traced; loops and calls in a kernel's body hold no further call.
-    constants: what is known of the jaxpr's values; None = of its constants alone.  path: of the jaxpr.
+    constants: the known values of the jaxpr; None = its constants alone.  path: of the jaxpr.
     """
     constants = Constants(jaxpr) if constants is None else constants
     jaxpr, _ = opened(jaxpr)

@@ -48,8 +48,8 @@ def calls_of(
     """Every Pallas call that a function of the user makes, traced with shapes only.
 
     place: `package.module:function` or `file.py:function`.  args: as of `arguments`.  kwargs: values.
-    target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.  rule: of the file that names
-    it, as `tracing.permit` gave it; None where a person did.
+    target: the hardware it is traced for.  assume: assumptions on tables of scalar prefetch.  rule: of the file that
+    names it, as `tracing.permit` gave it; None where a person did.
     Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises;
     Undecided for what the rule does not allow.
     """
@@ -67,8 +67,8 @@ def calls_of(
 
 @contextlib.contextmanager
 def named_function(place: str, rule: Tracing | None = None) -> Iterator[Callable[..., Any]]:
-    """The function of a place, and its rule, as `calls_of` takes them. Within it user code runs: what it prints is no
-    result of ours, and what it raises is told with its line."""
+    """The function of a place, and its rule, as `calls_of` takes them. Within it user code runs: its output is no
+    result of ours, and its exceptions are reported with their line."""
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
@@ -104,7 +104,7 @@ def device(chip: str) -> dict[str, str]:
 
 
 def arguments(values: Sequence[object]) -> list[Any]:
-    """What arguments mean that are texts as of `argument`; any other value stands for itself.
+    """Reads arguments that are texts as of `argument`; any other value stands for itself.
 
     A dimension may be a name, f32[M,128] or f32[8*M,128]: one name is one size in all of them, and any.
     """
@@ -121,7 +121,7 @@ def _has_names(text: str) -> bool:
 
 
 def argument(text: str, scope: Any = None) -> Any:
-    """What one argument's text means: an array to trace with, or a Python literal that is passed as it is.
+    """Reads one argument's text: an array to trace with, or a Python literal that is passed as it is.
 
     A shape such as bf16[8,128], its type as XLA, NumPy or JAX writes it (s32, int32, i32), becomes a
     `jax.ShapeDtypeStruct`; that needs jax. scope: a `jax.export.SymbolicScope` for dimensions that are names; None
@@ -222,11 +222,11 @@ def _must_exist(name: str) -> None:
         try:
             found = part in sys.modules or importlib.util.find_spec(part) is not None
         except ValueError:
-            found = True  # a module that somebody made by hand has no specification
+            found = True  # a module made by hand has no specification
         except ModuleNotFoundError as error:
             if error.name != part:
                 raise
-            found = False  # what it should be in is no package
+            found = False  # its parent is no package
         if not found:
             whose = f", which {shorten(name, 80)} is in" if part != name else ""
             raise LayoutError(f"there is no module {shorten(part, 80)!r}{whose}; modules are found from {os.getcwd()}")
@@ -277,7 +277,7 @@ def _check_arity(function: Callable[..., Any], place: str, args: Sequence[Any], 
 
 @contextlib.contextmanager
 def _users_fault(place: str) -> Iterator[None]:
-    """What the user's code raises becomes our error with the user's line; our own errors stay what they are."""
+    """Turns exceptions of the user's code into our error with the user's line; our own errors pass unchanged."""
     try:
         yield
     except (LayoutError, Undecided, InternalError):

@@ -1,4 +1,4 @@
-"""What the body of a call computes, as a search needs it: its matrix products, and of which kind it is."""
+"""The work of a call's body, as a search needs it: its matrix products, and its kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPONENTIAL = ("exp", "exp2")
 
 
 def work_of(jaxpr: JaxJaxpr) -> Work:
-    """What one program of a call does. jaxpr: its body."""
+    """The work of one program of a call. jaxpr: its body."""
     equations = list(_equations(jaxpr))
     names = {equation.primitive.name for equation in equations}
     products = [equation for equation in equations if equation.primitive.name == "dot_general"]
@@ -48,7 +48,7 @@ def _products(jaxpr: JaxJaxpr) -> tuple[int, int]:
         elif name == "cond" and inner:
             most, least = most + max(m for m, _ in inner), least + min(n for _, n in inner)
         elif inner:
-            # nobody knows how often a loop with a condition runs
+            # the trip count of a loop with a condition is unknown
             turns = equation.params["length"] if name == "scan" else 1
             most += turns * sum(m for m, _ in inner)
             least += 0 if name == "while" else turns * sum(n for _, n in inner)

@@ -36,7 +36,7 @@ _BOOL, _INT = element_type_named("pred"), element_type_named("s32")
 _SIGNED = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 """arith::CmpIPredicate; from the sixth on of unsigned numbers."""
 _ORDERED = ("ne", "eq", "gt", "ge", "lt", "le", "ne", "eq", "eq", "gt", "ge", "lt", "le", "ne", "ne", "ne")
-"""arith::CmpFPredicate: what the numbers are is never known, only on what it depends."""
+"""arith::CmpFPredicate: the floats are unknown, only their dependencies are known."""
 _DENSE = re.compile(r"dense<([^\[\"<>]*)> : .*", re.DOTALL)
 _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
@@ -225,7 +225,7 @@ def _cast(on: Writer, operation: MosaicOperation) -> Found:
 
 
 def _index(on: Writer, operation: MosaicOperation) -> Found:
-    """A number as an index, or back: what has 32 bits or more is taken for a number without bounds."""
+    """A number as an index, or back: one of 32 bits or more is taken for an unbounded integer."""
     (operand,), aval = operands_of(on, operation), result(operation)
     wide = min(operand.aval.dtype.itemsize, aval.dtype.itemsize) >= 4
     return [operand if wide else converted(on, operand, aval.dtype)]

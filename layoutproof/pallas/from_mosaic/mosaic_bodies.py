@@ -1,6 +1,6 @@
-"""What one program of a compiled kernel does: the Mosaic module's own operations, read by the interpreter of bodies.
+"""The body of a compiled kernel: the Mosaic module's own operations, read by the interpreter of bodies.
 
-Read when somebody asks (`Kernel.body`): grids and windows do not wait for it. The modules of one text are read together
+Read on first use (`Kernel.body`): grids and windows do not wait for it. The modules of one text are read together
 by one child process.
 """
 

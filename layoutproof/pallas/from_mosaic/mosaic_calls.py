@@ -20,7 +20,7 @@ TARGET = "tpu_custom_call"
 """The target of a Mosaic kernel for TPU."""
 
 FOREIGN = re.compile(r"(mosaic_gpu\w*|triton_kernel_call|__gpu\$xla\.gpu\.triton)")
-"""Targets of Pallas kernels for GPU: what stands in the call has no grid of blocks that is read here."""
+"""Targets of Pallas kernels for GPU: their calls have no grid of blocks that is read here."""
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([\d,]*)\](?:\{([\d,]*))?")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)([a-zA-Z]\w*|complex<f(?:32|64)>)>")
@@ -50,7 +50,7 @@ class MosaicCall:
     """One custom call, or why it cannot be read (`problem`).
 
     config: the backend_config as JSON text.  aliases: (operand, result) pairs that share a buffer, both as the call
-    counts them.  live: per result, whether somebody uses it.  source: `file:line` of the call in the text.  asked:
+    counts them.  live: per result, whether it is used.  source: `file:line` of the call in the text.  asked:
     `file:line` of the user's program that made it, "" where the text does not say.
     """
 

@@ -1,4 +1,4 @@
-"""Mosaic modules read in a child process: what its parser does with bad bytes, it does there."""
+"""Mosaic modules read in a child process, which contains crashes of the parser on bad bytes."""
 
 from __future__ import annotations
 

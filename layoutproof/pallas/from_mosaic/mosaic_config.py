@@ -1,4 +1,4 @@
-"""What stands beside a Mosaic module in its custom call: backend_config, as JAX writes it and as XLA prints it again.
+"""The backend_config beside a Mosaic module in its custom call, as JAX writes it and as XLA prints it again.
 
 Every key is modelled, without meaning for what is proved (listed here), or refused by name where it says anything.
 Source: `to_json` of jax/_src/tpu_custom_call.py, jax 0.10.2 and 0.12.0.1; programs compiled by libtpu 0.0.42.1, which
@@ -19,7 +19,7 @@ _VMEM = 1
 """Mosaic's number of VMEM; 0 is HBM."""
 
 _NO_MEANING = frozenset(
-    # how the module is written down, or how its body is compiled; what arrays, windows and programs are stays the same
+    # the form of the module, or how its body is compiled; arrays, windows and programs are unaffected
     {
         "serialization_format",
         "needs_layout_passes",
@@ -35,7 +35,7 @@ _NO_MEANING = frozenset(
         "disable_semaphore_checks",
         # whether XLA may compute an input inside of the kernel; its windows are the same
         "allow_input_fusion",
-        # what libtpu says that it did
+        # libtpu's report on itself
         "used_scoped_memory_configs",
         "retry_config",
         "aliasing_operands",

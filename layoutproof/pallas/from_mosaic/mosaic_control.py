@@ -48,7 +48,7 @@ def _only(region: Sequence[MosaicBlock]) -> MosaicBlock:
 def _programs_of(
     *written: tuple[Writer, Sequence[Variable], Sequence[Atom]],
 ) -> tuple[list[Variable], list[Program]]:
-    """What writers of branches or of a loop wrote, as programs that begin with the same inputs: what any of them uses.
+    """The programs of branches or of a loop, with the same inputs: the values that any of them uses.
 
     written: (writer, further inputs, results).
     """
@@ -161,7 +161,7 @@ def _looped(
     params: Mapping[str, Any],
     *more: Any,
 ) -> Found:
-    """A loop's equation; what it gives besides the operation's results nobody looks at."""
+    """A loop's equation; its results beyond those of the operation are unused."""
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]
     hidden = [Variable(aval) for aval in (counter, *more)]
     on.equations.append(Equation(primitive(name), tuple(operands), (*hidden, *made), params, on.place))
@@ -192,7 +192,7 @@ def _while(on: Writer, operation: MosaicOperation) -> Found:
 
 
 def _region(on: Writer, operation: MosaicOperation) -> Found:
-    """What memory is allocated at its begin ends with it, as `run_scoped` has it; without such memory it is inlined."""
+    """Memory allocated at its begin ends with it, as in `run_scoped`; without such memory it is inlined."""
     block = _only(operation.regions[0])
     fresh = [each for each in block.operations if each.name in ALLOCATIONS]
     if not fresh:

@@ -2,7 +2,7 @@
 
 An operation becomes what JAX would have written: a slice of a reference is part of the address of what loads, stores or
 copies there, a branch is `cond`, a loop `scan` where its length is known and `while` elsewhere, a region sees what it
-uses from around it as inputs. What one operation means is in `mosaic_primitives`; one that has no meaning there is an
+uses from around it as inputs. The meaning of operations is in `mosaic_primitives`; one without a meaning there is an
 equation all the same, which the interpreter refuses by name.
 Integers of a module have no sign: they are read as signed ones, and what an unsigned operation is given wraps first.
 """
@@ -156,8 +156,8 @@ class Writer:
     """Writes the equations of one block, and of what is inlined into it.
 
     meaning: gives the results of an operation; UnsupportedOp says why there are none.  functions: of the module, for
-    calls.  around: who writes the program that this one is a part of; what is used from there becomes an input.
-    scoped: whether what a pipeline copies is told from other copies.
+    calls.  around: the writer of the enclosing program; values used from there become inputs.
+    scoped: whether a pipeline's copies are told from other copies.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Writer:
         self.depth: int = 0 if around is None else around.depth + 1
         self.traces: list[str] = [] if around is None else list(around.traces)
 
-    # what operations ask for
+    # used by operations
 
     @property
     def scope(self) -> str:
@@ -231,7 +231,7 @@ class Writer:
         return below, end, [below.known(n) for n in end.operands]
 
     def inline(self, block: MosaicBlock, given: Sequence[Atom | MosaicView]) -> list[Atom | MosaicView]:
-        """What a block gives that is written here."""
+        """The results of a block that is inlined here."""
         end = self.block(block, given)
         return [self.known(n) for n in end.operands]
 
@@ -302,7 +302,7 @@ class Writer:
         if outer not in self.inputs:
             made = self.inputs[outer] = Variable(outer.aval)
             if outer in self.truths:
-                # what it is the number of is brought as well
+                # the truth value of the number is brought as well
                 truth = self.brought(self.truths[outer])
                 assert not isinstance(truth, MosaicView)
                 self.truths[made] = truth
@@ -354,7 +354,7 @@ def _used_within(operation: MosaicOperation) -> set[int]:
 
 
 def aval_of(text: str) -> Array | MemRefType:
-    """What a value of an MLIR type is. LayoutError for types that are not known.
+    """The aval of an MLIR type. LayoutError for unknown types.
 
     >>> aval_of("vector<8x128xbf16>").shape, aval_of("i1").dtype.kind, aval_of("index").dtype.name
     ((8, 128), 'b', 's64')
@@ -370,7 +370,7 @@ def aval_of(text: str) -> Array | MemRefType:
 
 
 def result(operation: MosaicOperation, k: int = 0) -> Array:
-    """What a result is. UnsupportedOp where it is a reference."""
+    """The type of a result. UnsupportedOp where it is a reference."""
     found = aval_of(operation.types[k])
     if isinstance(found, MemRefType):
         raise UnsupportedOp(f"the operation {operation.name}, which gives a reference")

@@ -121,7 +121,7 @@ def _kernel(call: MosaicCall, config: Config, module: Mapping[str, Any]) -> Kern
 
 
 def _scoped(regions: Sequence[Any], memory: str) -> tuple[Scratch, ...]:
-    """What regions allocate in a memory when most is alive; as `calls` counts it of a traced body."""
+    """The peak allocation of regions in a memory, as `calls` counts it for a traced body."""
     best: tuple[Scratch, ...] = ()
     for own, inner in regions:
         kept = [Scratch(r.dims, r.dtype, r.memory) for r in map(reference_of, own) if r.memory == memory]

@@ -97,7 +97,7 @@ def _as_other_type(on: Writer, operation: MosaicOperation) -> Found:
 
 
 def _same_reference(on: Writer, operation: MosaicOperation) -> Found:
-    """The same memory in another type; what it is divided into stays."""
+    """The same memory in another type; its division stays."""
     seen = on.reference(operation.operands[0])
     before, after = (shaped(text) for text in (operation.operand_types[0], operation.types[0]))
     if len(operation.operands) != 1 or before[:2] != after[:2]:
@@ -135,7 +135,7 @@ def _loaded(on: Writer, operation: MosaicOperation) -> Found:
     single = operation.name == "memref.load"
     seen = _address(on, on.reference(base), starts, None if single else aval.shape, operation.numbers("strides"))
     if mask:
-        # what the mask leaves out is undefined
+        # masked-off elements are undefined
         leaves = Operands()
         reference = leaves.reference(seen)
         held = leaves.value(on.value(mask[0]))

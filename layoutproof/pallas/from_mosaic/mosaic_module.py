@@ -3,7 +3,7 @@ module inside of it the grid, the windows and the body. Nothing of the program t
 the module.
 
 Read: HLO text (`compiled.as_text()`, dumps of XLA) and StableHLO text (`lowered.as_text()`, `exported.mlir_module()`)
-of jax 0.10.2 and 0.12.0.1, of libtpu 0.0.42.1, and of whoever writes the same custom calls.
+of jax 0.10.2 and 0.12.0.1, of libtpu 0.0.42.1, and of other tools that write the same custom calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The integer operations of MLIR's arith dialect on terms: what each one means, and what is refused.
+"""The integer operations of MLIR's arith dialect on terms: the meaning of each one, and the refused ones.
 
 Meaning: https://mlir.llvm.org/docs/Dialects/ArithOps (signless integers, two's complement). Numbers and conditions
 (values of type i1) are told apart by the term's own operation. What JAX writes out for Python's `//` and `%` becomes

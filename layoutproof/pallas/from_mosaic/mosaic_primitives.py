@@ -1,4 +1,4 @@
-"""What each operation of a kernel's body means, in the primitives that `bodies.interpreter` knows; by family.
+"""The meaning of each operation of a kernel's body, in the primitives that `bodies.interpreter` knows; by family.
 
 The lowering rules of jax/_src/pallas/mosaic/lowering.py (jax 0.10.2, 0.12.0.1) write these operations.
 """
@@ -25,7 +25,7 @@ OPERATIONS: Mapping[str, Make] = {
     **mosaic_memory.OPERATIONS,
     **mosaic_control.OPERATIONS,
 }
-"""Operation -> (writer, operation) -> its results. What is not here is refused by its name."""
+"""Operation -> (writer, operation) -> its results. Others are refused by name."""
 
 
 def meaning(on: Writer, operation: MosaicOperation) -> Found:

@@ -30,7 +30,7 @@ EXACT = ("i32", "i64", "index")
 """Types whose arithmetic is taken for that of unbounded integers."""
 
 LARGEST, DEEPEST = 5000, 120
-"""Parts of one term, and how deep they are nested: what can still be written out and evaluated."""
+"""Bounds on the parts of one term, and on their depth, so that it can be printed and evaluated."""
 
 
 def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[Any]) -> tuple[Term, ...]:
@@ -70,7 +70,7 @@ class _Walk:
         return self.block(blocks[0], dict(zip(blocks[0]["arguments"], arguments, strict=True)))
 
     def block(self, block: Mapping[str, Any], values: dict[int, Any]) -> list[Any]:
-        """What a block gives back, by `return` or `yield`."""
+        """The results of a block, by `return` or `yield`."""
         if block["cut"]:
             raise UnsupportedOp("thousands of operations")
         for operation in block["operations"]:

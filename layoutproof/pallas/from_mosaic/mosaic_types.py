@@ -64,7 +64,7 @@ def shaped(text: str) -> tuple[tuple[int | None, ...], str, str]:
 
 
 def element_type(name: str) -> str:
-    """XLA's name of MLIR's element type; what is no number keeps its own. LayoutError for other unknown ones.
+    """XLA's name of MLIR's element type; types of no numbers keep their own. LayoutError for other unknown ones.
 
     >>> element_type("i8"), element_type("f8E4M3FN"), element_type("i1"), element_type("!tpu.semaphore")
     ('s8', 'f8e4m3fn', 'pred', 'semaphore')

@@ -113,7 +113,7 @@ def _parsed(text: str) -> Any:
 
 
 def allocated(operation: Any) -> list[Any]:
-    """What an operation allocates, by its regions: [types of what a region itself allocates and uses, its regions]."""
+    """The allocations of an operation, by its regions: [types that a region itself allocates and uses, its regions]."""
     found = []
     for region in operation.regions:
         own, inner = [], []
@@ -226,7 +226,7 @@ def plain(attribute: Any) -> Any:
 
 
 def answer(asked: str | dict[str, str], tell: Tell) -> dict[str, Any]:
-    """What one module is, or what is in it. LayoutError where jaxlib is not there."""
+    """The description of one module, or its bodies. LayoutError where jaxlib is not there."""
     try:
         return described(asked) if isinstance(asked, str) else bodies(**asked)
     except ImportError as error:

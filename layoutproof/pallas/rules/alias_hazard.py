@@ -26,7 +26,7 @@ Proved:
     layoutproof ask alias_hazard '{kernel: {grid: [5], aliases: {x: o},
         inputs: [{name: x, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i, 0)"}],
         outputs: [{name: o, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
-Limits: The pipeline's own copies; what a body does with memory in HBM is `dma_order` and `body_races`.
+Limits: The pipeline's own copies; `dma_order` and `body_races` are about a body's accesses to HBM.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _by_steps(pair: _Pair) -> Claim:
 
 
 def _by_tables(pair: _Pair) -> Claim:
-    """What the neighbours read is theirs: they are points of their own."""
+    """The claim where tables choose the blocks: the neighbours' reads are points of their own."""
     operand, output = pair.operand, pair.output
     fetched, written = pair.seen(operand), pair.seen(output)
     maps = {"writer": written, "reader": fetched, "next": written, "previous": fetched}
@@ -168,7 +168,8 @@ def _by_tables(pair: _Pair) -> Claim:
 
 
 def _points(maps: Mapping[str, IndexMap]) -> tuple[dict[str, Space], dict[str, str]]:
-    """(The points at which maps are asked, what they read among them, the name of that point of each or "")."""
+    """(The points at which maps are asked, with their reads among them, the name of the point of reads of each or
+    "")."""
     replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
     points = {name: m.domain for name, m in maps.items()}
     return points | {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}, replicas
@@ -252,7 +253,7 @@ def _overlap(first: Operand, one: Index, second: Operand, other: Index, on: Numb
             continue
         extent = on.size(first.dims[d])
         held = on.logical_and(held, on.logical_and(on.less(start, end_), on.less(start_, end)))
-        # what two windows share outside of the array is nobody's; intervals that meet in pairs have one point in common
+        # an overlap outside of the array is harmless; intervals that meet in pairs have a point in common
         for begins, ends in ((start, end), (start_, end_)):
             held = on.logical_and(
                 held, on.logical_and(on.less(begins, ends), on.logical_and(on.less(begins, extent), on.less(0, ends)))

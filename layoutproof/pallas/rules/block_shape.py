@@ -6,7 +6,7 @@ Example: s8[64,256] with block (8,128) on v5e: Mosaic of libtpu 0.0.42.1 wants r
 not. A block of no dimensions, f32[]: JAX takes it in SMEM only, and libtpu then without a grid only.
 `emit_pipeline` copies its blocks itself, and takes others than a call does: (4,512) of f32[2048,512].
 A rule speaks for the compiler version that it was measured on: the installed one, or the newest, or what `compiler`
-names. Of a version that nobody has measured the nearest older one's rules are asked, and the answer says so.
+names. For an unmeasured version the nearest older one's rules are asked, and the answer says so.
 Fix: the nearest size that would do is in the reason.
 Incident: tiling errors surface late, in the compiler, with a message about windows:
 https://github.com/jax-ml/jax/issues/39058

@@ -50,7 +50,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    # dimensions that read no table are told apart: what is wrong there is wrong whatever a table holds
+    # dimensions that read no table are separate: a violation there holds for all tables
     by_reading: dict[bool, list[int]] = {}
     for d, term in enumerate(operand.index):
         by_reading.setdefault(bool(reads((term,))), []).append(d)

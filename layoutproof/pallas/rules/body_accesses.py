@@ -5,7 +5,7 @@ stores a number into its window and does not compile for a TPU.
 Refuted by: the first such load or store, with its line. On a TPU a number is stored to SMEM only, SMEM is loaded and
 stored number by number, and an array in ANY or HBM is reached by copies only. A number may be loaded from VMEM, but by
 a TensorCore only. Of an array that lies in tiles of TensorCores a SparseCore copies by a list rows of 32-bit elements,
-a multiple of 128 of them; what it adds by a list lies in VMEM or VMEM_SHARED.
+a multiple of 128 of them; the target of an add by a list lies in VMEM or VMEM_SHARED.
 Example: `o_ref[i] = i` with an output in VMEM: `Cannot store scalars to VMEM` (JAX lowering).
 Source: jax/_src/pallas/mosaic/lowering.py of jax 0.10.2 and 0.12.0.1; asked of libtpu 0.0.52 for v5e, and of copies
 by lists for v5p, v6e and 7x.

@@ -10,7 +10,7 @@ Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 1
 Source: jax/_src/pallas/mosaic (jax 0.10.2): no bounds check by default; `interpret_pallas_call.py` for what is hidden.
 Fix: index from the start of the window (or the reference), stop at `pl.cdiv`, guard the access with `pl.when`.
 Incident: `pl.ds` past the end of its block in an inner loop: https://github.com/pytorch/helion/issues/2104
-Limits: What is modelled of bodies, and what is refused by name: docs/primitives.md.
+Limits: The primitives that are modelled, and those that are refused by name: docs/primitives.md.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ MOST_COPIES = 8
 
 
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
-    """One per line and reference with slices that are not inside for all to see; one for all that are.
+    """One per line and reference with slices that are not trivially inside; one for all that are.
 
-    What an unrolled loop does in many copies is one question: a violation is one of any copy.
+    The copies of an unrolled loop are one question: a violation is one of any copy.
     """
     body: Body | None = kernel.body
     if body is None:
@@ -96,7 +96,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 def _views(effect: Effect) -> Iterator[tuple[View, str]]:
-    """What an effect addresses, and what it does there, in words."""
+    """The views of an effect, each with its access in words."""
     match effect:
         case Access(kind, view):
             yield view, {"read": "reads", "write": "writes", "add": "adds to"}[kind]
@@ -234,7 +234,7 @@ def _in_a_run(
 ) -> Obligation:
     """The first program, of some, that leaves the reference when it is run on ints; that holds where none does.
 
-    after_another: of all as they run, what one stores to scalar memory is there for the next.
+    after_another: whether all run in order, so that the next one loads the scalars that one stores.
     """
     steps = {spot.number: (view, step) for spot, view, _, step in members}
     held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)

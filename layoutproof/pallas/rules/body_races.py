@@ -1,15 +1,15 @@
 """Two programs that may run at the same time never touch one element of shared memory, one of them writing.
 
-Why it matters: programs of a "parallel" grid dimension are spread over cores. What one copies into HBM another may copy
-over, or read half; what one leaves in scratch the next finds only where the same core runs it. Who is last is chance.
+Why it matters: programs of a "parallel" grid dimension are spread over cores. One may overwrite another's copy to HBM,
+or read half of it; scratch passes from one program to the next only on the same core. The order is chance.
 Refuted by: the smallest pair of programs, `first` and `second`, that differ in a parallel dimension, with the element.
 Asked of arrays in HBM that the body copies from and into, and of scratch that a program reads before it has written it:
 each core has its own scratch, so what another program left there is only there by chance.
 A destination that a table chooses is proved where the table is assumed to hold no value twice.
 Example: grid 4, parallel, every program copies to `o_ref.at[pl.ds(i * 8, 16)]`: programs 0 and 1 both write row 8.
-Of SparseCores every subcore runs a program, and those of one core share `VMEM_SHARED`. What lies in different segments
-of their runs, between barriers that all of them reach, does not happen at the same time; what copies, or
-`addupdate_scatter`, add to one element is there in the end, whoever comes first. Iterations of a `parallel_loop` have
+Of SparseCores every subcore runs a program, and those of one core share `VMEM_SHARED`. Effects in different segments
+of their runs, between barriers that all of them reach, do not happen at the same time; additions to one element by
+copies or `addupdate_scatter` commute. Iterations of a `parallel_loop` have
 no order either: two that meet in one element of any memory, one writing, are a race of their program with itself.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
@@ -112,10 +112,10 @@ def _elsewhere(body: Body) -> Iterator[Obligation]:
 def _array(kernel: Kernel, reference: BodyReference) -> str:
     """The array that a reference of a body is: the output's name where they share one, "" for what is no array.
 
-    What the subcores of a core share is one, too.
+    Memory that the subcores of a core share is one, too.
     """
     if _is_of_core(reference):
-        # the one scalar subcore of a core shares it with nobody
+        # a core has one scalar subcore, so it is not shared
         return reference.name if kernel.subcores == "vector" else ""
     if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm", "gmem"):
         return ""
@@ -213,7 +213,7 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
 
 
 def _in_doubt(asked_for: Obligation, what: str, doubt: str) -> Obligation:
-    """What is asked, where a violation that is found may be none: "" for no doubt."""
+    """The obligation, with a doubt whether a violation is one: "" for no doubt."""
     if not doubt or asked_for.leaves_open:
         return asked_for
     return replace(asked_for, leaves_open={Verdict.REFUTED: f"{what}: {doubt}"})
@@ -265,7 +265,7 @@ def _meeting(
 
 
 def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
-    """What two that meet in an element do to it."""
+    """The conflict of two accesses to one element, in words."""
     both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
     did = "both write" if a.writes and b.writes else "one writes and one reads"
     return f"{did} element {element} of {name}{both}"
@@ -356,7 +356,7 @@ def _carried(kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], par
 
     def of(read: Touch) -> Obligation:
         if _written_here(states, read):
-            # what an earlier iteration wrote, as `initialised` knows it
+            # an earlier iteration wrote it, as `initialised` shows
             proved = Settled(Verdict.PROVED, by=deciding.names())
             return Obligation(read.view.reference.name, proved, source=read.spot.source)
         return _exposed(kernel, body, pair, read, writes, parallel)
@@ -433,7 +433,7 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
     conditions: list[Term] = []
     other = [loop for loop in write.spot.loops if loop not in around]
     if other or program is not _same:
-        # what nobody knows is another number in another iteration or program
+        # an unknown may be another number in another iteration or program
         terms = [*path, *(term for start, size, _ in box for term in (start, size))]
         if any(n in body.unknowns for term in terms for n in names_in(term)) or any(map(_loads, terms)):
             return FALSE
@@ -536,7 +536,7 @@ def _used(
 
 
 def _leaf_by(name: str, found: Callable[[Index], Term]) -> Callable[[Term], Term | None]:
-    """What a load found, by name; nothing else is looked at, and what nobody knows is left out."""
+    """The value that a load found, by name; all other terms are kept, and unknowns are false."""
 
     def change(part: Term) -> Term | None:
         if part.op == "leaf":

@@ -2,7 +2,7 @@
 
 Why it matters: kernels with one `collective_id` have one barrier semaphore. A device that is ahead signals it for the
 next kernel, and a neighbour that still waits in this one takes that for the signal of a third device, which has not
-begun: what is sent then arrives too early. It happens under load, and where a kernel is called again and again.
+begun: data sent then arrives too early. It happens under load, and where a kernel is called again and again.
 Refuted by: two devices, as for `device_barrier` and `device_races`, of two kernels that run one after the other.
 Asked of kernels with a barrier of their own, on the mesh of the `shard_map` around the call: with each other kernel
 of the function that has its `collective_id`, and with itself once more, which is a warning.

@@ -1,11 +1,11 @@
 """The TPU compiler takes the whole kernel, body included: its own answer, ahead of time, for the version it names.
 
 Why it matters: rules know blocks, grids and windows; only the compiler knows what it does with the body, and it says so
-late. `layoutproof kernels --compile` asks it, per kernel and target; where nobody has, there is no question here.
+late. `layoutproof kernels --compile` asks it, per kernel and target; otherwise this question is not asked.
 Proved by: the compiler takes the kernel. It is no proof that the kernel computes what it should.
-Refuted by: the compiler's own words, what they mean, and the multiple or the size that would do.
+Refuted by: the compiler's own words, their meaning, and the multiple or the size that would do.
 Unknown where it gave no answer: it is not installed, its time is up, it aborted, or the call needs the code around it.
-Fix: what the explanation of the words says: the multiple for a block or an index, smaller blocks, more VMEM.
+Fix: as the explanation says: the multiple for a block or an index, smaller blocks, more VMEM.
 Figures: bytes of VMEM, exact: windows, scratch and register spills.
 Incident: 32 MB of windows became 121 MB in the compiler: https://github.com/pytorch/xla/issues/9346
 Limits: The one compiler version that was asked; no time was measured.
@@ -40,5 +40,5 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
 
 
 def unasked(kernel: Kernel) -> Settled:
-    """Where nobody asked the compiler."""
+    """The answer where the compiler was not asked."""
     return undecided("the compiler was not asked; layoutproof kernels --compile asks it")

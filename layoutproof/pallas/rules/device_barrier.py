@@ -4,8 +4,8 @@ Why it matters: a device that is behind still runs what comes before the kernel,
 arrives then overwrites other data, or is lost: crashes and wrong numbers that come and go, on many devices.
 Refuted by: two devices: the first copies into the other one's memory, or signals a semaphore of it that is no barrier
 semaphore, before the other has begun.
-Asked of kernels that reach other devices, on the mesh of the `shard_map` around the call. Without a `collective_id`,
-and if nobody skips it (`skip_device_barrier`), XLA puts a barrier before the kernel: then it holds.
+Asked of kernels that reach other devices, on the mesh of the `shard_map` around the call. Without a `collective_id` and
+without `skip_device_barrier`, XLA puts a barrier before the kernel: then it holds.
 Example: `collective_id=0`, and the body starts a remote copy without a word to the barrier semaphore.
 Source: docs/pallas/tpu/distributed.md of JAX, and `interpret_pallas_call.py`, which meets before a kernel only where
 no `collective_id` is given (0.10.2).

@@ -1,11 +1,11 @@
-"""No copy from another device goes into memory that somebody may still read or write, or that is not yet written.
+"""No copy from another device goes into memory that may still be read or written, or that is not yet written.
 
-Why it matters: a device may run ahead of its neighbour by a whole step. What it sends then lies where the neighbour
-still reads the last step's, or is overwritten: wrong numbers, some of the time, on many devices, under load.
+Why it matters: a device may run ahead of its neighbour by a whole step. Its data then overwrites the last step's that
+the neighbour still reads, or is overwritten: wrong numbers, some of the time, on many devices, under load.
 Refuted by: two devices, the program of each, and the element: one copies into it while the other one touches it, in a
 schedule that no semaphore excludes.
-Asked of kernels that copy to other devices, on the mesh of the `shard_map` around the call. What orders two devices are
-semaphores alone: an event has surely happened before another one where the other is not reached in a run in which the
+Asked of kernels that copy to other devices, on the mesh of the `shard_map` around the call. Only semaphores order two
+devices: an event has surely happened before another one where the other is not reached in a run in which the
 first is held back. A copy reads until its bytes are sent and writes until they have arrived.
 Example: two buffers in turn around a ring: without a signal that a buffer is free, the left neighbour fills it in the
 next step but one while it is still read.

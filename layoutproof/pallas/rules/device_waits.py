@@ -1,12 +1,13 @@
 """Every wait on a semaphore has its signals and bytes on every device of the mesh: no device waits for ever.
 
-Why it matters: a device that waits for what nobody sends hangs, and with it all devices of the program, without a word.
+Why it matters: a device that waits for a signal or a copy that is never sent hangs, and with it all devices of the
+program, without a message.
 Refuted by: the first device that waits, its program and line, when every other device has ended or waits, too.
 Asked of kernels that copy to other devices or signal them, on the mesh of the `shard_map` around the call. All devices
 are run as they are. Only its own device takes from a semaphore, and how much it takes does not depend on who has
 signalled, so that a device that waits for ever in one schedule does in all of them.
 Example: each device waits for two signals of a barrier, and its neighbours send one.
-Unknown: what data decide: whether a device signals, which device, how often.
+Unknown: where data decide whether a device signals, which device, or how often.
 Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
 Fix: signal, or copy, as often as is waited for; wait for the bytes that are sent.
 Incident: a kernel that hangs on several devices: https://github.com/jax-ml/jax/issues/30159

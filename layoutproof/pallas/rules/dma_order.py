@@ -1,9 +1,9 @@
 """Every copy is waited for before what it moves is touched, every wait has its bytes, and semaphores end at 0.
 
-Why it matters: a copy runs beside the program. What is read of its target before it is waited for is what was there
-before; what is written to its source goes out in its place. A wait for bytes that nobody sends never returns, and what
-is left on a semaphore when the kernel ends crashes or spoils the next one. The interpreters copy at once, or when
-waited for: most of it looks right there.
+Why it matters: a copy runs beside the program. A read of its target before the wait gets the old contents; a write to
+its source before the wait is sent instead. A wait for bytes that are never sent never returns, and a semaphore that is
+not 0 when the kernel ends crashes or spoils the next one. The interpreters copy at once, or when waited for: most of it
+looks right there.
 Refuted by: the first program and iteration at which it goes wrong, with the element, the slot and the bytes.
 Asked of the programs in their order on one core. Bytes are counted, per slot of a semaphore: one wait may take those of
 many copies, and its address counts for nothing. While any byte of a slot is not waited for, any copy on it may run.
@@ -88,7 +88,7 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
     for a, b in kernel.aliases:
         pair = [kernel.inputs[a], kernel.outputs[b]] if a >= 0 else []
         if _read_by_hand(kernel, a, b) and not any(pair[0].name == e.target.reference.name for e in copies):
-            # what it reads there is asked of the order of programs
+            # its reads there are a question about the order of programs
             continue
         if moved & {o.name for o in pair} and any(o.windowed for o in pair):
             reason = "shares its buffer with an operand that has windows: not modelled"
@@ -98,7 +98,7 @@ def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
     for effect in moving:
         name = effect.semaphore.reference.name
         if kernel.around is not None:
-            # what hands it on, and what waits, is looked at
+            # its other users are checked
             continue
         if given.get(name) == "out":
             reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, which is not known"
@@ -121,10 +121,10 @@ def _read_by_hand(kernel: Kernel, source: int, result: int) -> bool:
 
 
 def _written_back(kernel: Kernel, body: Body, moving: list[Any]) -> list[Obligation]:
-    """What is copied from an input is not what a block of an output that has its buffer was, written back meanwhile.
+    """No copy from an input reads a block of an output in the same buffer that is being written back.
 
-    The block of one visit goes out while the next one runs. What went out before that is there; that nobody reads it is
-    proved, and where somebody does it is left open whether that is meant.
+    The block of one visit goes out while the next one runs. Earlier blocks have arrived: that no copy reads them is
+    proved, and where one does it is left open whether that is meant.
     """
     found = []
     pair = beside(kernel, body)

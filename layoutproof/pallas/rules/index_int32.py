@@ -15,7 +15,7 @@ Proved:
 Of the body, numbers that say where, whether or how often it does something, and which elements a mask takes, are asked,
 as a warning: the properties of bodies see them wrapped, and say what that spoils. Of masks those of int8 and int16 too.
 A hash that means to wrap is right, and may be taken from uint32.
-Limits: In the body, what no tables and no data decide.
+Limits: In the body, numbers that depend on no tables and no data.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 def _of_body(kernel: Kernel) -> Iterator[Obligation]:
     """Of each number that says where, whether or how often the body does something, or is in a mask: whether it wraps.
 
-    What it spoils is asked by the properties of bodies, which see it wrapped. Nothing is said where tables, or what no
-    term says, decide it.
+    The consequences are asked by the properties of bodies, which see it wrapped. Nothing is said where tables or
+    unknowns decide it.
     """
     body: Body | None = kernel.body if kernel.body_reader is not None else None
     seen: set[Term] = set()
@@ -104,7 +104,7 @@ def _of_body(kernel: Kernel) -> Iterator[Obligation]:
         spans = {loop.name: most(loop) for loop in spot.loops} | dict(elements)
         for whole in without_wraps(kernel, body, terms, spans)[0]:
             for part, bits in wrapped_in(whole):
-                # what places and guards convert to fewer bits is asked where it is too large for those
+                # conversions to fewer bits in places and guards are asked where the number is too large
                 if part in seen or len(seen) >= MOST_WRAPS or (bits < BITS and not elements):
                     continue
                 seen.add(part)
@@ -180,7 +180,7 @@ def wrapped_in(whole: Term) -> list[tuple[Term, int]]:
 
 
 def _converted(part: Term, made: Term) -> Term:
-    """What is left of a number in so many bits, as people write it."""
+    """A number wrapped to so many bits, as people write it."""
     held = signed_rest(made)
     return made if held is None else Term("name", f"int{held[1]}({held[0]})")
 
@@ -192,7 +192,7 @@ def places_in(view: View) -> list[Term]:
 
 
 def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
-    """A grid counts its programs in int32 too: sizes for which it could not are nobody's."""
+    """A grid counts its programs in int32 too: larger sizes cannot occur."""
     doubtful = [k for k, extent in enumerate(kernel.grid) if not surely_less(extent, LIMIT)]
     if not doubtful or all(type(extent) is int for extent in kernel.grid):
         return ()
@@ -213,7 +213,7 @@ def _parts(whole: Term) -> list[Term]:
     seen: set[tuple[Term, bool]] = set()
     todo: list[tuple[Term, bool, bool]] = [(whole, False, False)]
     while todo:
-        # wraps: what is asked of the term is its rest by a power of two, which is the same after int32 wrapped
+        # wraps: only the term's rest by a power of two is used, which is the same after int32 wrapped
         term, wraps, done = todo.pop()
         if done:
             found.append(term)

@@ -16,7 +16,7 @@ what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
 Fix: store it first, under `pl.when(pl.program_id(axis) == 0)` for the axis that the run goes along.
 Incident: regions that were never written were read as numbers: https://github.com/pytorch/helion/issues/2839
-Limits: What is modelled of bodies: docs/primitives.md. Memory that another kernel left is not known.
+Limits: The primitives that are modelled: docs/primitives.md. Memory that another kernel left is not known.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ MOST_LINES = 6
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per line and reference that loads, or copies, memory that is not given.
 
-    What an unrolled loop does in many copies is one question, and its answer the worst of theirs.
+    The copies of an unrolled loop are one question, and its answer is the worst of theirs.
     """
     body: Body | None = kernel.body
     if body is None:
@@ -127,7 +127,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 
 
 def _reading(effect: Effect) -> Iterator[Access | StartedCopy]:
-    """What an effect reads, as loads and copies: of a copy that adds its target, too."""
+    """The reads of an effect, as loads and copies: of a copy that adds its target, too."""
     if isinstance(effect, StartedCopy) or (isinstance(effect, Access) and effect.kind != "write"):
         yield effect
     if isinstance(effect, StartedCopy) and effect.adds:
@@ -203,7 +203,7 @@ def _verdict(settled: Obligation) -> Verdict:
 
 
 def _read(load: Access | StartedCopy) -> View:
-    """What a load or a copy reads."""
+    """The view that a load or a copy reads."""
     return load.view if isinstance(load, Access) else load.source
 
 
@@ -229,7 +229,7 @@ def reads_unwritten(states: States, load: Access | StartedCopy) -> tuple[BodyCla
     at = places(_read(load), index, part)
     if at is None:
         return None
-    # what lies outside is no element that anything could have written, and `body_in_bounds` asks of it
+    # a place outside is no element that could be written, and `body_in_bounds` asks about it
     for place, extent in zip(at, _read(load).reference.dims, strict=True):
         if any(name in states.body.unknowns for name in names_in(inlined(states.body.definitions, place))):
             there += [Term("<=", ZERO, place), Term("<", place, Term("int", extent))]
@@ -319,7 +319,7 @@ def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bo
 
 def _confined(body: Body, states: States, stores: Sequence[Access]) -> bool:
     """Whether nothing that is unwritten is stored by some stores, nor decides whether and where something happens."""
-    # what decides whether and where something happens is used, too
+    # conditions and places use values, too
     seen = ((e.spot, e.view if isinstance(e, Access) else None) for e in body.effects)
     used = dict.fromkeys(term for spot, view in seen for term in conditions_of(spot, view))
     for doubt in states.doubts(used):
@@ -345,7 +345,7 @@ def _confined(body: Body, states: States, stores: Sequence[Access]) -> bool:
 
 
 def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: BodyReference) -> bool:
-    """Whether what is unwritten of a window goes nowhere but back into it, and none is left when the window goes out.
+    """Whether unwritten elements of a window only go back into it, and none is left when the window goes out.
 
     Grouped rows are stored so: `out = where(mine, new, out)`, by one program after the other.
     """
@@ -503,7 +503,7 @@ def _fixes(kernel: Kernel, load: Access | StartedCopy, alone: bool) -> Iterator[
     for store in filled:
         yield from longer(kernel, store)
     if into:
-        # what a copy should have filled is not filled by a store
+        # a store does not replace a missing copy
         return
     stores = _writes(body, reference.name)
     ways = _first_steps(kernel, reference)

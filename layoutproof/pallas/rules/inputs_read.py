@@ -6,9 +6,9 @@ f32[1000,1024] at block 256 leaves 232 of 1000 products out of each sum.
 Refuted by: the smallest `element` that no program reads. It is an error where the trailing remainder of a dimension,
 what is left when its block divides it, is read by no program while all its other tiles are. It is a warning where the
 last block alone is left out in another way: by an index map that chooses (`jnp.minimum(i, last - 1)`), or whole, by a
-grid or a loop of the body that stops one block early. Other parts that nobody reads are info: a kernel may well need
+grid or a loop of the body that stops one block early. Other unread parts are info: a kernel may well need
 only some blocks of an input (causal attention, every second block, block 0, the block before: `jnp.maximum(i - 1, 0)`).
-A remainder of an input that shares its buffer with an output is a warning: what is not read keeps its values.
+A remainder of an input that shares its buffer with an output is a warning: unread elements keep their values.
 An array that the body moves by manual DMA is read by its copies, pipelines among them; a window that is the whole
 array by the loads of its parts: a loop of `n // step` steps leaves a remainder out, too. Other windows count as read
 as a whole.
@@ -46,7 +46,7 @@ from layoutproof.pallas.body_reads import FEWEST, read_by_body
 
 TARGET = False
 CHOICES = frozenset({"select", "min", "max"})
-"""What an index map leaves out with these, it may leave out on purpose, unless its grid is what falls short."""
+"""Operations with which an index map may leave blocks out on purpose, unless its grid falls short."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -85,7 +85,7 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
 
 
 def _tails(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    """What would be an error: the remainder of one dimension."""
+    """The questions whose violation is an error: the remainder of one dimension."""
     others = [o for o in kernel.inputs if o is not operand and _array(o) == _array(operand)]
     if not all(map(_told, others)):
         return
@@ -119,7 +119,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
     short = any(kernel.grid[kernel.grid_names.index(name)] == whole for name in used)
     severity = "warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error"
     if (_ops(term) & CHOICES and not short) or (type(rest) is int and rest == 0):
-        # the block before is read by `max(i - 1, 0)`, and whoever clamps from above means to read the last one
+        # `max(i - 1, 0)` reads the block before, and a clamp from above is meant to read the last one
         if block.kind != "blocked" or _ops(term) & CHOICES == {"max"}:
             return None
         if type(whole) is not int or type(rest) is not int or whole + rest < FEWEST:

@@ -2,7 +2,7 @@
 
 Why it matters: the compiler refuses late, and `interpret=True` takes what it refuses.
 Asked by name, it includes all that rules can prove of a target: `block_shape`, `element_alignment` and
-`memory_budget` too. What no rule knows is not in it: the kernel's body, and what spills from registers (`vmem_total`).
+`memory_budget` too. It does not include the kernel's body and register spills (`vmem_total`), which no rule knows.
 So "proved" here means that no rule refuses the kernel; only the compiler can say that it takes it.
 Refuted by: the rule, with the part of the kernel that breaks it and who enforces it.
 Example: Buffered(3) in pallas_call; Element next to ordinary blocks; core_parallel with more programs than cores; a

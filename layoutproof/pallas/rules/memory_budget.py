@@ -1,11 +1,11 @@
-"""Windows and scratch fit into the target's vector and scalar memory; what the compiler adds is not counted.
+"""Windows and scratch fit into the target's vector and scalar memory; the compiler's additions are not counted.
 
 Why it matters: the compiler refuses a kernel over the limit at the end of compilation.
 Proved: windows + scratch = X of Y bytes; spills not counted. It is no proof that the compiler takes the kernel:
 registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`). Where it was asked
 (`kernels --compile`), its exact figure stands beside the sum, and its answer decides what the sum leaves open.
-Refuted by: the memory, what is needed, the limit and who set it, and the largest parts. What is refuted does not fit
-whatever the compiler chooses: an array that it may keep in VMEM as a whole needs no window, and scratch in which the
+Refuted by: the memory, the need, the limit and its source, and the largest parts. A refuted kernel does not fit
+for any choice of the compiler: an array that it may keep in VMEM as a whole needs no window, and scratch in which the
 body keeps nothing is dropped. Where the sum is above the limit and what it cannot do without is not, the answer is
 unknown.
 What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at
@@ -18,7 +18,7 @@ Refuted:
     layoutproof ask memory_budget "f32[8192,8192] blockspec (4096, 4096) (i, j) -> (i, j) grid (2, 2)" --target v5e
 Proved:
     layoutproof ask memory_budget "f32[8192,8192] blockspec (512, 512) (i, j) -> (i, j) grid (16, 16)" --target v5e
-Limits: A lower bound: what spills from registers is `vmem_total`. Which arrays are kept whole was measured of calls
+Limits: A lower bound: register spills are in `vmem_total`. Which arrays are kept whole was measured of calls
 that are a program by themselves; among other operations any that fits may be.
 """
 
@@ -48,7 +48,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     for memory in memories:
         figures: dict[str, object] = {"bytes": memory.used, "limit": memory.limit, **dict(memory.parts)}
         figures |= {"least": memory.least} if memory.least < memory.used else {}
-        # what the compiler says of the whole kernel is of its VMEM
+        # the compiler's answer on the whole kernel is about its VMEM
         answer = target.answered(kernel) if memory.name == "VMEM" else None
         if memory.used <= memory.limit:
             exact = answer is not None and answer.said

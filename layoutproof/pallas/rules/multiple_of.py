@@ -38,7 +38,7 @@ SETTLED_BY = "write the number as a product with the multiple, or drop pl.multip
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per line with promises about numbers; one that holds where there is none.
 
-    What an unrolled loop does in many copies is one question: a violation is one of any copy.
+    The copies of an unrolled loop are one question: a violation is one of any copy.
     """
     body: Body | None = kernel.body
     if body is None:

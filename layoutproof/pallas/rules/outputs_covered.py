@@ -1,7 +1,7 @@
 """Every element of every output is in some program's block, so everything that the caller gets has been written.
 
-Why it matters: what no program writes is whatever was in memory. `grid=(n // b,)` leaves the tail out in silence;
-interpret mode shows NaN for floats, hardware does not.
+Why it matters: an element that no program writes keeps the old contents of the memory. `grid=(n // b,)` leaves the tail
+out in silence; interpret mode shows NaN for floats, hardware does not.
 Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
 Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
 Where a table chooses blocks, every value has to occur among the entries that programs read: `t is onto`, or of a grid
@@ -10,8 +10,8 @@ begins with the least value, rises by one at most, and ends with the greatest, a
 where none is empty (`offsets[i] < offsets[i + 1]`). Where a group may be empty, its rows are named, with such a table.
 An output whose value is unused is reported as info. An aliased output keeps the input's values where nothing is
 written, so a hole is a warning there. Whether the body stores into each block that it gets is asked by
-`outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: what one
-of them leaves out another may write.
+`outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: one may
+write what another leaves out.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block) in every dimension.
 Incident: a grid made from the wrong dimension left pieces of the result unwritten:
@@ -80,6 +80,6 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
-    # of a table every value that it may hold is let stand at once: what is not reached so never is
+    # all possible values of a table count at once: a place that is not reached so never is
     claim = Claim({named: m.range}, Uncovered(m, named), hole, hint=hint)
     yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_, fixes=fixes)

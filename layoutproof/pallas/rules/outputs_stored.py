@@ -1,22 +1,22 @@
 """Every valid element of every output is stored by some program of its visit: by stores, by copies, by both together.
 
-Why it matters: what no program stores keeps what was in memory. A window is written back whether anything was stored
-into it or not; a program that stores nothing writes back the block of the program before it, which looks like numbers.
+Why it matters: an element that no program stores keeps its old contents. A window is written back even if nothing was
+stored into it; a program that stores nothing writes back the block of the program before it, which looks like numbers.
 Refuted by: the smallest `element` of the array, and the `program` whose window holds it, that no store can reach.
 A visit is the programs that have one block. A store counts under its conditions, masks and loops. One that happens
-only under a condition that no number of the program says, such as loaded data, does not count as sure: what rests on it
-is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
-by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer
-with an input keeps the input's values where nothing is stored, so a hole is a warning there, unless it was never filled
-that (`jax.lax.empty`). Of an unused output it is info. So it is of one whose input a copy moves that another
-kernel waits for, and where the kernel waits for a semaphore that it is given: a copy that another kernel started may
-fill the rest. Of a window it is unknown there.
+only under a condition that no number of the program says, such as loaded data, does not count as sure: an answer that
+depends on it is unknown, with the value and its line, unless an element is missing whatever happens. An output that the
+body moves by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares
+its buffer with an input keeps the input's values where nothing is stored, so a hole is a warning there, unless it was
+never filled that (`jax.lax.empty`). Of an unused output it is info. So it is of one whose input a copy moves that
+another kernel waits for, and where the kernel waits for a semaphore that it is given: a copy that another kernel
+started may fill the rest. Of a window it is unknown there.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
 Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
 Incident: an output that its body stored in part: https://github.com/jax-ml/jax/issues/20227; JAX's paged attention with
 a sequence of length 0: BUGS-FOUND.md.
-Limits: What is modelled of bodies: docs/primitives.md.
+Limits: The primitives that are modelled: docs/primitives.md.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):
         return Obligation(operand.name, Settled(Verdict.PROVED, by="smt"), source=kernel.source)
     stores = stores_into(body, names, visit.index)
-    # what nobody has filled is nothing to keep
+    # uninitialised memory has no values to keep
     kept = any(not o.unfilled for o in shared) and not operand.windowed
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
     severity = "info" if not operand.live or (kept and elsewhere) else "warning" if kept else "error"
@@ -141,8 +141,8 @@ def _stored_by_its_end(kernel: Kernel, body: Body, operand: Operand, reference: 
 def _of_some_tables(kernel: Kernel, operand: Operand) -> Obligation:
     """The first element that no program stores where all entries of tables are alike: the least, or the greatest.
 
-    What each program stores where a table says is one place then, and the rest of the output is left out. That holds
-    where nothing is shown.
+    All stores at places that the table chooses then meet in one place, and the rest of the output is left out. It is
+    proved where no such element is found.
     """
     held = Obligation(operand.name, by_rule(""), source=operand.source)
     tables = [table for table in kernel.tables if table.contents is None]
@@ -172,7 +172,7 @@ def _of_some_tables(kernel: Kernel, operand: Operand) -> Obligation:
 
 
 def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
-    """What copies that end in another kernel than they start in do to an output, in words; "" where there are none.
+    """Copies into an output that end in another kernel than they start in, in words; "" where there are none.
 
     names: of the output, and of inputs that share its buffer.
     """
@@ -189,7 +189,7 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
 
 
 class _Asked:
-    """The words for one output. beside: what else is known of what nothing is stored into."""
+    """The words for one output. beside: a further fact about the missing elements."""
 
     def __init__(
         self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[StoredRegion, ...], beside: str
@@ -262,7 +262,8 @@ class _Asked:
             yield KernelFix(words, guarded(self.kernel, numbers, [guard], [after]), doubt)
 
     def _guards(self, at: Point) -> str:
-        """What keeps all stores of a visit from happening, with their lines; "" where it is not that, or not known."""
+        """The guards that skip all stores of a visit, with their lines; "" where there are none, or they are not
+        known."""
         programs = self._programs(at)
         found: dict[str, str] = {}
         for store in self.stores:

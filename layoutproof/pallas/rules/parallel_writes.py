@@ -16,7 +16,7 @@ Refuted:
 Proved:
     layoutproof ask parallel_writes '{kernel: {grid: [2], semantics: [parallel],
         outputs: [{name: o, array: "f32[16,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
-Limits: Windows; what the body writes elsewhere is `body_races`.
+Limits: Windows; `body_races` is about other writes of the body.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     parts: tuple[Formula, ...] = (LexLess("first", "second"), Equal(first, second))
     parts += consistent(kernel, operand, [("first", replicas[0]), ("second", replicas[1])], dims, elements=True)
     if written == "element":
-        # what windows share outside the array is dropped
+        # an overlap of windows outside of the array is dropped
         parts += (PlacePredicate((first,), lambda places, on: _inside(places[0], m.range.extents, on)),)
 
     def explain(at: Point, on: Numbers) -> str:

@@ -1,6 +1,6 @@
 """Every block lies inside its array as a whole.
 
-Why it matters: what a block holds beyond the array's edge is undefined when read and dropped when written. That is
+Why it matters: the part of a block beyond the array's edge is undefined when read and dropped when written. That is
 legal and common, and a kernel that reduces over such a block must mask it; interpret mode fills it with NaN, hardware
 with garbage.
 Refuted by: the smallest `program` with a block of which a part, or all, is outside (`blocks_in_bounds` tells the two

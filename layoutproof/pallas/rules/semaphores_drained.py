@@ -1,7 +1,7 @@
-"""Every semaphore of every device of the mesh counts 0 when all have ended: what is signalled and sent is waited for.
+"""Every semaphore of every device of the mesh counts 0 when all have ended: every signal and copy is waited for.
 
-Why it matters: what is left on a semaphore crashes the program, or is taken for a signal by the next kernel that has
-it; bytes that nobody has waited for may still arrive.
+Why it matters: a semaphore that is not 0 crashes the program, or the next kernel that has it takes the rest for a
+signal; bytes without a wait may still arrive.
 Refuted by: a device whose semaphore counts something at the end, with the last line that adds to it.
 Asked of kernels that copy to other devices or signal them, on the mesh of the `shard_map` around the call; of others
 `dma_order` asks it.

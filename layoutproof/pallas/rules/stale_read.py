@@ -1,4 +1,4 @@
-"""What an accumulator adds to is of its own block: scratch is written anew where the visit of a block begins.
+"""An accumulator only adds to values of its own block: scratch is written anew where the visit of a block begins.
 
 Why it matters: scratch keeps what it holds from program to program. An accumulator that is zeroed once, and not for
 each block of the output, sums all blocks before it, too. Nothing in it is unwritten, so `initialised` holds, no
@@ -8,14 +8,14 @@ written. A visit is the programs that have one block of each output, one after t
 the grid, on which no block depends, and where a table says which block, until it says another one.
 Asked only of kernels in which several programs share a block, of loads of scratch that go back into it with something
 added (a sum, a maximum), and said only where it is found; of a grid whose size only the running program knows, with
-sizes for which it is so. What is scaled before it goes back is a state over time, which is handed on from block to
-block on purpose. A warning: who hands on a plain sum on purpose accepts it at the call's line.
+sizes for which it is so. A value that is scaled before it goes back is a state over time, which is carried from block
+to block on purpose. It is a warning: a plain sum that is carried on purpose is accepted at the call's line.
 Example: grid (i, k), `acc += dot(x, y)`, acc zeroed under `(program_id(0) == 0) & (program_id(1) == 0)`: program (1, 0)
 adds to the sum of block 0.
 Source: scratch persists over the whole grid: JAX's page on TPU pipelining; the tiled matmul there zeroes it for each k.
 Fix: zero it where each visit begins, under `pl.when(pl.program_id(k_axis) == 0)`.
 Incident: none is known to us.
-Limits: What is modelled of bodies: docs/primitives.md.
+Limits: The primitives that are modelled: docs/primitives.md.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _accumulating(body: Body) -> Iterator[tuple[Access, Access]]:
 def _adds(value: Value, load: Access) -> bool:
     """Whether a value may be something of a load with more added to it.
 
-    What is scaled is a state, which decays, and of a softmax over blocks its greatest number is the accumulator.
+    A scaled value is a state, which decays; in a softmax over blocks the running maximum is the accumulator.
     """
     todo, seen = [value], {id(value)}
     while todo:
@@ -174,7 +174,7 @@ def _of(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequenc
 
 
 def _never_stored(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequence[Term]) -> bool:
-    """Whether what others have written is loaded, and nothing of it is stored: `where(first, 0, acc) + x`."""
+    """Whether values of other programs are loaded and never stored: `where(first, 0, acc) + x`."""
     dims = store.view.dims
     if store is load or dims is None:
         return False

@@ -6,20 +6,20 @@ with the numbers of the block before.
 Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
 written back, with the load through which the padding came in.
 So it is of an array that was never filled, `jax.lax.empty`, and `jnp.empty` where the installed JAX fills it with no
-zeros (0.12); and of what the mask of a load leaves out, where no other value stands for it. Where an earlier kernel of
-the function stores a part of an output alone, who reads that output is asked as if nothing of it were filled: what is
-found then is unknown, since another part may be what is read.
+zeros (0.12); and of masked-off elements of a load without another value. Where an earlier kernel of the
+function stores only a part of an output, its readers are asked as if nothing of it were filled: a violation is then
+unknown, since another part may be read.
 Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
-slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
-on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
-padding that spoil nothing but rows of padding are fine. Memory that was never written is the business of `initialised`.
-Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 56 columns of padding.
+slices, concatenations, rolls, cumulative operations, reductions and products of matrices; values that loops and
+programs carry are bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it.
+Rows of padding that spoil nothing but rows of padding are fine. Memory that was never written is the business of
+`initialised`. Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 56 columns of padding.
 Source: JAX's page "Grids and BlockSpecs": "padded on input and discarded on output"; the values are unspecified.
 Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on every operand of the sum or product.
 Incident: the tail of K was read as garbage, 48 of 215 tuned configurations wrong:
 https://github.com/pytorch/helion/issues/2031; an array of jnp.empty carried into a kernel was NaN in production:
 https://github.com/vllm-project/tpu-inference/pull/3426
-Limits: What is modelled of bodies: docs/primitives.md.
+Limits: The primitives that are modelled: docs/primitives.md.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 
 def _handed_over(body: Body) -> Iterator[Obligation]:
-    """What the bodies of pipelines leave in memory that is used outside of them, where a window of theirs has padding.
+    """Memory that bodies of pipelines write and that is used outside of them, where a window of theirs has padding.
 
-    The body of a pipeline is asked for itself, with its windows; where what it leaves in other memory goes is not.
+    The body of a pipeline is asked for itself, with its windows; the later uses of other memory are not.
     """
     if not any(isinstance(e, StartedCopy) and e.spot.scope == "pipeline" and _cut_short(e) for e in body.effects):
         return
@@ -139,7 +139,7 @@ def _what(reference: BodyReference) -> str:
 def _window(
     kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: BodyReference, operand: Operand
 ) -> Obligation:
-    """Of an output with windows: what a window holds when the last program of a visit ends."""
+    """For an output with windows: the contents of a window when the last program of a visit ends."""
     at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
     after, some = one_by_one(kernel)
     leaves = any_of([negation(some), other_block(kernel, operand, after)])
@@ -208,7 +208,7 @@ def _refuted(
     where = _global(kernel, operand, program, element)
     part = partly(kernel, origin.reference)
     if part:
-        # not all of it is undefined: which part is read, and which is stored, nobody has compared
+        # not all of it is undefined: the read part and the stored part were not compared
         held = f"element {list(origin.element)} of {origin.reference.name}"
         reason = f"{operand.name}{list(where)} is computed from {held}: {part} (outputs_stored)"
         return Obligation(operand.name, undecided(reason), source=source_of(origin, body) or operand.source)
@@ -236,7 +236,7 @@ def _named(kernel: Kernel, origin: Origin) -> str:
         return f"element {list(origin.element)} of {origin.reference.name}, which the mask of the load leaves out"
     made = unfilled(kernel, origin.reference)
     if made:
-        return f"element {list(origin.element)} of {origin.reference.name}, which nobody has filled ({made})"
+        return f"element {list(origin.element)} of {origin.reference.name}, which is uninitialised ({made})"
     operand = operand_of(kernel, origin.reference)
     shown = f"element {list(origin.element)} of the window of {origin.reference.name}"
     if operand is None:
@@ -288,7 +288,7 @@ def _hint(kernel: Kernel, origin: Origin) -> str:
 def _copied(
     kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: BodyReference
 ) -> Iterator[Obligation]:
-    """Of an output that the body copies to itself: what each copy takes."""
+    """For an output that the body copies to itself: the source of each copy."""
     stores = [
         e
         for e in body.effects

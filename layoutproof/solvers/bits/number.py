@@ -3,8 +3,8 @@
     value = constant ^ xor of columns[v] over all input bits v that are 1
 
 Shifts, masks, xor, and sums whose operands share no bit position keep this form and touch whole columns. Other sums
-and differences go through a ripple adder, bit by bit, which works where every carry is affine again. What would leave
-the form is `Undecided`. Values are integers >= 0.
+and differences go through a ripple adder, bit by bit, which works where every carry is affine again. Operations that
+leave the form raise `Undecided`. Values are integers >= 0.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 def _outside(
     m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers, moved: Permutation | None = None
 ) -> tuple[int, ...] | None:
-    """The first index and replica with a coordinate outside of its extent; moved: what permutes one at the end."""
+    """The first index and replica with a coordinate outside of its extent; moved: the permutation of one at the end."""
     roots, coordinates = placed(m, on)
     beyond: list[_Beyond] = []
     for axis, (coordinate, extent) in enumerate(zip(coordinates, extents, strict=True)):
@@ -293,7 +293,7 @@ def _first_beyond(of: _Beyond, leaves: list[Digit]) -> Iterator[sets.Values]:
 def _corners_inside(coordinate: DigitSum, extent: Any) -> bool:
     """Whether 0 <= coordinate < extent for all sizes, where the sign of some coefficients depends on sizes.
 
-    What is linear in each digit is largest and smallest at corners of the box: each such digit is 0 or its last value.
+    A multilinear form is largest and smallest at corners of the box: each such digit is 0 or its last value.
     """
     form, constant = sets.form_of(coordinate)
     fixed, turning = {}, []
@@ -343,7 +343,7 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
 def _difference(
     left: At, right: At, on: DigitNumbers, moved: tuple[Permutation | None, Permutation | None] = (None, None)
 ) -> tuple[int, ...] | None:
-    """The first index and replica at which two maps differ; moved: what permutes the places of each at the end."""
+    """The first index and replica at which two maps differ; moved: the permutation of the places of each at the end."""
     roots, entries, places = _both_placed(left, right, on)
     constants = all(type(root.extent) is int for root in roots)
     differing: set[Digit] = set()

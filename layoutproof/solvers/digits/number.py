@@ -52,7 +52,7 @@ class Digit:
         return leaves_of([self])
 
     def value(self, values: Mapping[Digit, int]) -> int:
-        """What its leaves make together, those without a value being 0.
+        """The number that its leaves make, with 0 for leaves without a value.
 
         Raises Undecided where the values belong to the padding of a split: no number has those digits. Each split is
         looked at, because 7 split by 3 has a value 8, which within a larger whole may look like another index.

@@ -1,7 +1,7 @@
 """Coordinates that are permuted at the end, which swizzles do: where two of them differ, and which number none takes.
 
 A permutation moves numbers within aligned windows, each window alike, so a number and the one a window further on move
-by as much. Steps of digits count modulo the window then, whatever the extents: what is looked at is a small box.
+by as much. Steps of digits then count modulo the window for all extents: a small box is searched.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def first_difference(
 ) -> Values | None:
     """The first digits, in the order of `leaves`, at which two coordinates differ once each is permuted.
 
-    Exact for constant sizes. Where sizes are symbolic, what is looked at may be more than there is.
+    Exact for constant sizes. Where sizes are symbolic, a superset may be searched.
     Raises Undecided where steps depend on sizes on one side alone, and over `STEPS`.
     """
     (form, constant), (form2, constant2) = map(form_of, pair)
@@ -109,7 +109,7 @@ def moved_beyond(coordinate: Any, moved: Permutation, extent: int, leaves: Seque
 
 
 def _window(moved: tuple[Permutation | None, Permutation | None], alike: bool) -> int:
-    """Numbers so far apart move by as much, on both sides; of the same number, what the sides do alike left aside."""
+    """The common window of both sides; for the same number on both, without the part that the sides share."""
     window = max(one.window if one else 1 for one in moved)
     if not alike:
         return window
@@ -122,7 +122,7 @@ def _moved(by: Permutation | None, number: int) -> int:
 
 
 def _steps(leaf: Digit, by: Any, other: Any, window: int) -> Iterator[_Step]:
-    """What a digit adds to the two numbers; nothing where it adds whole windows to both."""
+    """The steps of a digit in the two numbers; none where it adds whole windows to both."""
     yield from _free(by, other, window)
     by, other = _whole(by), _whole(other)
     apart, period = by - other, window // gcd(by, other, window)
@@ -134,7 +134,7 @@ def _steps(leaf: Digit, by: Any, other: Any, window: int) -> Iterator[_Step]:
 
 
 def _free(by: Any, other: Any, window: int) -> Iterator[_Step]:
-    """What may be added to both numbers alike by a step that depends on sizes: any multiple of what divides it."""
+    """The amounts that a step which depends on sizes may add to both numbers: any multiple of its divisor."""
     if type(by) is type(other) is int:
         return
     if not by == other:
@@ -166,7 +166,7 @@ def is_of_bits(coordinate: Any) -> bool:
 
 
 class _Search:
-    """Digits in order, the smallest values first; what was searched in vain is not searched again."""
+    """Digits in order, the smallest values first; states without a solution are not searched again."""
 
     def __init__(self, steps: Sequence[_Step], moved: tuple[Permutation | None, Permutation | None], window: int):
         self.steps = steps

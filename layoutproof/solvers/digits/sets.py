@@ -2,7 +2,7 @@
 
 A coordinate is a sum over digits of the index and of the replica. Coordinates without a common digit are independent;
 so are strides of one coordinate that cannot reach each other (`sumset.cuts`); coordinates that do share digits are one
-number in mixed radix. What is left are lines with a few steps, decided exactly: by superincreasing strides where that
+number in mixed radix. The rest are lines with a few steps, decided exactly: by superincreasing strides where that
 is enough, else by the set of all sums. A violation with the fewest digits at work lies on one line, so the smallest
 counterexample is the smallest of the lines' own.
 """
@@ -205,7 +205,7 @@ def _steps(form: dict[Digit, int]) -> list[Progression]:
 
 
 def order(values: Mapping[Digit, int], digits: Sequence[Digit]) -> list[int]:
-    """The values in the order of the digits: what smallest means."""
+    """The values in the order of the digits, which defines the smallest."""
     return [values.get(digit, 0) for digit in digits]
 
 

@@ -36,8 +36,8 @@ BUDGET = 300_000
 """Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
 
 CALL = 30_000
-"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 30,000 take some three seconds at worst;
-products of shardings need 20,000."""
+"""Operations of one call at effort 1. A running call cannot be interrupted, and 30,000 take some three seconds at
+worst; products of shardings need 20,000."""
 
 
 def decide(claim: Claim, effort: float = 1) -> Point | None:
@@ -163,7 +163,7 @@ def _exists(
 ) -> isl.Set:
     """Where some choice of `more` points makes the formula true, in the variables there are.
 
-    within: a set outside of which nobody asks.
+    within: a set outside of which the result does not matter.
     """
     count = len(on.frame.labels)
     entries = [f"{name}[{k}]" for name, space in more.items() for k in range(len(space.extents))]

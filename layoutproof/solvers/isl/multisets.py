@@ -1,8 +1,8 @@
 """Sums of products as relations: for each output element the multiset of operands that meet there, for all sizes.
 
-A `Piece` is a set of (element, places of the operands), each met once; what is met twice stands beside it. Memory that
-programs add to holds, for each cell and program, what was added since the last program that did not keep it: found as
-the lexicographic maximum of a relation. Every set has the sizes as its first dimensions.
+A `Piece` is a set of (element, places of the operands), each met once; pairs met twice are another piece. Memory that
+programs add to holds, for each cell and program, the sum since the last program that did not keep it: found as the
+lexicographic maximum of a relation. Every set has the sizes as its first dimensions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def difference(
     """The smallest element at which two sums of products are not the same multiset of operands; None where all are.
 
     element: names of its dimensions.  ours, theirs: the element as a sum, and the calls whose sources it has.  sizes:
-    names.  where: what holds of them. Raises Undecided when a budget is spent and for what is not quasi-affine.
+    names.  where: their conditions. Raises Undecided when a budget is spent and for terms that are not quasi-affine.
     """
     with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
         sides = []
@@ -92,7 +92,7 @@ def difference(
 
 
 class _Side:
-    """What is known of the sources of one function."""
+    """The sources of one function."""
 
     def __init__(self, run: Steps, sizes: tuple[str, ...], where: tuple[Term, ...]) -> None:
         self.run, self.sizes, self.where = run, sizes, where
@@ -101,7 +101,7 @@ class _Side:
     # sets
 
     def frame(self, *labels: str) -> tuple[Affine, dict[str, Quasi], list[Condition]]:
-        """Sizes and some names as variables: (numbers, names, what holds of the sizes)."""
+        """Sizes and some names as variables: (numbers, names, the conditions on sizes)."""
         frame = Frame(self.run, (*self.sizes, *labels))
         names = {name: frame.variable(k) for k, name in enumerate(frame.labels)}
         on = Affine(frame, names)
@@ -118,7 +118,7 @@ class _Side:
         return reduce(on.logical_and, conditions, on.frame.everything)
 
     def apart(self, monomial: Monomial, on: Affine, whole: isl.Set) -> isl.Set:
-        """What of a set is left where nothing fulfils what the monomial stands under."""
+        """The part of a set where no point fulfils an `unless` condition of the monomial."""
         first = len(self.sizes)
         for named, condition in monomial.unless:
             wide, names, held = self.frame(*on.frame.labels[first:], *(name for name, _ in named))
@@ -393,7 +393,7 @@ class _Side:
     def _since(
         self, call: LexicographicCall, state: CallMemory, last: isl.Set, piece: Piece, strict: bool
     ) -> Piece | None:
-        """What was added since the last program that did not keep a cell."""
+        """The summands since the last program that did not keep a cell."""
         width, first = sum(piece.widths), len(self.sizes) + len(state.cells) + len(call.programs)
         on, alive, inner = self._alive(call, state, last, strict, width)
         count = len(call.programs)
@@ -449,7 +449,7 @@ class _Side:
         return self.run(self.run(found.union, self.all(first_on, first_held)).coalesce)
 
     def _output(self, call: LexicographicCall, output: Output) -> _Solved:
-        """What an output holds at the end: of each element, what its window held in the last program that shows it."""
+        """The final value of an output: of each element, its window's value in the last program that shows it."""
         on, names, held = self.frame(*(name for name, _ in (*output.element, *call.programs)))
         held += self.inside((*output.element, *call.programs), on, names)
         held += [c.evaluate(names, on) for c in output.shows]
@@ -507,7 +507,7 @@ def _without_free(m: Monomial) -> Monomial:
 def _split(
     state: CallMemory, call: LexicographicCall, monomials: Sequence[Monomial], numbers: bool
 ) -> tuple[list[Monomial], list[Monomial]]:  # fmt: skip
-    """What a program adds to memory, and where it keeps what is there."""
+    """The summands that a program adds to memory, and where it keeps the old value."""
     own = (*(name for name, _ in state.cells), *(name for name, _ in call.programs))
     here = Factor(state.before, tuple(Term("name", name) for name in own))
     rest, kept = [], []

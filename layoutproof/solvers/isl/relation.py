@@ -39,7 +39,7 @@ def relation(m: IndexMap) -> isl.Map:
     """
     with steps(BUDGET, CALL) as run:
         made = _relation(m, run)
-    # what a user joins with other sets must be in the context in which islpy reads texts
+    # a set that a user joins with others must be in the context in which islpy reads texts
     return isl.Map(made)
 
 

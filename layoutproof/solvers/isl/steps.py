@@ -20,7 +20,7 @@ _FREE = threading.local()
 
 @contextmanager
 def steps(budget: int, call: int) -> Iterator[Steps]:
-    """`Steps` in a context that nobody else uses at the time: one of this thread, used again.
+    """`Steps` in a context that is not in use: one of this thread, used again.
 
     A new one for each question costs 1.2 to 1.8 KB that are never given back (islpy 2026.2.2, lexmin and coalesce).
     Raises Unsupported where isl refuses a call.
@@ -35,7 +35,7 @@ def steps(budget: int, call: int) -> Iterator[Steps]:
     except isl.Error as error:
         raise Unsupported(f"isl cannot: {str(error).partition(' in /')[0]}") from None
     finally:
-        # what is printed or joined later is nobody's budget
+        # printing and joining it later counts against no budget
         context.set_max_operations(0)
         free.append(context)
 

@@ -67,7 +67,7 @@ def proves(claim: Claim, effort: float = 1) -> bool:
 
 
 def _alone(ask: Callable[[Session, int], Answer], effort: float) -> Answer:
-    """What a question gives that has a context and a budget to itself."""
+    """The answer to a question in a context and with a budget of its own."""
     try:
         # one question at a time: z3 counts memory over the whole process, and two would spend each other's
         with NATIVE, closing(Session()) as session:

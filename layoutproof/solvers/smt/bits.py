@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Bits(Operators):
     """Terms are two's complement bit-vectors of one width, in one z3 context; see `Dialect`.
 
-    `divisors_known`: somebody else has shown every divisor to be positive.
+    `divisors_known`: every divisor was shown to be positive elsewhere.
     """
 
     floors = False

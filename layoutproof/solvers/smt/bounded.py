@@ -30,8 +30,8 @@ class Dialect(Protocol):
     """How terms are written; a term stands for exactly the integer that it is built for.
 
     `floors`: whether `//` and `%` may be asked of a negative dividend where the divisor is no power of two.
-    `assumed`: what holds of the unknowns so far. `note`: called with the bounds of every value before it is written.
-    `positive`: called with every divisor that its bounds do not show to be positive.
+    `assumed`: the conditions on the unknowns so far. `note`: called with the bounds of every value before it is
+    written. `positive`: called with every divisor that its bounds do not show to be positive.
     `below`: 0 <= value < bound.  `apart`: how much more the left one is than the right one, where the terms say it.
     """
 

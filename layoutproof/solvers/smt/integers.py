@@ -29,8 +29,8 @@ MOST_PRODUCTS = 60
 class Integers(Operators):
     """Terms are polynomials; quotient and remainder are unknowns with value == quotient * by + remainder.
 
-    z3's own `x / 0` may be anything, so every divisor must be shown positive before its lemma counts: `assumed` is
-    what is assumed, in order, and `doubts` each divisor in doubt with the number of assumptions that stand before it.
+    z3's own `x / 0` may be anything, so every divisor must be shown positive before its lemma counts: `assumed` has
+    the assumptions, in order, and `doubts` each divisor in doubt with the number of assumptions before it.
     """
 
     floors = True
@@ -109,7 +109,7 @@ class Integers(Operators):
         return list(found.values())
 
     def monotony(self) -> list[BoolRef]:
-        """What is known of products without multiplying."""
+        """Lemmas on products that need no multiplication."""
         return list(self._lemmas())
 
     def _lemmas(self) -> Iterator[BoolRef]:
@@ -174,8 +174,8 @@ class Integers(Operators):
             self._products[names] = z3.Int(" * ".join(names), self.context)
         return self._products[names]
 
-    # what a table holds is compared with what it holds elsewhere, pair by pair: z3's own operators, which look for
-    # a context and for sorts to convert to, take most of the time of such a question
+    # entries of a table are compared pair by pair: z3's own operators, which look for a context and for sorts to
+    # convert to, take most of the time of such a question
 
     def _written(self, polynomial: Polynomial) -> ArithRef:
         context = self.context.ref()
@@ -243,7 +243,7 @@ def _names(polynomial: Polynomial) -> set[str]:
 
 
 def _beside(names: Monomial, some: set[str]) -> Iterator[Monomial]:
-    """What a product has beside each of some factors."""
+    """The cofactor of each of some factors in a product."""
     for k, name in enumerate(names):
         if name in some:
             yield names[:k] + names[k + 1 :]

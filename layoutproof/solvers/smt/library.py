@@ -26,7 +26,7 @@ _NAMED = "Z3_LIB_DIRS"
 
 
 class _Folders(list[str]):
-    """Those to look in; what comes to them from a variable stands for itself wherever the process is."""
+    """The folders to look in; of those from an environment variable only absolute paths are kept."""
 
     def extend(self, more: Iterable[str]) -> None:
         super().extend(filter(os.path.isabs, more))

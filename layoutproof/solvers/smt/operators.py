@@ -1,4 +1,4 @@
-"""What z3's own operators mean, which every way to write integers shares where it does not write them otherwise."""
+"""The z3 operators that all encodings of integers share."""
 
 from __future__ import annotations
 

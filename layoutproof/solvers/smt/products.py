@@ -47,7 +47,7 @@ class Spelled(Search):
             if not super().possible(*more):
                 return False
             lemmas = [lemma for product in self.products for lemma in self._missing(product)]
-            # z3 moves on by one in a factor that may be anything; what is possible is mostly near a solution
+            # z3 moves on by one in an unbounded factor; feasible values are mostly near a solution
             if not lemmas or (tried % 10 == 9 and any(self._near(factor, *more) for factor in ("left", "right"))):
                 return True
             self.solver.add(*lemmas)
@@ -67,7 +67,7 @@ class Spelled(Search):
             self.solution = self.solution or latest
 
     def _missing(self, product: Product) -> Iterator[BoolRef]:
-        """What every product keeps and this one does not in the latest solution."""
+        """The lemmas on products that this one violates in the latest solution."""
         whole, left, right = (self.value(term) for term in product)
         if whole == left * right:
             return
@@ -77,7 +77,7 @@ class Spelled(Search):
 
 
 def _touching(product: Product, left: int, right: int) -> Iterator[BoolRef]:
-    """What holds of a product beside two values of its factors: lines along one, planes through both."""
+    """Lemmas on a product near two values of its factors: lines along one, planes through both."""
     whole, u, v = product
     if u.eq(v):
         # no square lies between two that follow one another

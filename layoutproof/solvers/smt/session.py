@@ -26,12 +26,12 @@ def _context() -> Context:
 
 
 class Session:
-    """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it.
+    """A z3 context of one question and the solvers in it; it shares no term and no option with another z3 context.
 
     To be closed on the thread that opened it. z3 is not safe where two threads use a context, and Python frees terms
     wherever it collects garbage, at the latest in the finalisers at exit: so no context outlives its question. Nor
-    would verdicts stay: what a context was asked before steers its search. Of nine all-shape proofs in one context the
-    sixth was unknown after 20 million steps; in a new one it takes 0.3 million.
+    would verdicts be stable: earlier questions to a context steer its search. Of nine all-shape proofs in one context
+    the sixth was unknown after 20 million steps; in a new one it takes 0.3 million.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Session:
         z3.Z3_enable_concurrent_dec_ref(self.context.ref())
         self.running: _Running | None = None
         self.solver: Any = None
-        # z3 compares with what the process has allocated, somebody else's terms included
+        # z3 compares with the memory of the whole process, terms of other contexts included
         self.megabytes = (z3.Z3_get_estimated_alloc_size() >> 20) + MEMORY
 
     def bits(self) -> Solver:

@@ -1,4 +1,4 @@
-"""A claim written out in one dialect: what is assumed, and what would be a violation."""
+"""A claim written out in one dialect: the assumptions, and the violation."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Statement:
         before, possible, doubts = len(dialect.assumed), self.possible, dialect.doubts
         entries = tuple(self._entry(f"reached[{k}]", extent) for k, extent in enumerate(box))
         held = self._all_equal(index_map.place(entries[:rank], entries[rank:], on), target)
-        # what is assumed of the element, divisors in doubt among it, is a part of being placed there
+        # the assumptions on the element, divisors in doubt among them, are a part of being placed there
         inside, empty = dialect.assumed[before:], not self.possible and possible
         del dialect.assumed[before:]
         self.possible, dialect.doubts = possible, doubts

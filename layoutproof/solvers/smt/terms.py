@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """Unknowns by name, what is made of them, and what is assumed."""
+    """Unknowns by name, terms over them, and assumptions."""
 
     index: dict[str, Any]
     replica: dict[str, Any]

@@ -129,7 +129,7 @@ def bounded(names: Sequence[str], extents: Sequence[Term]) -> Named:
 
 
 def opaque(source: str, dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
-    """What something gives that is known by its name alone: of each element itself."""
+    """A result that is known by its name alone: each element is a source of its own."""
 
     def element(index: Index) -> Sum:
         one = (Monomial(factors=(Factor(source, index),)),)

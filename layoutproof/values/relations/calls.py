@@ -56,7 +56,7 @@ def _within(term: Term, extent: int | Term) -> Term:
 
 
 def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[int, ...]) -> FloatArray:
-    """What a program sees of an input."""
+    """The window of an input in a program."""
 
     def element(index: Index) -> Sum:
         inner = iter(index)
@@ -72,7 +72,7 @@ def _window(array: FloatArray, starts: Sequence[tuple[str, Term]], dims: tuple[i
 
 
 def _memory(source: str, dims: tuple[int, ...], dtype: Dtype, ids: Sequence[Term]) -> FloatArray:
-    """What memory holds when a program begins."""
+    """The contents of memory when a program begins."""
 
     def element(index: Index) -> Sum:
         held = (Monomial(factors=(Factor(source, (*index, *ids)),)),)
@@ -93,7 +93,7 @@ def _index(named: Named) -> tuple[Term, ...]:
 class _Memory:
     """A memory that programs fill. block: of an output.  starts: of its window in a program, None where it is scratch.
 
-    begun: what is there when a program begins.  alias: the operand whose place an output takes.
+    begun: the contents when a program begins.  alias: the operand whose place an output takes.
     """
 
     source: str
@@ -121,7 +121,7 @@ def _pallas_call(on: Reading, equation: Equation, operands: list[BodyValue]) -> 
     name = on.named("call")
     refs = [reference_of(on, v.aval, f"{name}.{k}", "scratch") for k, v in enumerate(params["jaxpr"].invars)]
     before, outer, on.memory = on.memory, on.programs, {}
-    # tables are no memory here: what is loaded from them is an unknown number
+    # tables are no memory here: a load from them is an unknown number
     variables = params["jaxpr"].invars[tables:]
     _fill_inputs(on, mapping, operands[many + tables :], variables, refs[tables:], ids, spans)
     at_first = dict(on.memory)

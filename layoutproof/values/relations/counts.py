@@ -33,7 +33,7 @@ ARRAYS = ArrayNumbers(np)
 
 
 class Counts:
-    """Counts of one function. sizes: what its names for sizes are."""
+    """Counts of one function. sizes: the values of its names for sizes."""
 
     def __init__(self, calls: Sequence[LexicographicCall], sizes: Mapping[str, int]) -> None:
         self.sizes = dict(sizes)

@@ -41,10 +41,10 @@ _EFFECTS = {
 
 @dataclass(frozen=True)
 class Related:
-    """What relations say of a pair.
+    """The answer of relations on a pair.
 
     same: None where they do not decide it, and `reason` says why.  output, element: where the two differ first.
-    operands: what differs there, in words; counted on plain integers.  conversions: of floats, that change nothing.
+    operands: the difference there, in words; counted on plain integers.  conversions: of floats, that change nothing.
     """
 
     same: bool | None
@@ -94,7 +94,7 @@ def related(
     """Whether two programs of the same inputs have outputs that are the same sums of the same products.
 
     sides, inputs, outputs: as of `values.compare.compare`.  sizes: names of sizes, from 1 to `reading.LARGEST`.
-    where: what else holds of them.
+    where: further conditions on them.
     """
     try:
         with budget(STEPS):
@@ -156,7 +156,7 @@ def _grid(programs: Named) -> tuple[Term, ...]:
 
 
 def _said(counts: Sequence[tuple[Count, bool]], asked: tuple[Operand, ...]) -> str:
-    """What differs at an element, in words; "" where nothing does."""
+    """The difference at an element, in words; "" where there is none."""
     (ours, undefined), (theirs, theirs_undefined) = counts
     if theirs_undefined:
         return ""

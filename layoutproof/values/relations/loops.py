@@ -61,7 +61,7 @@ class _Loop:
             self._asked.pop()
 
     def at(self, whole: Sum, step: Term) -> Sum:
-        """What a step computes, of what it is handed on."""
+        """The results of a step, from its carried values."""
         return Sum(self._known(whole.numbers, step, True), self._known(whole.undefined, step, False))
 
     def _known(self, monomials: Sequence[Monomial], step: Term, numbers: bool) -> tuple[Monomial, ...]:
@@ -86,7 +86,7 @@ class _Loop:
     def _all(
         self, ends: Sequence[Monomial], begins: Sequence[Monomial], here: Factor, steps: Term, numbers: bool
     ) -> tuple[Monomial, ...]:  # fmt: skip
-        """What there is after some steps. ends: a step's.  begins: what there was before the first."""
+        """The state after some steps. ends: a step's.  begins: the state before the first."""
         kept, rest = [], []
         for m in ends:
             if m.factors == (here,) and not m.bound and not m.unless and (m.coefficient == 1 or not numbers):
@@ -225,7 +225,7 @@ def _row(value: Value, at: Term) -> BodyValue:
 def _stacked_by(
     made: Callable[[Index, Term], Sum] | None, place: Callable[[Term], Term], dims: tuple[int, ...], aval: Array
 ) -> BodyValue:
-    """What each step gives, one row after the other; from the last row on where the loop runs backwards."""
+    """The result of each step, one row after the other; from the last row on where the loop runs backwards."""
     if made is None:
         return Value(dims, aval.dtype, "integers that a loop gives")
     return FloatArray(dims, aval.dtype, lambda index: made(index[1:], place(index[0])))

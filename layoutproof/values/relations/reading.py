@@ -165,7 +165,7 @@ def rational(value: float) -> Fraction:
 
 
 def _refused(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
-    """What is no sum of products; somebody may never look at it."""
+    """A value that is no sum of products; it is refused only if an element is used."""
     why = f"{equation.primitive.name} at {on.source()}"
     if any(isinstance(o, View) for o in operands) or equation.effects:
         raise UnsupportedOp(why)
@@ -178,7 +178,7 @@ def _refused(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequ
 MOVES: Mapping[str, ReadingRule] = {
     **shapes.PRIMITIVES, "gather": choosing.PRIMITIVES["gather"], "select_n": ARITHMETIC["select_n"],
 }  # fmt: skip
-"""What chooses and moves elements: run on arrays whose elements say where they are."""
+"""Primitives that choose and move elements: run on arrays of element indices."""
 
 
 def _moved(on: Reading, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
@@ -372,7 +372,7 @@ def _convolved(on: Reading, equation: Equation, operands: list[BodyValue]) -> Se
                 when.append(fold("==", fold("%", place, Term("int", spread)), ZERO))
             to[of_kernel[2 + k]] = inner[1 + k]
         sides = (image.sum(tuple(at[d] for d in range(len(at)))), kernel.sum(tuple(to[d] for d in range(len(to)))))
-        # what lies in the padding is 0, whatever the kernel has there
+        # padding is 0, whatever the kernel has there
         inside = Sum(times(*sides, on.named).under(*when).numbers, sides[0].under(*when).undefined)
         return added(inside, Sum((), sides[1].undefined)).over(bound)
 
@@ -521,7 +521,7 @@ def unwritten(dims: tuple[int, ...], dtype: Dtype) -> FloatArray:
 
 
 def reference_of(on: Reading, aval: MemRefType, name: str, role: str) -> View:
-    """A reference; what it holds is in `on.memory`."""
+    """A reference; its contents are in `on.memory`."""
     return View(BodyReference(name, role, dims_of(aval), element_type(aval.dtype), aval.memory))
 
 
