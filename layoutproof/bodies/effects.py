@@ -79,7 +79,7 @@ class ViewStep:
     picks: of a gather, for each dimension of `dims` a `values.Value` of one dimension whose k-th number is where the
     k-th part lies, None for a dimension that stays; `after` is their length, then the dimensions that stay.
     picked: for each dimension the place of some part, of which `part` is the number.  lists: memory that a copy reads
-    the places from.
+    the places from.  held: which parts are moved, a `values.Value` of one dimension, None = all.
     """
 
     kind: str
@@ -92,6 +92,7 @@ class ViewStep:
     picked: tuple[Term | None, ...] = ()
     part: Term | None = None
     lists: tuple[View, ...] = ()
+    held: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +170,8 @@ class StartedCopy:
     """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
 
     device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether what arrives is added to
-    what is there, element by element and never two at once.
+    what is there, element by element and never two at once.  mask: the condition that an element is moved, a
+    `values.Value` of the target's shape, None = all.
     """
 
     source: View
@@ -179,6 +181,7 @@ class StartedCopy:
     sent: View | None = None
     device: Device | None = None
     adds: bool = False
+    mask: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -347,6 +350,11 @@ def adds_to(effect: Effect) -> bool:
         case StartedCopy(adds=adds):
             return adds
     return False
+
+
+def mask_of(effect: Effect) -> Any:
+    """The condition that an element of a load, a store or a copy is touched, a `values.Value`; None = all are."""
+    return effect.mask if isinstance(effect, Access | StartedCopy) else None
 
 
 def writes_to(effect: Effect) -> View | None:

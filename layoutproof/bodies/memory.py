@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
@@ -24,7 +25,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
+from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, negation
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import (
     Bitcast,
@@ -93,6 +94,7 @@ def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
     """A view of parts that a list of places chooses; other dimensions are whole."""
     picks: list[Value | None] = []
     lists: list[View] = []
+    held: list[Value] = []
     for entry, extent in zip(transform.indices, dims, strict=True):
         whole = (
             isinstance(entry, Span)
@@ -104,15 +106,28 @@ def _gathered(on: Any, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
             picks.append(None)
         elif not _is_list(entry):
             raise UnsupportedOp("a list of places beside a part of another dimension")
-        elif isinstance(entry, Other) and entry.parts.get("ignored_value") is not None:
-            raise UnsupportedOp("a list of places of which some are ignored")
         else:
             one = entry.parts["values"] if isinstance(entry, Other) else entry
             if not isinstance(one, Value):
                 lists.append(view_of(on, one))
                 one = _listed(on, lists[-1])
             picks.append(one)
-    return gather(on, dims, picks, lists)
+            ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
+            held += [] if ignored is None else [_not_ignored(one, int(ignored))]
+    found = gather(on, dims, picks, lists)
+    if len(held) > 1:
+        raise UnsupportedOp("two lists of places of which some are ignored")
+    return replace(found, held=held[0]) if held else found
+
+
+def _not_ignored(places: Value, ignored: int) -> Value:
+    """Which parts of a list of places are moved (`plsc.Indices`)."""
+    value, doubt = Term("int", ignored), None if places.defined else places.undefined
+
+    def moved(at: Index) -> Term:
+        return negation(fold("==", places.number(at), value))
+
+    return Value(places.dims, element_type_named("pred"), moved, doubt)
 
 
 def _listed(on: Any, view: View) -> Value:
@@ -258,7 +273,12 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     found: View | Value | None = None
     if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
         found = _stored_there(last.value.number, target, view, rest) if last.value.dims == target.dims else None
-    elif isinstance(last, StartedCopy) and not last.device and last.source.reference.name in on.constant:
+    elif (
+        isinstance(last, StartedCopy)
+        and not last.device
+        and last.mask is None
+        and last.source.reference.name in on.constant
+    ):
         source, slot = last.source, last.semaphore.reference
         arrived = any(isinstance(e, Wait) and e.semaphore.reference is slot for e in on.effects[last.spot.number :])
         if arrived and source.dims == target.dims and rest is not None:

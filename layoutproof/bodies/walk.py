@@ -26,6 +26,7 @@ from layoutproof.bodies.effects import (
     adds_to,
     is_remote,
     loads_of,
+    mask_of,
     places,
 )
 from layoutproof.bodies.memory_state import doubt_of, inside
@@ -121,7 +122,7 @@ class Walk:
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            mask = effect.mask if isinstance(effect, Access) else None
+            mask = mask_of(effect)
             if happens and mask is not None:
                 try:
                     happens = self._holds(mask.number(_ints(element)), program, within)
@@ -142,8 +143,6 @@ class Walk:
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            if isinstance(effect, StartedCopy):
-                return self._taken(effect, element, program, within) if happens else (happens, None)
             if happens and effect.mask is not None:
                 try:
                     happens = self._holds(effect.mask.number(_ints(element)), program, within)
@@ -151,6 +150,8 @@ class Walk:
                     happens = None
             if not happens:
                 return happens, None
+            if isinstance(effect, StartedCopy):
+                return self._taken(effect, element, program, within)
             return self._leaf(effect.name, element, program, within)
 
         return self._guarded(ask)
@@ -294,7 +295,7 @@ class Walk:
         known = tuple(n for n in place if n is not None)
         if hit is None or len(known) < len(place):
             return None, conditions
-        mask = store.mask if isinstance(store, Access) else None
+        mask = mask_of(store)
         if mask is not None:
             try:
                 hit = self._holds(mask.number(_ints(known)), program, within)

@@ -12,7 +12,7 @@ import numpy as np
 
 from layoutproof.bodies.memory import named
 from layoutproof.core.element_types import element_type
-from layoutproof.ir.program import Bitcast, Indexed, Reshaped, Span, Transformed, Transposed, planted
+from layoutproof.ir.program import Bitcast, Indexed, Other, Reshaped, Span, Transformed, Transposed, planted
 from layoutproof.values.known import BitWords, Known, combined, data_of, moved
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.words import bits_of
@@ -229,7 +229,12 @@ def _of_words(words: Sequence[ElementView], dtype: Any) -> ElementView:
 def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> ElementView:
     """The part of a view that indices name. clip: whether elements outside are left out, else they end the walk."""
     pieces: list[Piece] = []
-    for entry, extent in zip(indices, view.shape, strict=True):
+    ignored: Array | None = None
+    for k, (entry, extent) in enumerate(zip(indices, view.shape, strict=True)):
+        if isinstance(entry, Other):
+            entry, ignored = _listed(on, entry)
+            if ignored is not None and (k or any(not isinstance(other, Span) for other in indices[1:])):
+                raise on.refuse("a list of places of which some are ignored beside an index of another dimension")
         piece, outside = _span(on, entry, extent) if isinstance(entry, Span) else _elements(index_of(on, entry), extent)
         if outside and not clip:
             raise OutOfBounds(outside)
@@ -251,7 +256,20 @@ def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> 
         found = _meshed(places_of(view), pieces)
     else:
         found = np.asarray(places_of(view)[tuple(pieces)])
+    if ignored is not None:
+        found = np.where(ignored.reshape(-1, *(1,) * (found.ndim - 1)), -1, found)
     return ElementView(view.memory, found, found.shape)
+
+
+def _listed(on: Any, entry: Other) -> tuple[Any, Array | None]:
+    """The places of a `plsc.Indices`, and which of them are ignored; these are 0, which is never outside."""
+    if "values" not in entry.parts:
+        raise on.refuse(f"an index that is a {entry.kind}")
+    places, value = index_of(on, entry.parts["values"]), entry.parts.get("ignored_value")
+    if value is None:
+        return places, None
+    ignored = np.asarray(places) == int(value)
+    return np.where(ignored, 0, places), ignored
 
 
 def _span(on: Any, span: Span, extent: int) -> tuple[Piece, str]:
@@ -381,7 +399,10 @@ def _meet(a: ElementView, b: ElementView) -> bool:
     if a.box is not None and b.box is not None:
         pairs = zip(a.box, b.box, a.memory.shape, strict=True)
         return all(not set(_along(x, n)).isdisjoint(_along(y, n)) for x, y, n in pairs)
-    return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
+    if a.places is None or b.places is None:
+        return True
+    # -1 is no place: something is left out there
+    return bool(np.isin(a.places[a.places >= 0], b.places).any())
 
 
 def _along(piece: Any, extent: int) -> range:
@@ -551,15 +572,28 @@ def land(on: Any, copy: CopyUnderWay) -> None:
     """The copy is done."""
     if copy.done:
         return
-    value = load(on, copy.source)
-    if tuple(value.shape) != copy.target.shape:
-        value = moved(on.numbers, value, lambda r: r.reshape(copy.target.shape))
+    source, target = _both_there(copy.source, copy.target)
+    value = load(on, source)
+    if tuple(value.shape) != target.shape:
+        value = moved(on.numbers, value, lambda r: r.reshape(target.shape))
     if copy.add:
-        add_to(on, copy.target, value)
+        add_to(on, target, value)
     else:
-        if copy.target.at is not None and np.unique(copy.target.at).size < copy.target.at.size:
+        if target.at is not None and np.unique(target.at).size < target.at.size:
             raise on.refuse("a copy that writes one place twice: their order is not defined")
-        store(on, copy.target, value)
+        store(on, target, value)
+
+
+def _both_there(source: ElementView, target: ElementView) -> tuple[ElementView, ElementView]:
+    """Source and target of a copy without the elements that one of them leaves out."""
+    if source.words or target.words or not any(v.at is not None and (v.at < 0).any() for v in (source, target)):
+        return source, target
+    out_of, into = (places_of(view).reshape(-1) for view in (source, target))
+    chosen = (out_of >= 0) & (into >= 0)
+    return (
+        ElementView(source.memory, out_of[chosen], (int(chosen.sum()),)),
+        ElementView(target.memory, into[chosen], (int(chosen.sum()),)),
+    )
 
 
 def add_to(on: Any, view: ElementView, value: Any) -> None:

@@ -98,13 +98,21 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
-    def of(load: Access | StartedCopy) -> Obligation:
+    copying = any(isinstance(effect, StartedCopy) for effect in body.effects)
+
+    def of(load: Access | StartedCopy, worst: Verdict) -> Obligation:
         sent = read_of_devices(kernel, _read(load).reference, load.spot)
         if sent is not None:
             return sent
+        shared, written = _read(load).reference.memory == "vmem_shared", by_rule("", "walk")
+        if copying and not shared and _writes_before(kernel, body, load):
+            # what copies bring is known of the walk that `dma_order` needs anyway
+            return Obligation(_read(load).reference.name, written, source=load.spot.source)
         try:
-            shared = _read(load).reference.memory == "vmem_shared"
-            one = (_of_core if shared else _load)(kernel, body, states, deciding, load)
+            if shared:
+                one = _of_core(kernel, body, states, deciding, load)
+            else:
+                one = _load(kernel, body, states, deciding, load, worst is Verdict.PROVED)
         except (Undecided, RecursionError) as reason:
             one = _open(load, str(reason))
         if _verdict(one) is not Verdict.PROVED and _read(load).reference.name in body.beyond:
@@ -112,15 +120,23 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         if _verdict(one) is Verdict.UNKNOWN and not shared:
             read = _read(load).reference
             if _writes_before(kernel, body, load) or written_on_devices(kernel, read, load.spot):
-                return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
+                return replace(one, claim=written)
         return one
+
+    def of_line(loads: Sequence[Access | StartedCopy]) -> Obligation:
+        found = of(loads[0], Verdict.PROVED)
+        for load in loads[1:]:
+            if _verdict(found) is Verdict.REFUTED:
+                break
+            found = min(found, of(load, _verdict(found)), key=_verdict)
+        return found
 
     lines: dict[tuple[object, str], list[Access | StartedCopy]] = {}
     for effect in (each for one in body.effects for each in _reading(one)):
         reference = _read(effect).reference
         if reference.role in ("out", "scratch", "fresh") and not reference.pipeline:
             lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(effect)
-    found: list[Due] = [lambda copies=copies: min(map(of, copies), key=_verdict) for copies in lines.values()]  # type: ignore[misc]
+    found: list[Due] = [partial(of_line, loads) for loads in lines.values()]
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     return (*found, *not_modelled(kernel, body))
@@ -236,14 +252,17 @@ def reads_unwritten(states: States, load: Access | StartedCopy) -> tuple[BodyCla
     return states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
 
 
-def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy) -> Obligation:
+def _load(
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy, thorough: bool
+) -> Obligation:
+    """thorough: whether it is asked if what is unwritten is used; where a replay shows that it is, it is refuted."""
     reference = _read(load).reference
     asked = reads_unwritten(states, load)
     if asked is None:
         return _open(load, f"a view of {reference.name} in another element type")
     claim, proved = asked
     kept = isinstance(load, Access) and load.kind == "read"
-    if not proved and isinstance(load, Access) and kept:
+    if not proved and thorough and isinstance(load, Access) and kept:
         proved = _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, reference)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
@@ -296,7 +315,7 @@ def _tries(
 def _unwritten(states: States, load: Access | StartedCopy, at: Index, index: Index) -> list[Term]:
     """The conditions that a load happens, and that nothing was written where it reads."""
     parts: list[Term] = [*load.spot.path]
-    if isinstance(load, Access) and load.mask is not None:
+    if load.mask is not None:
         try:
             parts.append(load.mask.number(index))
         except Lost:
