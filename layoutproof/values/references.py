@@ -499,8 +499,9 @@ def _start(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     on.flying.append(copy)
     if not copy.add:
         # nobody knows what is there until it is waited for
-        dtype = copy.target.memory.dtype
-        store(on, copy.target, unwritten(on, copy.target.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
+        _, into = _both_there(copy.source, copy.target)
+        dtype = into.memory.dtype
+        store(on, into, unwritten(on, into.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
     return []
 
