@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
@@ -100,15 +100,21 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
-    copying = any(isinstance(effect, StartedCopy) for effect in body.effects)
+    copying = bool(kernel.subcores) and any(isinstance(effect, StartedCopy) for effect in body.effects)
+
+    @cache
+    def walks() -> bool:
+        with suppress(Undecided, ArithmeticError):
+            return walked(kernel)[0].whole
+        return False
 
     def of(load: Access | StartedCopy, worst: Verdict) -> Obligation:
         sent = read_of_devices(kernel, _read(load).reference, load.spot)
         if sent is not None:
             return sent
         shared, written = _read(load).reference.memory == "vmem_shared", by_rule("", "walk")
-        if copying and not shared and _writes_before(kernel, body, load):
-            # what copies bring is known of the walk that `dma_order` needs anyway
+        if copying and not shared and walks() and _writes_before(kernel, body, load):
+            # subcores are few, and mostly walked for `dma_order` too: what copies bring is known there
             return Obligation(_read(load).reference.name, written, source=load.spot.source)
         try:
             if shared:
