@@ -212,7 +212,7 @@ class Subcore:
     def listed(self, entry: Any) -> Any:
         """An index, or a list of places as it is in memory now."""
         if isinstance(entry, Other):
-            places, ignored = np.asarray(self.listed(entry.parts["values"])), entry.parts.get("ignored_value")
+            places, ignored = self.listed(entry.parts["values"]).astype(np.int64), entry.parts.get("ignored_value")
             return places if ignored is None else np.where(places == ignored, IGNORED, places)
         return self.view(entry).load() if isinstance(entry, View | Transformed) else np.asarray(entry)
 
