@@ -352,11 +352,6 @@ def adds_to(effect: Effect) -> bool:
     return False
 
 
-def mask_of(effect: Effect) -> Any:
-    """The condition that an element of a load, a store or a copy is touched, a `values.Value`; None = all are."""
-    return effect.mask if isinstance(effect, Access | StartedCopy) else None
-
-
 def writes_to(effect: Effect) -> View | None:
     """What a store, or a copy that arrives, changes; None of every other effect."""
     match effect:

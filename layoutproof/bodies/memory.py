@@ -11,6 +11,7 @@ from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import (
     Access,
     BodyReference,
+    Effect,
     Mask,
     Slice,
     Spot,
@@ -258,7 +259,7 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
     last = next((e for e, to in own if not _apart(to, view)), None)
     target = None if last is None else writes_to(last)
-    if last is None or target is None or adds_to(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
+    if last is None or target is None or _in_part(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
         return None
     around = last.spot.loops
     same = all(any(c is one for one in spot.path) for c in last.spot.path) and spot.loops[: len(around)] == around
@@ -271,7 +272,7 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     else:
         rest = None
     found: View | Value | None = None
-    if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
+    if isinstance(last, Access) and isinstance(last.value, Value):
         found = _stored_there(last.value.number, target, view, rest) if last.value.dims == target.dims else None
     elif (
         isinstance(last, StartedCopy)
@@ -288,6 +289,11 @@ def _put(on: Any, view: View, spot: Spot) -> View | Value | None:
     if found is not None and len(spot.loops) > len(around):
         on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
     return found
+
+
+def _in_part(effect: Effect) -> bool:
+    """Whether what an effect writes is not all that is there then."""
+    return adds_to(effect) or getattr(effect, "mask", None) is not None
 
 
 def _apart(one: View, other: View) -> bool:

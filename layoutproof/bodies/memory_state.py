@@ -34,7 +34,6 @@ from layoutproof.bodies.effects import (
     adds_to,
     is_remote,
     loads_of,
-    mask_of,
     places,
     writes_to,
 )
@@ -316,7 +315,7 @@ class States:
         given = self._given(store, index, state)
         if adds:
             return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
-        mask = mask_of(store)
+        mask = getattr(store, "mask", None)
         if mask is not None:
             try:
                 parts.append(mask.number(aligned(mask, view.dims or (), index)))
@@ -375,7 +374,7 @@ class States:
         of a start that moves by a constant, and of one that goes on where the iteration before has ended. For the last
         iteration whose start is not beyond a place has it, if the end of each is the start of the next.
         """
-        if is_remote(store) or adds_to(store) or mask_of(store) is not None:
+        if is_remote(store) or adds_to(store) or getattr(store, "mask", None) is not None:
             return FALSE
         view = store.view if isinstance(store, Access) else store.target
         if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):

@@ -26,7 +26,6 @@ from layoutproof.bodies.effects import (
     adds_to,
     is_remote,
     loads_of,
-    mask_of,
     places,
 )
 from layoutproof.bodies.memory_state import doubt_of, inside
@@ -122,7 +121,7 @@ class Walk:
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            mask = mask_of(effect)
+            mask = getattr(effect, "mask", None)
             if happens and mask is not None:
                 try:
                     happens = self._holds(mask.number(_ints(element)), program, within)
@@ -295,7 +294,7 @@ class Walk:
         known = tuple(n for n in place if n is not None)
         if hit is None or len(known) < len(place):
             return None, conditions
-        mask = mask_of(store)
+        mask = getattr(store, "mask", None)
         if mask is not None:
             try:
                 hit = self._holds(mask.number(_ints(known)), program, within)

@@ -229,12 +229,8 @@ def _of_words(words: Sequence[ElementView], dtype: Any) -> ElementView:
 def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> ElementView:
     """The part of a view that indices name. clip: whether elements outside are left out, else they end the walk."""
     pieces: list[Piece] = []
-    ignored: Array | None = None
-    for k, (entry, extent) in enumerate(zip(indices, view.shape, strict=True)):
-        if isinstance(entry, Other):
-            entry, ignored = _listed(on, entry)
-            if ignored is not None and (k or any(not isinstance(other, Span) for other in indices[1:])):
-                raise on.refuse("a list of places of which some are ignored beside an index of another dimension")
+    indices, ignored = _listed(on, indices)
+    for entry, extent in zip(indices, view.shape, strict=True):
         piece, outside = _span(on, entry, extent) if isinstance(entry, Span) else _elements(index_of(on, entry), extent)
         if outside and not clip:
             raise OutOfBounds(outside)
@@ -256,20 +252,31 @@ def _indexed(on: Any, view: ElementView, indices: Sequence[Any], clip: bool) -> 
         found = _meshed(places_of(view), pieces)
     else:
         found = np.asarray(places_of(view)[tuple(pieces)])
-    if ignored is not None:
-        found = np.where(ignored.reshape(-1, *(1,) * (found.ndim - 1)), -1, found)
+    found = _but(found, ignored)
     return ElementView(view.memory, found, found.shape)
 
 
-def _listed(on: Any, entry: Other) -> tuple[Any, Array | None]:
-    """The places of a `plsc.Indices`, and which of them are ignored; these are 0, which is never outside."""
-    if "values" not in entry.parts:
-        raise on.refuse(f"an index that is a {entry.kind}")
-    places, value = index_of(on, entry.parts["values"]), entry.parts.get("ignored_value")
-    if value is None:
-        return places, None
-    ignored = np.asarray(places) == int(value)
-    return np.where(ignored, 0, places), ignored
+def _but(places: Array, ignored: Array | None) -> Array:
+    """Places of rows, -1 where a row is ignored."""
+    return places if ignored is None else np.where(ignored.reshape(-1, *(1,) * (places.ndim - 1)), -1, places)
+
+
+def _listed(on: Any, indices: Sequence[Any]) -> tuple[list[Any], Array | None]:
+    """Indices with the places of a `plsc.Indices`, and which are ignored; these are 0, which is never outside."""
+    found, ignored = list(indices), None
+    for k, entry in enumerate(indices):
+        if not isinstance(entry, Other):
+            continue
+        if "values" not in entry.parts:
+            raise on.refuse(f"an index that is a {entry.kind}")
+        found[k], value = index_of(on, entry.parts["values"]), entry.parts.get("ignored_value")
+        if value is None:
+            continue
+        if k or any(not isinstance(other, Span) for other in indices[1:]):
+            raise on.refuse("a list of places of which some are ignored beside an index of another dimension")
+        ignored = np.asarray(found[k]) == int(value)
+        found[k] = np.where(ignored, 0, found[k])
+    return found, ignored
 
 
 def _span(on: Any, span: Span, extent: int) -> tuple[Piece, str]:
@@ -281,7 +288,7 @@ def _span(on: Any, span: Span, extent: int) -> tuple[Piece, str]:
     return slice(start, last + 1 if size else start, stride), ""
 
 
-def _elements(at: Any, extent: int) -> tuple[Piece, str]:
+def _elements(at: int | Array, extent: int) -> tuple[Piece, str]:
     """An index, or an array of them, and which are outside of an extent, in words; "" where none is."""
     if not _is_outside(at, extent):
         return at, ""

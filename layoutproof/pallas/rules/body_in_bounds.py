@@ -59,7 +59,7 @@ MOST_PIECES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class AskedCut:
     """What an effect addresses in one dimension: `cut` of `dim`, which has `extent`.
 
     what: it does there, in words.  listed: whether a list says where.
@@ -83,7 +83,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    groups: dict[tuple[Any, ...], dict[Term, Piece]] = {}
+    groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
     accesses = 0
     for effect in body.effects:
         for view, what in _views(effect):
@@ -96,7 +96,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
                         spot = _where_masked(effect, view) if listed else effect.spot
                         path = tuple(map(id, spot.path))
                         key = (spot.source, view.reference.name, what, place, path, spot.loops)
-                        one = Piece(spot, view, what, k, piece, extent, listed)
+                        one = AskedCut(spot, view, what, k, piece, extent, listed)
                         groups.setdefault(key, {}).setdefault(outside, one)
     found: list[Due] = [
         partial(_inside, kernel, body, many[k : k + MOST_PIECES])
@@ -181,7 +181,7 @@ def _outside(piece: Slice, extent: int) -> Term:
     return Term("and", some, any_of([below, past]))
 
 
-def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, Piece]]) -> Obligation:
+def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -> Obligation:
     outside = any_of([condition for condition, _ in asked_of])
     pieces = [piece for _, piece in asked_of]
     spot, view, what = pieces[0].spot, pieces[0].view, pieces[0].what
@@ -230,7 +230,7 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, Piece]]) -> O
     return replace(one, graver=(partial(_in_a_run, kernel, body, pieces, after_another),))
 
 
-def _loads_in(body: Body, pieces: list[Piece]) -> list[str]:
+def _loads_in(body: Body, pieces: list[AskedCut]) -> list[str]:
     """The loads whose numbers say whether or where something is addressed."""
     terms = [term for piece in pieces for term in (*piece.spot.path, piece.cut.start)]
     terms = [inlined(body.definitions, term) for term in terms]
@@ -244,14 +244,14 @@ def _rests_on_handed(body: Body, found: BodyClaim) -> bool:
     return values is not None and any(name in values.names for h in body.handed for name in (h.name, h.after))
 
 
-def _in_a_run(kernel: Kernel, body: Body, pieces: list[Piece], after_another: bool) -> Obligation:
+def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another: bool) -> Obligation:
     """The first program, of some, that leaves the reference when it is run on ints; that holds where none does.
 
     after_another: of all as they run, what one stores to scalar memory is there for the next.
     """
     name = pieces[0].view.reference.name
     held = Obligation(name, by_rule(""), source=pieces[0].spot.source)
-    of_effect: dict[int, list[Piece]] = {}
+    of_effect: dict[int, list[AskedCut]] = {}
     for piece in pieces:
         of_effect.setdefault(piece.spot.number, []).append(piece)
 
@@ -285,7 +285,7 @@ def _in_a_run(kernel: Kernel, body: Body, pieces: list[Piece], after_another: bo
     return held
 
 
-def _left(on: Symbolic, pieces: Iterable[Piece]) -> str:
+def _left(on: Symbolic, pieces: Iterable[AskedCut]) -> str:
     """Where a slice leaves what it cuts, in words; "" where none does, or not for sure."""
     for piece in pieces:
         start = on(piece.cut.start)

@@ -272,8 +272,8 @@ def _load(
         return _open(load, f"a view of {reference.name} in another element type")
     claim, proved = asked
     kept = isinstance(load, Access) and load.kind == "read"
-    if not proved and thorough and isinstance(load, Access) and kept:
-        proved = _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, reference)
+    if not proved and isinstance(load, Access) and kept:
+        proved = thorough and _unused(kernel, body, deciding, load)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
@@ -338,6 +338,11 @@ def _handed_out(kernel: Kernel, copy: StartedCopy) -> bool:
     target = copy.target.reference
     outputs = [kernel.outputs[b] for _, b in kernel.aliases]
     return target.role == "out" and all(kernel.operands[target.position] is not o for o in outputs)
+
+
+def _unused(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
+    """Whether nothing that is unwritten where a load reads is used."""
+    return _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, load.view.reference)
 
 
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
