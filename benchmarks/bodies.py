@@ -20,6 +20,8 @@ libtpu's linter of as many kernels that the compiler takes, likewise. Exits 1 wh
 met.
 `--subcores N` judges as many kernels of subcores that tell each other what lies in shared memory, and runs each in
 orders drawn by chance (`tests/bodies/random_subcores.py`).
+`--gathers N` judges as many kernels of subcores that gather and scatter by lists, and runs each with lists that are as
+assumed (`tests/bodies/random_gathers.py`).
 `--rings N` judges as many kernels of devices that copy to their neighbours, and runs each in JAX's interpreter with its
 detector of races (`tests/bodies/random_rings.py`).
 """
@@ -226,6 +228,23 @@ def of_subcores(seed: int, count: int) -> int:
     return found
 
 
+def of_gathers(seed: int, count: int) -> int:
+    """Judges and runs kernels that gather and scatter; how many verdicts are wrong."""
+    from tests.bodies import random_gathers
+
+    said: Counter[str] = Counter()
+    found = 0
+    for k in range(seed, seed + count):
+        one = random_gathers.drawn(random.Random(k))
+        verdict, why = random_gathers.wrong(one, k)
+        said[verdict] += 1
+        if why:
+            found += 1
+            print(f"WRONG seed {k}: {one}: {verdict}, and {why}", flush=True)
+    print(f"{count} kernels that gather and scatter from seed {seed}: {found} wrong; {dict(said)}")
+    return found
+
+
 def of_rings(seed: int, count: int, limit: float) -> int:
     """Judges and runs kernels of rings of devices; how many verdicts are wrong."""
     from tests.bodies import random_rings
@@ -263,11 +282,13 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=60, metavar="T", help="seconds of CPU that a child may take for one run"
     )
+    parser.add_argument("--gathers", type=int, default=0, metavar="N", help="kernels by lists to judge and to run")
     parser.add_argument("--subcores", type=int, default=0, metavar="N", help="kernels of subcores to judge and to run")
     parser.add_argument("--rings", type=int, default=0, metavar="N", help="kernels of rings of devices, likewise")
     given = parser.parse_args()
     wrong = 0
-    if given.random or not (given.interpret or given.lint or given.forms or given.subcores or given.rings):
+    others = given.interpret or given.lint or given.forms or given.subcores or given.gathers or given.rings
+    if given.random or not others:
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
     if given.forms:
         wrong += in_forms(given.seed, given.forms)
@@ -276,6 +297,8 @@ def main() -> int:
             wrong += interpreted(python, given.seed, given.interpret, given.limit, given.out)
     if given.lint:
         wrong += linted(given.seed, given.lint, given.limit, given.out)
+    if given.gathers:
+        wrong += of_gathers(given.seed, given.gathers)
     if given.subcores:
         wrong += of_subcores(given.seed, given.subcores)
     if given.rings:

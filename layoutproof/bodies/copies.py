@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import BodyReference, Device, Signal, StartedCopy, View, Wait
+from layoutproof.bodies.effects import BodyReference, Device, Mask, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.memory import through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule
 from layoutproof.bodies.values import Value, number
@@ -21,8 +21,23 @@ BARRIER = "barrier"
 def _start(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
     to, adds = _device(on, equation, device), bool(equation.params.get("add"))
-    on.effects.append(StartedCopy(source, target, semaphore, on.spot(), sent, to, adds))
+    mask = _moved(source, target)
+    if mask is not None:
+        on.masks.append(Mask(mask, on.spot()))
+    on.effects.append(StartedCopy(source, target, semaphore, on.spot(), sent, to, adds, mask))
     return []
+
+
+def _moved(source: View, target: View) -> Value | None:
+    """Which elements a copy moves whose lists of places have some that are ignored; None = all."""
+    steps = [(view, step) for view in (source, target) for step in view.steps if step.held is not None]
+    if not steps:
+        return None
+    if len(steps) > 1 or target.dims is None or steps[0][1] is not steps[0][0].steps[-1]:
+        raise UnsupportedOp("a list of places of which some are ignored, and more of a view")
+    ((_, step),) = steps
+    doubt = None if step.held.defined else lambda index: step.held.undefined(index[:1])
+    return Value(target.dims, step.held.dtype, lambda index: step.held.number(index[:1]), doubt)
 
 
 def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

@@ -716,12 +716,13 @@ class _Trace:
     def _moves(self, on: Symbolic, effect: Any, here: Here) -> None:
         match effect:
             case StartedCopy(source, target, semaphore, spot, sent, device):
+                every = effect.mask is None
                 to = self.number if device is None else self._device(on, device)
                 if device is not None and target.reference.name in self.moving:
                     raise Unsupported(f"a copy into the window of {target.reference.name} of another device")
                 pieces = (
-                    self._piece(on, source, here, self.number, False, "copies from", True),
-                    self._piece(on, target, here, to, True, "copies into", True, adds_to(effect)),
+                    self._piece(on, source, here, self.number, False, "copies from", every),
+                    self._piece(on, target, here, to, True, "copies into", every, adds_to(effect)),
                 )
                 key = self._key(on, semaphore, to)
                 back = None if sent is None else self._key(on, sent, self.number)

@@ -80,7 +80,7 @@ class ViewStep:
     picks: of a gather, for each dimension of `dims` a `values.Value` of one dimension whose k-th number is where the
     k-th part lies, None for a dimension that stays; `after` is their length, then the dimensions that stay.
     picked: for each dimension the place of some part, of which `part` is the number.  lists: memory that a copy reads
-    the places from.
+    the places from.  held: which parts are moved, a `values.Value` of one dimension, None = all.
     """
 
     kind: str
@@ -93,6 +93,7 @@ class ViewStep:
     picked: tuple[Term | None, ...] = ()
     part: Term | None = None
     lists: tuple[View, ...] = ()
+    held: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +171,8 @@ class StartedCopy:
     """A copy that is started. semaphore: to which its end adds bytes; sent: of a remote copy, the sender's.
 
     device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether the data is added to the
-    target, element by element and never two at once.
+    target, element by element and never two at once.  mask: the condition that an element is moved, a `values.Value` of
+    the target's shape, None = all.
     """
 
     source: View
@@ -180,6 +182,7 @@ class StartedCopy:
     sent: View | None = None
     device: Device | None = None
     adds: bool = False
+    mask: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -561,7 +561,8 @@ class FlightWalk:
                         self._touched(on, effect, way, at, sure)
                     yield self._remembering(on, effect, way, sure)
                 case StartedCopy():
-                    yield self._started(on, effect, self._remembering(on, effect, way, True), at, here.program)
+                    known = self._remembering(on, effect, way, effect.mask is None)
+                    yield self._started(on, effect, known, at, here.program)
                 case Wait():
                     yield self._waited(on, effect, way, at)
                 case Signal():
@@ -600,7 +601,7 @@ class FlightWalk:
             self._read(on, effect.source, effect.spot.number, way)
             if effect.target.reference.name in self._kept:
                 way = replace(way, cells=without(way.cells, [effect.target.reference.name]))
-            return self._wrote(on, effect.target, way)
+            return self._wrote(on, effect.target, way) if sure else way
         name = effect.view.reference.name
         if name in self._kept:
             return self._loaded(on, effect, way) if effect.kind == "read" else self._stored(on, effect, way)
@@ -663,8 +664,10 @@ class FlightWalk:
         return tuple(found) if region.exact else None
 
     def _started(self, on: Symbolic, copy: StartedCopy, way: Way, at: Any, program: Any) -> Way:
-        self._touched(on, copy, way, at, True)
-        source, target = (self._region(on, view) for view in (copy.source, copy.target))
+        every = copy.mask is None
+        self._touched(on, copy, way, at, every)
+        regions = (self._region(on, view) for view in (copy.source, copy.target))
+        source, target = (one if every else replace(one, exact=False) for one in regions)
         # a copy of a device to itself counts twice: when it is sent, and when it has arrived
         nowhere = replace(source, name="")
         ends = [(copy.semaphore, source, target)] if copy.sent is None else [

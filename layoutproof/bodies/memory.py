@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import (
     Access,
     BodyReference,
+    Effect,
     Mask,
     Slice,
     Spot,
@@ -24,7 +26,7 @@ from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.folding import TRUE, all_of, any_of, constant, negation
+from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, negation
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import (
     Bitcast,
@@ -98,6 +100,7 @@ def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
     """A view of parts that a list of places chooses; other dimensions are whole."""
     picks: list[Value | None] = []
     lists: list[View] = []
+    held: list[Value] = []
     for entry, extent in zip(transform.indices, dims, strict=True):
         whole = (
             isinstance(entry, Span)
@@ -109,15 +112,28 @@ def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
             picks.append(None)
         elif not _is_list(entry):
             raise UnsupportedOp("a list of places beside a part of another dimension")
-        elif isinstance(entry, Other) and entry.parts.get("ignored_value") is not None:
-            raise UnsupportedOp("a list of places of which some are ignored")
         else:
             one = entry.parts["values"] if isinstance(entry, Other) else entry
             if not isinstance(one, Value):
                 lists.append(view_of(on, one))
                 one = _listed(on, lists[-1])
             picks.append(one)
-    return gather(on, dims, picks, lists)
+            ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
+            held += [] if ignored is None else [_not_ignored(one, int(ignored))]
+    found = gather(on, dims, picks, lists)
+    if len(held) > 1:
+        raise UnsupportedOp("two lists of places of which some are ignored")
+    return replace(found, held=held[0]) if held else found
+
+
+def _not_ignored(places: Value, ignored: int) -> Value:
+    """Which parts of a list of places are moved (`plsc.Indices`)."""
+    value, doubt = Term("int", ignored), None if places.defined else places.undefined
+
+    def moved(at: Index) -> Term:
+        return negation(fold("==", places.number(at), value))
+
+    return Value(places.dims, element_type_named("pred"), moved, doubt)
 
 
 def _listed(on: Pass, view: View) -> Value:
@@ -248,7 +264,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
     last = next((e for e, to in own if not _apart(to, view)), None)
     target = None if last is None else writes_to(last)
-    if last is None or target is None or adds_to(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
+    if last is None or target is None or _in_part(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
         return None
     around = last.spot.loops
     same = all(any(c is one for one in spot.path) for c in last.spot.path) and spot.loops[: len(around)] == around
@@ -261,9 +277,14 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     else:
         rest = None
     found: View | Value | None = None
-    if isinstance(last, Access) and last.mask is None and isinstance(last.value, Value):
+    if isinstance(last, Access) and isinstance(last.value, Value):
         found = _stored_there(last.value.number, target, view, rest) if last.value.dims == target.dims else None
-    elif isinstance(last, StartedCopy) and not last.device and last.source.reference.name in on.constant:
+    elif (
+        isinstance(last, StartedCopy)
+        and not last.device
+        and last.mask is None
+        and last.source.reference.name in on.constant
+    ):
         source, slot = last.source, last.semaphore.reference
         arrived = any(isinstance(e, Wait) and e.semaphore.reference is slot for e in on.effects[last.spot.number :])
         if arrived and source.dims == target.dims and rest is not None:
@@ -273,6 +294,11 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     if found is not None and len(spot.loops) > len(around):
         on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
     return found
+
+
+def _in_part(effect: Effect) -> bool:
+    """Whether what an effect writes is not all that is there then."""
+    return adds_to(effect) or getattr(effect, "mask", None) is not None
 
 
 def _apart(one: View, other: View) -> bool:

@@ -191,7 +191,8 @@ class States:
     def copied(self, store: Store, index: Index) -> Term:
         """The condition that a store happens and leaves something undefined at an element of its view."""
         view = store.view if isinstance(store, Access) else store.target
-        given = all_of([*store.spot.path, self._given(store, index, FALSE)])
+        held = [] if isinstance(store, Access) or store.mask is None else [store.mask.number(index)]
+        given = all_of([*store.spot.path, *held, self._given(store, index, FALSE)])
         return any_of([given, self.doubted(store.spot, view)])
 
     def unwritten_at(self, load: Store, at: Index) -> Term:
@@ -315,7 +316,7 @@ class States:
         given = self._given(store, index, state)
         if adds:
             return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
-        mask = store.mask if isinstance(store, Access) else None
+        mask = getattr(store, "mask", None)
         if mask is not None:
             try:
                 parts.append(mask.number(aligned(mask, view.dims or (), index)))
@@ -374,7 +375,7 @@ class States:
         for a start that moves by a constant, and for one that goes on where the iteration before has ended. For the
         last iteration whose start is not beyond a place has it, if the end of each is the start of the next.
         """
-        if is_remote(store) or adds_to(store) or (isinstance(store, Access) and store.mask is not None):
+        if is_remote(store) or adds_to(store) or getattr(store, "mask", None) is not None:
             return FALSE
         view = store.view if isinstance(store, Access) else store.target
         if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):

@@ -121,7 +121,7 @@ class BodyWalk:
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            mask = effect.mask if isinstance(effect, Access) else None
+            mask = getattr(effect, "mask", None)
             if happens and mask is not None:
                 try:
                     happens = self._holds(mask.number(_ints(element)), program, within)
@@ -142,8 +142,6 @@ class BodyWalk:
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
-            if isinstance(effect, StartedCopy):
-                return self._taken(effect, element, program, within) if happens else (happens, None)
             if happens and effect.mask is not None:
                 try:
                     happens = self._holds(effect.mask.number(_ints(element)), program, within)
@@ -151,6 +149,8 @@ class BodyWalk:
                     happens = None
             if not happens:
                 return happens, None
+            if isinstance(effect, StartedCopy):
+                return self._taken(effect, element, program, within)
             return self._leaf(effect.name, element, program, within)
 
         return self._guarded(ask)
@@ -294,7 +294,7 @@ class BodyWalk:
         known = tuple(n for n in place if n is not None)
         if hit is None or len(known) < len(place):
             return None, conditions
-        mask = store.mask if isinstance(store, Access) else None
+        mask = getattr(store, "mask", None)
         if mask is not None:
             try:
                 hit = self._holds(mask.number(_ints(known)), program, within)

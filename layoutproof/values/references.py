@@ -17,6 +17,7 @@ from layoutproof.ir.program import (
     Equation,
     Indexed,
     MemRefType,
+    Other,
     Reshaped,
     Span,
     Transform,
@@ -137,6 +138,7 @@ def _of_words(words: Sequence[ElementView], dtype: Dtype | None) -> ElementView:
 def _indexed(on: Walking, view: ElementView, indices: Sequence[Span | Shaped | int], clip: bool) -> ElementView:
     """The part of a view that indices name. clip: whether elements outside are left out, else they end the walk."""
     pieces: list[Piece] = []
+    indices, ignored = _listed(on, indices)
     for entry, extent in zip(indices, view.shape, strict=True):
         piece, outside = _span(on, entry, extent) if isinstance(entry, Span) else _elements(index_of(on, entry), extent)
         if outside and not clip:
@@ -159,7 +161,32 @@ def _indexed(on: Walking, view: ElementView, indices: Sequence[Span | Shaped | i
         found = _meshed(places_of(view), pieces)
     else:
         found = np.asarray(places_of(view)[tuple(pieces)])
+    found = _but(found, ignored)
     return ElementView(view.memory, found, found.shape)
+
+
+def _but(places: Array, ignored: Array | None) -> Array:
+    """Places of rows, -1 where a row is ignored."""
+    return places if ignored is None else np.where(ignored.reshape(-1, *(1,) * (places.ndim - 1)), -1, places)
+
+
+def _listed(on: Walking, indices: Sequence[Span | Shaped | int]) -> tuple[list[Span | Shaped | int], Array | None]:
+    """Indices with the places of a `plsc.Indices`, and which are ignored; these are 0, which is never outside."""
+    found, ignored = list(indices), None
+    for k, entry in enumerate(indices):
+        if not isinstance(entry, Other):
+            continue
+        if "values" not in entry.parts:
+            raise on.refuse(f"an index that is a {entry.kind}")
+        places, value = np.asarray(index_of(on, entry.parts["values"])), entry.parts.get("ignored_value")
+        found[k] = places
+        if value is None:
+            continue
+        if k or any(not isinstance(other, Span) for other in indices[1:]):
+            raise on.refuse("a list of places of which some are ignored beside an index of another dimension")
+        ignored = places == int(value)
+        found[k] = np.where(ignored, 0, places)
+    return found, ignored
 
 
 def _span(on: Walking, span: Span, extent: int) -> tuple[Piece, str]:
@@ -290,7 +317,10 @@ def _meet(a: ElementView, b: ElementView) -> bool:
     if a.box is not None and b.box is not None:
         pairs = zip(a.box, b.box, a.memory.shape, strict=True)
         return all(not set(_along(x, n)).isdisjoint(_along(y, n)) for x, y, n in pairs)
-    return a.places is None or b.places is None or bool(np.isin(a.places, b.places).any())
+    if a.places is None or b.places is None:
+        return True
+    # -1 is no place: something is left out there
+    return bool(np.isin(a.places[a.places >= 0], b.places).any())
 
 
 def _along(piece: slice | int, extent: int) -> range:
@@ -387,8 +417,9 @@ def _start(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
     on.flying.append(copy)
     if not copy.add:
         # the contents are undefined until the wait
-        dtype = copy.target.memory.dtype
-        store(on, copy.target, unwritten(on, copy.target.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
+        _, into = _both_there(copy.source, copy.target)
+        dtype = into.memory.dtype
+        store(on, into, unwritten(on, into.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
     return []
 
@@ -460,15 +491,28 @@ def land(on: Walking, copy: CopyUnderWay) -> None:
     """The copy is done."""
     if copy.done:
         return
-    value = load(on, copy.source)
-    if tuple(value.shape) != copy.target.shape:
-        value = moved(on.numbers, value, lambda r: r.reshape(copy.target.shape))
+    source, target = _both_there(copy.source, copy.target)
+    value = load(on, source)
+    if tuple(value.shape) != target.shape:
+        value = moved(on.numbers, value, lambda r: r.reshape(target.shape))
     if copy.add:
-        add_to(on, copy.target, value)
+        add_to(on, target, value)
     else:
-        if copy.target.at is not None and np.unique(copy.target.at).size < copy.target.at.size:
+        if target.at is not None and np.unique(target.at).size < target.at.size:
             raise on.refuse("a copy that writes one place twice: their order is not defined")
-        store(on, copy.target, value)
+        store(on, target, value)
+
+
+def _both_there(source: ElementView, target: ElementView) -> tuple[ElementView, ElementView]:
+    """Source and target of a copy without the elements that one of them leaves out."""
+    if source.words or target.words or not any(v.at is not None and (v.at < 0).any() for v in (source, target)):
+        return source, target
+    out_of, into = (places_of(view).reshape(-1) for view in (source, target))
+    chosen = (out_of >= 0) & (into >= 0)
+    return (
+        ElementView(source.memory, out_of[chosen], (int(chosen.sum()),)),
+        ElementView(target.memory, into[chosen], (int(chosen.sum()),)),
+    )
 
 
 def add_to(on: Walking, view: ElementView, value: Shaped) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from layoutproof.ir.program import Indexed, Literal, Program, Span, Transformed, planted
+from layoutproof.ir.program import Indexed, Literal, Other, Program, Span, Transformed, planted
 from layoutproof.pallas.from_jax.adapter import device_of
 from layoutproof.pallas.from_jax.programs import program_of
 from tests.bodies import subcore_pairs
@@ -26,6 +26,8 @@ from tests.bodies.subcore_pairs import CASES, TARGET
 
 Steps = Iterator[str]
 SEEDS = 6
+IGNORED = -(1 << 40)
+"""Stands in a list for a place that is ignored."""
 MOST_IDLE = 2_000
 """Looks at semaphores, one after the other, in which nobody does anything else."""
 SEMAPHORE = "semaphore"
@@ -68,10 +70,14 @@ class View:
                 chosen = int(entry.start) + np.arange(int(entry.size)) * int(entry.stride)
             else:
                 chosen = listed(entry)
-            inside = np.all((np.asarray(chosen) >= 0) & (np.asarray(chosen) < len(kept)))
+            ignored = np.asarray(chosen) == IGNORED
+            inside = np.all(ignored | ((np.asarray(chosen) >= 0) & (np.asarray(chosen) < len(kept))))
             if not inside:
                 raise Outside
-            at.append(kept[chosen] if np.ndim(chosen) else int(kept[int(chosen)]))
+            if np.ndim(chosen):
+                at.append(np.where(ignored, IGNORED, kept[np.where(ignored, 0, chosen)]))
+            else:
+                at.append(int(kept[int(chosen)]))
         return View(self.memory, at)
 
     def places(self) -> Any:
@@ -205,6 +211,9 @@ class Subcore:
 
     def listed(self, entry: Any) -> Any:
         """An index, or a list of places as it is in memory now."""
+        if isinstance(entry, Other):
+            places, ignored = self.listed(entry.parts["values"]).astype(np.int64), entry.parts.get("ignored_value")
+            return places if ignored is None else np.where(places == ignored, IGNORED, places)
         return self.view(entry).load() if isinstance(entry, View | Transformed) else np.asarray(entry)
 
     def on_axis_index(self, equation: Any, operands: list[Any]) -> list[Any]:
@@ -251,7 +260,8 @@ class Subcore:
         add = bool(equation.params.get("add"))
 
         def move() -> None:
-            self.view(target).store(self.view(source).load().copy(), add)
+            from_, to = _moved(self.view(source), self.view(target))
+            to.store(from_.load().copy(), add)
 
         slot, place = self.slot(semaphore)
         size = self.size(target)
@@ -301,6 +311,18 @@ class Subcore:
     def size(self, value: Any) -> int:
         view = self.view(value)
         return int(np.prod(view.shape)) * view.memory.array.itemsize
+
+
+def _moved(source: View, target: View) -> tuple[View, View]:
+    """What a copy moves: without the rows that either of the two ignores."""
+    views, first = (source, target), []
+    for view in views:
+        first.append(next((k for k, one in enumerate(view.at) if not isinstance(one, int)), None))
+    if None in first or not any(IGNORED in view.at[k] for view, k in zip(views, first, strict=True)):
+        return views
+    moved = np.logical_and(*(view.at[k] != IGNORED for view, k in zip(views, first, strict=True)))
+    cut = [[one[moved] if j == k else one for j, one in enumerate(v.at)] for v, k in zip(views, first, strict=True)]
+    return View(source.memory, cut[0]), View(target.memory, cut[1])
 
 
 def memory_of(aval: Any) -> Memory:

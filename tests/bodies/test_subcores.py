@@ -27,7 +27,7 @@ from layoutproof.pallas.from_jax.record import records_of
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
-from tests.bodies import random_subcores, run_subcores, subcore_pairs
+from tests.bodies import random_gathers, random_subcores, run_subcores, subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
 from tests.bodies.subcores_page import page
 
@@ -362,6 +362,49 @@ def test_of_random_kernels_of_subcores_no_verdict_is_wrong() -> None:
     assert not [(one, said, why) for one, (said, why) in found.items() if why]
     said = {verdict for verdict, _ in found.values()}
     assert {"proved", "body_races", "device_waits"} <= said
+
+
+def test_of_random_gathers_and_scatters_no_verdict_is_wrong() -> None:
+    found = {k: random_gathers.wrong(random_gathers.drawn(random.Random(k)), k) for k in range(10)}
+    assert not [(k, said, why) for k, (said, why) in found.items() if why]
+    assert len({said for said, _ in found.values()}) > 2
+
+
+def with_ignored(kind: str, ignored: int | None, low: int, fills: bool = True) -> set[tuple[str, str]]:
+    """What is refuted, or open, of rows by a list with entries from `low` to 63."""
+    right = {"high": 64, "permuted": True, "skips": 0, "adds": 0, "mask": "", "writes": "own"}
+    kernel = random_gathers.Drawn(kind=kind, low=low, ignored=ignored, fills=fills, **right)  # type: ignore[arg-type]
+    args = X, LISTED
+    answer = lp.kernels(random_gathers.function_of(kernel), *args, target=TARGET, assume=random_gathers.assumed(kernel))
+    open_ = [f for f in answer.findings if f.severity == "error" and f.verdict is not Verdict.PROVED]
+    return {(f.question, f.reason.split(" if ")[0].partition(" (")[0]) for f in open_}
+
+
+def test_rows_whose_place_is_ignored_are_not_moved() -> None:
+    """-1 is no row of 64: it is outside, but where it is ignored; and then the row stays as it was."""
+    assert not with_ignored("gather rows", -1, -1)
+    assert with_ignored("gather rows", None, -1) == {("body_in_bounds", "refuted")}
+    assert with_ignored("gather rows", -1, -2) == {("body_in_bounds", "refuted")}
+    assert with_ignored("gather rows", -1, -1, fills=False) == {("initialised", "refuted")}
+    assert not with_ignored("gather rows", None, 0, fills=False)
+    # of a scatter an output is not stored where all that would go there is ignored
+    assert not with_ignored("scatter rows", None, 0)
+    assert {question for question, _ in with_ignored("scatter rows", 5, 0)} == {"outputs_stored"}
+
+
+def test_a_number_that_all_subcores_add_to_is_refused_by_name() -> None:
+    def body(x: Any, o: Any, counter: Any, found: Any) -> None:
+        _, _, w = here()
+        counter[0] = 0
+        plsc.subcore_barrier()
+        ticket = plsc.fetch_and_add(counter.at[0], 1, subcore_id=0)
+        pltpu.sync_copy(x.at[pl.ds(ticket * 8, 8)], found)
+        pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+    findings = one(body, (64, 16), [pltpu.SMEM((1,), WHOLE), pltpu.VMEM((8, 16), F)], X)
+    assert not refuted(findings)
+    refused = {f.question for f in findings if f.verdict is Verdict.UNKNOWN and "sc_fetch_and_add" in f.reason}
+    assert {"body_in_bounds", "body_races", "dma_order", "initialised", "subcore_barrier"} <= refused
 
 
 def test_what_is_not_modelled_may_write_what_is_read_after_it() -> None:

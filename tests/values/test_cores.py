@@ -131,6 +131,47 @@ def test_masks_pack_and_unpack(kind: str, want: Callable[..., Any]) -> None:
     assert lp.same(masked(kind, wrong=True), want, x, target=TARGET).verdict is Verdict.REFUTED
 
 
+def rows_but(ignored: int | None, later: int = 0) -> Callable[..., Any]:
+    """Rows by a list, zeros where a place is ignored. later: by how much each part of the list begins too late."""
+
+    def body(x: Any, i: Any, o: Any, listed: Any, found: Any) -> None:
+        _, _, w = here()
+        pltpu.sync_copy(i.at[pl.ds(jnp.minimum(w * 8 + later, 56), 8)], listed)
+        for row in range(8):
+            for half in (0, 8):
+                found[row, pl.ds(half, 8)] = jnp.zeros((8,), F)
+        pltpu.sync_copy(x.at[plsc.Indices(listed, ignored_value=ignored)], found)
+        pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+    return lambda x, i: made(body, (64, 16), [pltpu.VMEM((8,), WHOLE), pltpu.VMEM((8, 16), F)])(x, i)
+
+
+def test_a_row_whose_place_is_ignored_stays_as_it_is() -> None:
+    listed = np.random.default_rng(3).integers(0, 64, 64).astype(np.int32)
+    listed[::3] = -1
+    inputs = [jax.ShapeDtypeStruct((64, 16), F), listed]
+
+    def taken(x: Any, i: Any) -> Any:
+        return jnp.where(i[:, None] >= 0, jnp.take(x, jnp.maximum(i, 0), axis=0), 0.0)
+
+    right, outside, late = (
+        lp.same(kernel, taken, inputs=lambda: inputs, target=TARGET)
+        for kernel in (rows_but(-1), rows_but(-2), rows_but(-1, later=1))
+    )
+    assert (right.verdict, outside.verdict, late.verdict) == (Verdict.SAMPLED, Verdict.REFUTED, Verdict.REFUTED)
+    assert "out of bounds" in outside.reason
+    assert "[0, 0]" in late.reason
+
+
+def test_a_gather_from_one_place_further_on_is_refuted_with_the_element() -> None:
+    """Against `jnp.take`: each subcore but the last reads its part of the list from one place further on."""
+    inputs = given("lookup")
+    wrong = lp.same(rows_but(None, later=1), lambda x, i: jnp.take(x, i, axis=0), inputs=lambda: inputs, target=TARGET)
+    assert wrong.verdict is Verdict.REFUTED
+    assert wrong.comparison.witness is not None
+    assert wrong.comparison.witness.index == (0, 0)
+
+
 def halves(wrong: bool) -> Callable[..., Any]:
     """Each core of two doubles its half."""
 

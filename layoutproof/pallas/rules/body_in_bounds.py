@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -54,35 +54,54 @@ from layoutproof.pallas.body_fixes import inside
 TARGET = False
 BODY = True
 SETTLED_BY = "clamp the index, or guard the access by what program ids, loop counters and tables say"
-MOST_COPIES = 8
-"""Slices of one line that are asked about at once."""
+MOST_PIECES = 8
+"""Slices of one line that are asked about at once, each in one dimension."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedCut:
+    """What an effect addresses in one dimension: `cut` of `dim`, which has `extent`.
+
+    what: it does there, in words.  listed: whether a list says where.
+    """
+
+    spot: Spot
+    view: View
+    what: str
+    dim: int
+    cut: Slice
+    extent: int
+    listed: bool
 
 
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per line and reference with slices that are not trivially inside; one for all that are.
 
-    The copies of an unrolled loop are one question: a violation is one of any copy.
+    The copies of an unrolled loop are one question: a violation is one of any copy. Copies that go on in one dimension
+    are alike in the others, and equal slices are asked once.
     """
     body: Body | None = kernel.body
     if body is None:
         return ()
-    groups: dict[tuple[Any, ...], list[tuple[Spot, View, str, ViewStep]]] = {}
+    groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
     accesses = 0
     for effect in body.effects:
         for view, what in _views(effect):
             for place, step in enumerate((*_cut(effect, view), *_picked(view))):
                 accesses += 1
-                if any(
-                    _outside(piece, extent) is not FALSE for piece, extent in zip(step.slices, step.dims, strict=True)
-                ):
-                    spot = _where_masked(effect, view) if step.part is not None else effect.spot
-                    path = tuple(map(id, spot.path))
-                    key = (spot.source, view.reference.name, what, place, path, spot.loops)
-                    groups.setdefault(key, []).append((spot, view, what, step))
+                listed = step.part is not None
+                for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
+                    outside = _outside(piece, extent)
+                    if outside is not FALSE:
+                        spot = _where_masked(effect, view) if listed else effect.spot
+                        path = tuple(map(id, spot.path))
+                        key = (spot.source, view.reference.name, what, place, path, spot.loops)
+                        one = AskedCut(spot, view, what, k, piece, extent, listed)
+                        groups.setdefault(key, {}).setdefault(outside, one)
     found: list[Due] = [
-        partial(_inside, kernel, body, members[k : k + MOST_COPIES])
-        for members in groups.values()
-        for k in range(0, len(members), MOST_COPIES)
+        partial(_inside, kernel, body, many[k : k + MOST_PIECES])
+        for many in ([*pieces.items()] for pieces in groups.values())
+        for k in range(0, len(many), MOST_PIECES)
     ]
     if accesses or body.effects:
         found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
@@ -136,8 +155,8 @@ def _picked(view: View) -> Iterator[ViewStep]:
 
 def _where_masked(effect: Effect, view: View) -> Spot:
     """Where an effect happens to a part that a list places: a mask excuses the others."""
-    part = next(step.part for step in view.steps if step.kind == "gather")
-    mask = effect.mask if isinstance(effect, Access) else None
+    part, held = next((step.part, step.held) for step in view.steps if step.kind == "gather")
+    mask = effect.mask if isinstance(effect, Access) else held
     if mask is None or part is None:
         return effect.spot
     with suppress(Lost):
@@ -162,45 +181,41 @@ def _outside(piece: Slice, extent: int) -> Term:
     return Term("and", some, any_of([below, past]))
 
 
-def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, ViewStep]]) -> Obligation:
-    spot, view, what, _ = members[0]
-    pieces = [
-        (k, piece, step.dims[k])
-        for _, _, _, step in members
-        for k, piece in enumerate(step.slices)
-        if _outside(piece, step.dims[k]) is not FALSE
-    ]
-    # copies of an unrolled loop often slice one dimension alike
-    outside = any_of(list(dict.fromkeys(_outside(p, n) for _, p, n in pieces)))
+def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -> Obligation:
+    outside = any_of([condition for condition, _ in asked_of])
+    pieces = [piece for _, piece in asked_of]
+    spot, view, what = pieces[0].spot, pieces[0].view, pieces[0].what
     name = view.reference.name
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
-        for k, piece, extent in pieces:
-            start, size = value(piece.start), value(piece.size)
-            last = start + (size - 1) * piece.stride
-            if size > 0 and (start < 0 or last >= extent):
-                if piece.single:
+        for piece in pieces:
+            cut = piece.cut
+            start, size = value(cut.start), value(cut.size)
+            last = start + (size - 1) * cut.stride
+            if size > 0 and (start < 0 or last >= piece.extent):
+                if cut.single:
                     which = f"element {start}"
                 else:
-                    which = f"elements {start}:{last + 1}" + (f":{piece.stride}" if piece.stride != 1 else "")
-                return f"the body {what} {which} of dimension {k} of {name}, which has {extent}"
+                    which = f"elements {start}:{last + 1}" + (f":{cut.stride}" if cut.stride != 1 else "")
+                return f"the body {what} {which} of dimension {piece.dim} of {name}, which has {piece.extent}"
         return f"the body {what} {name} outside"
 
     def hint(at: Point, on: Numbers) -> str:
-        for k, piece, extent in pieces:
-            start, reach = (found.value(term, at, on) for term in (piece.start, piece.size))
-            last = extent - 1 - (reach - 1) * piece.stride
+        for piece in pieces:
+            cut = piece.cut
+            start, reach = (found.value(term, at, on) for term in (cut.start, cut.size))
+            last = piece.extent - 1 - (reach - 1) * cut.stride
             if reach > 0 and not 0 <= start <= last:
-                which = "index" if piece.single else "start"
-                within = f"the {which} in dimension {k} may be 0 to {last}" if last >= 0 else f"{extent} are there"
+                may_be = f"the {'index' if cut.single else 'start'} in dimension {piece.dim} may be 0 to {last}"
+                within = may_be if last >= 0 else f"{piece.extent} are there"
                 return f"look at where the loop or the grid ends, and at what the access needs: {within}"
         return ""
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
-        for k, piece, extent in pieces[:MOST_COPIES] if members[0][3].part is None else ():
-            yield from inside(kernel, body, spot, view, k, extent, piece)
+        for piece in () if pieces[0].listed else pieces:
+            yield from inside(kernel, body, spot, view, piece.dim, piece.extent, piece.cut)
 
-    extra = [term for _, piece, _ in pieces for term in (piece.start, piece.size)]
+    extra = [term for piece in pieces for term in (piece.cut.start, piece.cut.size)]
     try:
         found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=extra)
     except Undecided as lost:
@@ -209,15 +224,15 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Vie
     told = replace(found, claim=replace(found.claim, hint=hint))
     one = about(name, told, spot.source, f"where the body {what} {name}", fixes)
     kept = kept_by(body)
-    after_another = any(loads_of(body)[name].view.reference.name in kept for name in _loads_in(body, members))
+    after_another = any(loads_of(body)[name].view.reference.name in kept for name in _loads_in(body, pieces))
     if not after_another and not _rests_on_handed(body, found):
         return one
-    return replace(one, graver=(partial(_in_a_run, kernel, body, members, what, after_another),))
+    return replace(one, graver=(partial(_in_a_run, kernel, body, pieces, after_another),))
 
 
-def _loads_in(body: Body, members: list[tuple[Spot, View, str, ViewStep]]) -> list[str]:
+def _loads_in(body: Body, pieces: list[AskedCut]) -> list[str]:
     """The loads whose numbers say whether or where something is addressed."""
-    terms = [term for spot, _, _, step in members for term in (*spot.path, *(p.start for p in step.slices))]
+    terms = [term for piece in pieces for term in (*piece.spot.path, piece.cut.start)]
     terms = [inlined(body.definitions, term) for term in terms]
     names = [str(read.args[0].args[0]) for read in reads(terms)]
     return [name for name in dict.fromkeys(names) if name in body.loads]
@@ -229,21 +244,21 @@ def _rests_on_handed(body: Body, found: BodyClaim) -> bool:
     return values is not None and any(name in values.names for h in body.handed for name in (h.name, h.after))
 
 
-def _in_a_run(
-    kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, ViewStep]], what: str, after_another: bool
-) -> Obligation:
+def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another: bool) -> Obligation:
     """The first program, of some, that leaves the reference when it is run on ints; that holds where none does.
 
     after_another: whether all run in order, so that the next one loads the scalars that one stores.
     """
-    steps = {spot.number: (view, step) for spot, view, _, step in members}
-    held = Obligation(members[0][1].reference.name, by_rule(""), source=members[0][0].source)
+    name = pieces[0].view.reference.name
+    held = Obligation(name, by_rule(""), source=pieces[0].spot.source)
+    of_effect: dict[int, list[AskedCut]] = {}
+    for piece in pieces:
+        of_effect.setdefault(piece.spot.number, []).append(piece)
 
     def left(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Number, ...]) -> Obligation | None:
-        view, step = steps.get(effect.spot.number, (None, None))
-        shown = None if view is None or step is None else _left(on, view, step, what)
+        shown = _left(on, of_effect.get(effect.spot.number, ()))
         entries = run.entries() if shown else None
-        if view is None or not shown or entries is None:
+        if entries is None:
             return None
         point: dict[str, Any] = {"program": run.program}
         point |= {"iteration": turns} if turns else {}
@@ -253,7 +268,7 @@ def _in_a_run(
             hint = "look at what the programs store to scalar memory: what is loaded of it goes past an end"
         settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
         tables = tuple(dict.fromkeys(name for name, _ in run.read))
-        return Obligation(view.reference.name, settled, source=effect.spot.source, tables=tables)
+        return Obligation(name, settled, source=effect.spot.source, tables=tables)
 
     with budget(STEPS, effort()):
         for fill in fillings():
@@ -270,13 +285,14 @@ def _in_a_run(
     return held
 
 
-def _left(on: Symbolic, view: View, step: ViewStep, what: str) -> str:
-    """Where a slice leaves what it cuts, in words; "" where it does not, or not for sure."""
-    for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
-        start = on(piece.start)
-        if type(start) is int and on(_outside(piece, extent)) is True:
-            which = f"element {start}" if piece.single else f"elements from {start} on"
-            return f"the body {what} {which} of dimension {k} of {view.reference.name}, which has {extent}"
+def _left(on: Symbolic, pieces: Iterable[AskedCut]) -> str:
+    """Where a slice leaves what it cuts, in words; "" where none does, or not for sure."""
+    for piece in pieces:
+        start = on(piece.cut.start)
+        if type(start) is int and on(_outside(piece.cut, piece.extent)) is True:
+            which = f"element {start}" if piece.cut.single else f"elements from {start} on"
+            where = f"dimension {piece.dim} of {piece.view.reference.name}"
+            return f"the body {piece.what} {which} of {where}, which has {piece.extent}"
     return ""
 
 

@@ -273,7 +273,7 @@ def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
 
 def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> tuple[list[Term], str]:
     """The condition that a mask lets an element be touched, and a doubt where no term says it."""
-    mask = touch.effect.mask if isinstance(touch.effect, Access) else None
+    mask = getattr(touch.effect, "mask", None)
     if mask is None:
         return [], ""
     if len(mask.dims) == len(touch.view.dims or ()):
@@ -403,7 +403,7 @@ def _exposed(
     open_ = {Verdict.REFUTED: f"{reason}: not known, it {read.does} before it writes there in the same program"}
     graver: list[Obligation] = []
     known = not read.spot.loops and not any(w.spot.loops for w in before)
-    known = known and not any(isinstance(w.effect, Access) and w.effect.mask is not None for w in before)
+    known = known and not any(getattr(w.effect, "mask", None) is not None for w in before)
     if known and not body.unmodelled:
         with suppress(Undecided):
             for found in _used(kernel, pair, read, writes, body, parallel):
@@ -426,7 +426,7 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
     writes. Of other loops, the iteration is taken that comes to the place.
     """
     box = _box(write.view)
-    if box is None or (isinstance(write.effect, Access) and write.effect.mask is not None):
+    if box is None or getattr(write.effect, "mask", None) is not None:
         return FALSE
     path = [inlined(body.definitions, c) for c in write.spot.path]
     box = [(inlined(body.definitions, start), inlined(body.definitions, size), stride) for start, size, stride in box]

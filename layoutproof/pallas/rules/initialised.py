@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
@@ -85,6 +85,8 @@ SETTLED_BY = "write all of it before the read, in the same program and under no 
 PIPELINES = True
 MOST_LINES = 6
 """Lines that a hint names."""
+MOST_OPEN = 4
+"""Loads of one line that are asked about after one whose answer is open: only a refutation would change that."""
 
 
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
@@ -98,13 +100,27 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
-    def of(load: Access | StartedCopy) -> Obligation:
+    copying = bool(kernel.subcores) and any(isinstance(effect, StartedCopy) for effect in body.effects)
+
+    @cache
+    def walks() -> bool:
+        with suppress(Undecided, ArithmeticError):
+            return walked(kernel)[0].whole
+        return False
+
+    def of(load: Access | StartedCopy, worst: Verdict) -> Obligation:
         sent = read_of_devices(kernel, _read(load).reference, load.spot)
         if sent is not None:
             return sent
+        shared, written = _read(load).reference.memory == "vmem_shared", by_rule("", "walk")
+        if copying and not shared and walks() and _writes_before(kernel, body, load):
+            # subcores are few, and mostly walked for `dma_order` too: what copies bring is known there
+            return Obligation(_read(load).reference.name, written, source=load.spot.source)
         try:
-            shared = _read(load).reference.memory == "vmem_shared"
-            one = (_of_core if shared else _load)(kernel, body, states, deciding, load)
+            if shared:
+                one = _of_core(kernel, body, states, deciding, load)
+            else:
+                one = _load(kernel, body, states, deciding, load, worst is Verdict.PROVED)
         except (Undecided, RecursionError) as reason:
             one = _open(load, str(reason))
         if _verdict(one) is not Verdict.PROVED and _read(load).reference.name in body.beyond:
@@ -112,15 +128,25 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         if _verdict(one) is Verdict.UNKNOWN and not shared:
             read = _read(load).reference
             if _writes_before(kernel, body, load) or written_on_devices(kernel, read, load.spot):
-                return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
+                return replace(one, claim=written)
         return one
+
+    def of_line(loads: Sequence[Access | StartedCopy]) -> Obligation:
+        # the first and the last of what is unrolled differ most from what is usual
+        found, opened = of(loads[0], Verdict.PROVED), 0
+        for load in (*loads[:0:-1][:1], *loads[1:-1]):
+            opened += _verdict(found) is Verdict.UNKNOWN
+            if _verdict(found) is Verdict.REFUTED or opened > MOST_OPEN:
+                break
+            found = min(found, of(load, _verdict(found)), key=_verdict)
+        return found
 
     lines: dict[tuple[object, str], list[Access | StartedCopy]] = {}
     for effect in (each for one in body.effects for each in _reading(one)):
         reference = _read(effect).reference
         if reference.role in ("out", "scratch", "fresh") and not reference.pipeline:
             lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(effect)
-    found: list[Due] = [lambda copies=copies: min(map(of, copies), key=_verdict) for copies in lines.values()]  # type: ignore[misc]
+    found: list[Due] = [partial(of_line, loads) for loads in lines.values()]
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     return (*found, *not_modelled(kernel, body))
@@ -236,7 +262,10 @@ def reads_unwritten(states: States, load: Access | StartedCopy) -> tuple[BodyCla
     return states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
 
 
-def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy) -> Obligation:
+def _load(
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | StartedCopy, thorough: bool
+) -> Obligation:
+    """thorough: whether it is asked if what is unwritten is used; where a replay shows that it is, it is refuted."""
     reference = _read(load).reference
     asked = reads_unwritten(states, load)
     if asked is None:
@@ -244,7 +273,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     claim, proved = asked
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:
-        proved = _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, reference)
+        proved = thorough and _unused(kernel, body, deciding, load)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
@@ -296,7 +325,7 @@ def _tries(
 def _unwritten(states: States, load: Access | StartedCopy, at: Index, index: Index) -> list[Term]:
     """The conditions that a load happens, and that nothing was written where it reads."""
     parts: list[Term] = [*load.spot.path]
-    if isinstance(load, Access) and load.mask is not None:
+    if load.mask is not None:
         try:
             parts.append(load.mask.number(index))
         except Lost:
@@ -309,6 +338,11 @@ def _handed_out(kernel: Kernel, copy: StartedCopy) -> bool:
     target = copy.target.reference
     outputs = [kernel.outputs[b] for _, b in kernel.aliases]
     return target.role == "out" and all(kernel.operands[target.position] is not o for o in outputs)
+
+
+def _unused(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
+    """Whether nothing that is unwritten where a load reads is used."""
+    return _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, load.view.reference)
 
 
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:

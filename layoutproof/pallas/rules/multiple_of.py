@@ -28,7 +28,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
-from layoutproof.pallas.rules.body_in_bounds import MOST_COPIES, about
+from layoutproof.pallas.rules.body_in_bounds import MOST_PIECES, about
 
 TARGET = False
 BODY = True
@@ -48,9 +48,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         key = (spot.source or id(spot), by, spot.path, spot.loops)
         lines.setdefault(key, []).append((number, spot))
     found = [
-        _divisible(kernel, body, members[k : k + MOST_COPIES], by)
+        _divisible(kernel, body, members[k : k + MOST_PIECES], by)
         for (_, by, *_), members in lines.items()
-        for k in range(0, len(members), MOST_COPIES)
+        for k in range(0, len(members), MOST_PIECES)
     ]
     found += not_modelled(kernel, body)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
