@@ -141,6 +141,7 @@ def test_where_no_steps_are_left_for_what_loops_keep_the_rest_is_decided(monkeyp
 
     def verdicts() -> dict[str, Verdict]:
         (call,) = kernels_of(pl.pallas_call(body, out_shape=shape), (shape,))
+        assert isinstance(call, Kernel)
         found = judge(call, names=["body_in_bounds", "outputs_stored", "undefined_values"])
         return {name: min(f.verdict for f in found if f.question == name) for name in {f.question for f in found}}
 
@@ -175,7 +176,7 @@ def test_no_candidate_is_asked_again_under_other_names(monkeypatch: pytest.Monke
     function = pl.pallas_call(
         rows_of_rows, grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape, scratch_shapes=[scratch, scratch]
     )
-    (call,) = kernels_of(function, (shape,))
+    (kernel,) = kernels_of(function, (shape,))
     posed: list[tuple[int, str]] = []
     states: list[States] = []
     tried: list[int] = []
@@ -201,8 +202,8 @@ def test_no_candidate_is_asked_again_under_other_names(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(States, "_claim", recorded)
     monkeypatch.setattr(States, "_excludes", counted)
-    assert isinstance(call, Kernel)
-    judge(call, names=["initialised", "undefined_values"])
+    assert isinstance(kernel, Kernel)
+    judge(kernel, names=["initialised", "undefined_values"])
     assert len(tried) > len(posed) > 0
     assert len(set(posed)) == len(posed)
 
