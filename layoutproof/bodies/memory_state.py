@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -54,7 +54,7 @@ from layoutproof.bodies.row_major import quotient, reshaped
 from layoutproof.bodies.terms import PARTS, inlined, names_in, parts_of, renaming, replaced
 from layoutproof.bodies.values import LEFT_OUT, Lost, Value, aligned, leaf, maybe
 from layoutproof.bodies.wraps import unwrapped
-from layoutproof.core.budget import effort, spend
+from layoutproof.core.budget import effort, spend, spent
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation, shifted
 from layoutproof.core.term import ONE, ZERO, Term
@@ -100,7 +100,7 @@ class _Names:
         self.loads: ChainMap[str, Any] = ChainMap({}, body.loads)  # type: ignore[arg-type]
         loops = (*(each.loop for each in body.carried.values()), *(nest.loop for nest in nests_of(body).values()))
         self.loops = {loop.name: loop for loop in loops}
-        self._made = 0
+        self._kinds: dict[str, str] = {}
 
     def some(self, extent: int) -> Term:
         """An arbitrary number below an extent."""
@@ -133,6 +133,40 @@ class _Names:
         self.loads[other] = replace(self.loads[name], name=other)
         return Term("name", other)
 
+    def alike(self, term: Term) -> tuple[Term, tuple[object, ...]]:
+        """A term with names that were made here called by their order in it, and what each of them stands for.
+
+        Two terms for which this is the same differ in such names only.
+        """
+        called: dict[str, Term] = {}
+        stands: list[object] = []
+        for part in parts_of(term):
+            name = part.args[0] if part.op == "name" else part.args[0].args[0] if part.op == "read" else ""
+            if name in self._kinds and name not in called:
+                kind = self._kinds[name]
+                called[name] = Term("name", f"{kind} {len(called)}")
+                stands.append((kind, self._said(kind, name)))
+
+        def change(part: Term) -> Term | None:
+            if part.op == "name":
+                return called.get(part.args[0])
+            if part.op == "read" and part.args[0].args[0] in called:
+                return Term("read", called[part.args[0].args[0]], *part.args[1:])
+            return None
+
+        return replaced(term, change) if called else term, tuple(stands)
+
+    def _said(self, kind: str, name: str) -> object:
+        """All that a claim is told of a name that was made here."""
+        if kind == "k":
+            return self.witnesses[name]
+        if kind == "any":
+            return self.unknowns[name].low, self.unknowns[name].high
+        if kind == "t":
+            return self.loops[name].count
+        table = self.loads[name]
+        return tuple(getattr(table, each.name) for each in fields(table) if each.name != "name")
+
     def is_load(self, part: Term) -> bool:
         """Whether a part of a term is what a load gives."""
         return part.op == "read" and part.args[0].args[0] in self.loads
@@ -143,8 +177,9 @@ class _Names:
         return any((part.op == "name" and part.args[0] in self.unknowns) or self.is_load(part) for part in parts)
 
     def _new(self, kind: str) -> str:
-        self._made += 1
-        return f"{kind}_{self._made}"
+        name = f"{kind}_{len(self._kinds) + 1}"
+        self._kinds[name] = kind
+        return name
 
 
 @dataclass(eq=False)
@@ -173,6 +208,7 @@ class States:
     _known: dict[Any, Term] = field(default_factory=dict)
     _doubts: dict[tuple[Term, ...], list[Term]] = field(default_factory=dict)
     _written_out: dict[Term, Term] = field(default_factory=dict)
+    _excluded: dict[Any, bool] = field(default_factory=dict)
     _generation: int = 0
     _checks: int = 0
 
@@ -581,14 +617,27 @@ class States:
             if there is TRUE:
                 continue
             try:
-                claim = self._asked([condition, negation(there)], {f"at{k}": n for k, n in enumerate(one.dims)})
+                excluded = self._excludes([condition, negation(there)], {f"at{k}": n for k, n in enumerate(one.dims)})
             except BudgetExceeded:
                 raise
             except Undecided:
                 return False
-            if claim is not None and not self.holds(claim):
+            if not excluded:
                 return False
         return True
+
+    def _excludes(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> bool:
+        """Whether it is shown that some conditions never hold together; asked once, whatever made names are called."""
+        whole = self._whole(conditions)
+        key = (*self._names.alike(whole), tuple(elements.items()))
+        if key not in self._excluded:
+            claim = self._claim(whole, elements)
+            held = claim is None or self.holds(claim)
+            if spent():
+                # a question with more steps left may be told more
+                return held
+            self._excluded[key] = held
+        return self._excluded[key]
 
     def _over_programs(self, reference: BodyReference) -> _Invariant:
         kernel = self.kernel
@@ -775,7 +824,14 @@ class States:
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> BodyClaim | None:
         """The claim that some conditions never hold together; None where that is plain."""
-        whole = upper(replaced(self._plain(all_of([*conditions])), folded))
+        return self._claim(self._whole(conditions), elements)
+
+    def _whole(self, conditions: Sequence[Term]) -> Term:
+        """All of some conditions as one, which `maybe` does not hinder."""
+        return upper(replaced(self._plain(all_of([*conditions])), folded))
+
+    def _claim(self, whole: Term, elements: Mapping[str, int]) -> BodyClaim | None:
+        """The claim that a condition never holds; None where that is plain."""
         if whole is FALSE:
             return None
         names = names_in(whole)

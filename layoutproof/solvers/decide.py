@@ -38,8 +38,7 @@ QUICK_BUDGET_DIVISOR = 30
 LONGER_BUDGET_DIVISOR = 3
 """A longer try of isl has this part of its budget: some tens of milliseconds."""
 CANDIDATES = (("isl", 0.1), ("smt", 1 / QUICK_BUDGET_DIVISOR), ("isl", 1.0))
-"""Engines, and parts of their budgets, that are asked whether a candidate holds. Without size symbols: among products
-of sizes z3 is quick at nothing."""
+"""Engines, and parts of their budgets, that are asked whether a candidate holds: z3 before all that isl may do."""
 MORE_SIZES = 30
 """How many times as many sizes are tried once smt has not decided."""
 NEAR = 1 << 20
@@ -201,7 +200,7 @@ def candidate_holds(claim: Claim) -> str:
 
     isl proves one in a moment, or labours to its budget where z3 soon sees a violation.
     """
-    for name, share in (("isl", 1.0),) if claim.sizes() else CANDIDATES:
+    for name, share in CANDIDATES:
         held = _proved_by(name, "decide", claim, share)
         if held is not None:
             return name if held else ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +13,12 @@ jax = pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from layoutproof.bodies import interpreter  # noqa: E402
+from layoutproof.bodies.claims import BodyClaim  # noqa: E402
+from layoutproof.bodies.effects import Body  # noqa: E402
+from layoutproof.bodies.memory_state import States, _Names  # noqa: E402
 from layoutproof.bodies.terms import replaced  # noqa: E402
 from layoutproof.bodies.values import Value  # noqa: E402
 from layoutproof.core.budget import Budget, budget, most, spend  # noqa: E402
@@ -136,6 +141,7 @@ def test_where_no_steps_are_left_for_what_loops_keep_the_rest_is_decided(monkeyp
 
     def verdicts() -> dict[str, Verdict]:
         (call,) = kernels_of(pl.pallas_call(body, out_shape=shape), (shape,))
+        assert isinstance(call, Kernel)
         found = judge(call, names=["body_in_bounds", "outputs_stored", "undefined_values"])
         return {name: min(f.verdict for f in found if f.question == name) for name in {f.question for f in found}}
 
@@ -144,3 +150,69 @@ def test_where_no_steps_are_left_for_what_loops_keep_the_rest_is_decided(monkeyp
     without = verdicts()
     assert without.pop("body_in_bounds") is Verdict.UNKNOWN
     assert set(without.values()) == {Verdict.PROVED}
+
+
+def rows_of_rows(x_ref: Any, o_ref: Any, first: Any, second: Any) -> None:
+    """A loop in a loop, each of which reads what the other has left."""
+
+    def turn(i: Any, carry: Any) -> Any:
+        count = x_ref[i, 0].astype(jnp.int32) % 8
+        first[pl.ds(i, 1), :] = second[pl.ds(count, 1), :]
+
+        def inner(j: Any, inside: Any) -> Any:
+            second[pl.ds(j, 1), :] = first[pl.ds(i, 1), :] + x_ref[pl.ds(j, 1), :]
+            return inside
+
+        return jax.lax.fori_loop(0, count, inner, carry)
+
+    jax.lax.fori_loop(0, 8, turn, 0)
+    o_ref[...] = first[...] + second[...]
+
+
+def test_no_candidate_is_asked_again_under_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an invariant is asked again for another one's sake, and is the same question, costs nothing."""
+    spec, scratch = pl.BlockSpec((8, 128), lambda i: (i, 0)), pltpu.VMEM((8, 128), jnp.float32)
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    function = pl.pallas_call(
+        rows_of_rows, grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape, scratch_shapes=[scratch, scratch]
+    )
+    (kernel,) = kernels_of(function, (shape,))
+    posed: list[tuple[int, str]] = []
+    states: list[States] = []
+    tried: list[int] = []
+    claim, excludes = States._claim, States._excludes
+    within: list[bool] = []
+
+    def recorded(self: States, whole: Term, elements: Mapping[str, int]) -> BodyClaim | None:
+        if within:
+            called: dict[str, str] = {}
+            text = re.sub(r"(k|t|any|load)_[0-9]+", lambda m: called.setdefault(m[0], f"#{len(called)}"), str(whole))
+            posed.append((id(self), f"{text} {elements}"))
+            # one that is kept has an id of its own
+            states.append(self)
+        return claim(self, whole, elements)
+
+    def counted(self: States, conditions: Sequence[Term], elements: Mapping[str, int]) -> bool:
+        tried.append(1)
+        within.append(True)
+        try:
+            return excludes(self, conditions, elements)
+        finally:
+            within.pop()
+
+    monkeypatch.setattr(States, "_claim", recorded)
+    monkeypatch.setattr(States, "_excludes", counted)
+    assert isinstance(kernel, Kernel)
+    judge(kernel, names=["initialised", "undefined_values"])
+    assert len(tried) > len(posed) > 0
+    assert len(set(posed)) == len(posed)
+
+
+def test_names_that_stand_for_other_numbers_are_another_question() -> None:
+    names = _Names(Body((), ()))
+    one, other, more = names.some(4), names.some(4), names.some(5)
+    zero = Term("int", 0)
+    assert names.alike(Term("<", one, zero)) == names.alike(Term("<", other, zero))
+    assert names.alike(Term("<", one, zero)) != names.alike(Term("<", more, zero))
+    assert names.alike(Term("<", one, one)) != names.alike(Term("<", one, other))
+    assert names.alike(Term("<", one, other)) == names.alike(Term("<", other, one))
