@@ -106,17 +106,22 @@ def settled(
 def _without_needless(
     held: Sequence[OpenQuestion], best: Mapping[str, Table], own: Mapping[str, Table], tries: _Tries
 ) -> dict[str, Table]:
-    """The tables that settle questions, each as it was where all that read it are proved so, too.
+    """The tables that settle questions, each as it was where all that read it are proved so, too, or with no end.
 
-    `(mask[i] != 0) * k` is in bounds whatever the mask holds: only the table beside it is advised.
+    `(mask[i] != 0) * k` is in bounds whatever the mask holds: only the table beside it is advised. `min(t[i] // 8, 3)`
+    is where no entry is negative, however large: a bound of so many blocks would be true of no table of rows.
     """
     kept = dict(best)
-    for name in best:
+    for name, table in best.items():
         readers = [one for one in held if name in {table.name for table in one.tables}]
-        if all(len(one.tables) > 1 for one in readers):
-            without = {**kept, name: own[name]}
+        weaker = [own[name]] if all(len(one.tables) > 1 for one in readers) else []
+        if readers and own[name].high is None and table.high is not None:
+            weaker.append(replace(table, high=range_of(own[name])[1]))
+        for less in weaker:
+            without = {**kept, name: less}
             if all(tries.proved(one, {t.name: without[t.name] for t in one.tables}) for one in readers):
                 kept = without
+                break
     return kept
 
 

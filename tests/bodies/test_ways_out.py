@@ -115,3 +115,44 @@ def test_the_command_says_it(tmp_path: Path) -> None:
         "to settle it, store the whole window in some program of each visit",
     ):
         assert words in said
+
+
+CHOSEN = """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def body(t, x, o):
+    @pl.when(pl.program_id(1) < (t[pl.program_id(0) + 1] - t[pl.program_id(0)]) // 8)
+    def _():
+        o[...] = x[...] + 1
+
+def chosen(at):
+    spec = pl.BlockSpec((8, 128), at)
+    grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2, 4), in_specs=[spec], out_specs=spec)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((40, 128), jnp.float32))
+
+def clamped(t, x):
+    return chosen(lambda n, k, t: (jnp.minimum(t[n] // 8 + k, 4), 0))(t, x)
+
+def not_clamped(t, x):
+    return chosen(lambda n, k, t: (t[n], 0))(t, x)
+"""
+
+
+@pytest.mark.parametrize(("function", "end"), [("clamped", 2**31), ("not_clamped", 5)])
+def test_a_bound_is_advised_that_the_question_needs(function: str, end: int, tmp_path: Path) -> None:
+    # `t` holds rows: a bound of so many blocks would be true of no batch, and then no program stores anything
+    pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+    tmp_path.joinpath("mine.py").write_text(CHOSEN)
+    run = [sys.executable, "-m", "layoutproof", "kernels", f"mine:{function}", "--args", "s32[3], f32[40,128]"]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    advised = f"0 <= prefetch0 < {end}"
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert set(re.findall(r"assume '([^']*)' and", done.stdout)) == {advised}
+    done = subprocess.run([*run, "--assume", advised], capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    met = [line for line in done.stdout.splitlines() if line.startswith(("refuted", "unknown"))]
+    assert met
+    assert not any("blocks_in_bounds" in line for line in met)
+    if function == "clamped":
+        assert not any(line.startswith("refuted") for line in met), done.stdout
