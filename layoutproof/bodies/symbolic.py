@@ -14,8 +14,8 @@ from typing import Any
 from layoutproof.bodies.effects import Body
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.operations import INT32, apply
-from layoutproof.core.term import LEAVES, Term
+from layoutproof.core.operations import INT32, LEAVES, apply
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import range_of
 
