@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -212,7 +212,7 @@ def hidden(found: Mapping[str, Any]) -> list[str]:
     return [q for q, sign in signs.items() if found["said"].get(q) == "refuted" and sign not in shown]
 
 
-def asked(seed: int, count: int, limit: float = 60) -> Iterator[dict[str, Any]]:
+def asked(seeds: Sequence[int], limit: float = 60) -> Iterator[dict[str, Any]]:
     """Kernels of some seeds, judged and run in children that are ended where they wait for ever.
 
     limit: seconds of processor time for one run; what takes longer is left out.
@@ -221,7 +221,7 @@ def asked(seed: int, count: int, limit: float = 60) -> Iterator[dict[str, Any]]:
 
     child = Child(sys.executable, {**QUICK, "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}"})
     try:
-        for number, one in enumerate(range(seed, seed + count), 1):
+        for number, one in enumerate(seeds, 1):
             found = child.ask("ring_judged", one, "", limit)
             mode = "eager" if one % 2 else "on_wait"
             ran = _run_by(child, one, mode, limit)
