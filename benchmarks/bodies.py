@@ -36,6 +36,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -245,14 +246,18 @@ def of_gathers(seed: int, count: int) -> int:
     return found
 
 
-def of_rings(seed: int, count: int, limit: float) -> int:
-    """Judges and runs kernels of rings of devices; how many verdicts are wrong."""
+def of_rings(seed: int, count: int, limit: float, out: Path | None) -> int:
+    """Judges and runs kernels of rings of devices; how many verdicts are wrong. out: what it has is not asked again."""
     from tests.bodies import random_rings
 
     said: Counter[str] = Counter()
     unseen: Counter[str] = Counter()
     found = 0
-    for one in random_rings.asked(seed, count, limit):
+    kept = Kept(out, "rings")
+    seeds = range(seed, seed + count)
+    before = [kept.before[k] for k in seeds if k in kept.before]
+    asked = random_rings.asked([k for k in seeds if k not in kept.before], limit)
+    for one in chain(before, (kept.add(new["seed"], new) for new in asked)):
         refuted = sorted(question for question, verdict in one["said"].items() if verdict == "refuted")
         said[", ".join(refuted) or ("unknown" if "unknown" in one["said"].values() else "proved whole")] += 1
         unseen.update(random_rings.hidden(one))
@@ -302,7 +307,7 @@ def main() -> int:
     if given.subcores:
         wrong += of_subcores(given.seed, given.subcores)
     if given.rings:
-        wrong += of_rings(given.seed, given.rings, given.limit)
+        wrong += of_rings(given.seed, given.rings, given.limit, given.out)
     return 1 if wrong else 0
 
 

@@ -67,3 +67,50 @@ def covered(box: Box, by: Sequence[Box]) -> bool:
         covered(tuple(rest), [other[1:] for other in met if other[0][0] <= a and b <= other[0][1]])
         for a, b in pairwise(edges)
     )
+
+
+def meets(box: Box, other: Box) -> bool:
+    """Whether two boxes have an element in common."""
+    return all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True))
+
+
+def minus(box: Box, other: Box) -> list[Box]:
+    """What of a box is not in another one, as boxes that do not meet.
+
+    >>> minus(((0, 4), (0, 8)), ((2, 9), (0, 4)))
+    [((0, 2), (0, 8)), ((2, 4), (4, 8))]
+    """
+    if not meets(box, other):
+        return [box]
+    found = []
+    for dim, ((a, b), (c, d)) in enumerate(zip(box, other, strict=True)):
+        for low, high in ((a, min(b, c)), (max(a, d), b)):
+            if low < high:
+                found.append((*box[:dim], (low, high), *box[dim + 1 :]))
+        box = (*box[:dim], (max(a, c), min(b, d)), *box[dim + 1 :])
+    return found
+
+
+def joined(boxes: Iterable[Box]) -> list[Box]:
+    """The same elements in fewer boxes: those that lie next to each other are one.
+
+    >>> joined([((0, 2), (0, 4)), ((0, 2), (4, 8)), ((2, 4), (0, 8))])
+    [((0, 4), (0, 8))]
+    """
+    found = sorted(set(boxes))
+    for dim in reversed(range(len(found[0]) if found else 0)):
+        rows: dict[Box, list[tuple[int, int]]] = {}
+        for box in found:
+            rows.setdefault((*box[:dim], *box[dim + 1 :]), []).append(box[dim])
+        found = []
+        for rest, spans in rows.items():
+            spans.sort()
+            (low, high), *more = spans
+            for a, b in more:
+                if a <= high:
+                    high = max(high, b)
+                    continue
+                found.append((*rest[:dim], (low, high), *rest[dim:]))
+                low, high = a, b
+            found.append((*rest[:dim], (low, high), *rest[dim:]))
+    return sorted(found)

@@ -29,6 +29,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.cells import Box, covered
+from layoutproof.bodies.class_of_devices import Walked, moved, shifts
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -48,6 +49,8 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
 from layoutproof.bodies.in_flight import ViewedRegion, array_of, bytes_of, common_element, region_of, slot_text
+from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
+from layoutproof.bodies.sections import SHORT, shortened
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
@@ -57,59 +60,15 @@ from layoutproof.kernel.scalar_memory import axis_table, every_table
 
 MOST_DEVICES = 64
 MOST_EVENTS = 20_000
-"""Events of all devices together."""
+"""Events of all devices together, as far as they are kept (`sections`)."""
+MOST_TRACED = 100_000
+"""Events of one device, each of which is looked at once."""
 MOST_TOUCHES = 3_000
 """Touches of one memory that are held against each other."""
 MOST_STEPS = 6_000_000
 """Events that are run, in all runs together."""
 PER_STEP = 16
 """Events that are run in one step of a budget."""
-
-Place = tuple[int, ...]
-Key = tuple[int, int, str, Place]
-"""A semaphore: of which device, of which kernel (0 where all have it), its name, its slot."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
-    """Memory that is touched: of which device, which part.
-
-    device: whose it is; the first of those that share it.  memory: the kernel, the array, and of a window that moves
-    the program whose it is.  sure: whether all of it is touched in any case.  adds: element by element, never two at
-    once.
-    """
-
-    device: int
-    memory: tuple[Any, ...]
-    region: ViewedRegion
-    writes: bool
-    does: str
-    sure: bool = True
-    adds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a device.
-
-    kind: "touch", "start" (of a copy), "signal", "wait".  call: of which kernel.  position: among the events of the
-    device.  amount: of the signal or the wait, or bytes.  semaphore: that it changes; of a copy, at its arrival.  sent:
-    of a remote copy, the semaphore that it changes when it has been sent.  pieces: of memory that it touches; of a
-    copy, its source and its target.
-    """
-
-    kind: str
-    device: int
-    call: int
-    position: int
-    spot: Spot
-    program: Place
-    turns: Place
-    amount: int = 0
-    bytes: bool = False
-    semaphore: Key | None = None
-    sent: Key | None = None
-    pieces: tuple[DeviceMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +155,7 @@ def devices_of(*kernels: Kernel) -> Devices:
     return found
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _devices_of(kernels: tuple[Kernel, ...]) -> Devices | Unsupported:
     try:
         return Devices(kernels)
@@ -223,17 +182,25 @@ class Devices:
         self.places = tuple(product(*(range(extent) for _, extent in self.axes)))
         if len(self.places) > MOST_DEVICES:
             raise Unsupported(f"a mesh of {len(self.places)} devices; up to {MOST_DEVICES} are run")
+        self.walked: dict[tuple[int, str, tuple[Number, ...]], Walked] = {}
         self.events: list[list[Event]] = []
         self.begins: list[list[int]] = []
+        alone = [devices_of(kernel).events for kernel in kernels if len(kernels) > 1]
         for number in range(len(self.places)):
             events: list[Event] = []
             self.begins.append([])
             for call, kernel in enumerate(kernels):
                 self.begins[-1].append(len(events))
-                _Trace(self, kernel, call, number, events).run()
+                if alone:
+                    events += [
+                        _called(event, kernel, call, len(events) + k) for k, event in enumerate(alone[call][number])
+                    ]
+                else:
+                    _Trace(self, kernel, call, number, events).run()
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
+        self.walked = {}
         self.look()
 
     def look(self) -> None:
@@ -402,7 +369,7 @@ class Devices:
                         continue
                     if one.event is other.event or self._in_order(one, other):
                         continue
-                    met = common_element(_NUMBERS, one.piece.region, other.piece.region)
+                    met = common_element(KNOWN, one.piece.region, other.piece.region)
                     if met is False or self.before(one, other) or self.before(other, one):
                         continue
                     problem = self._met(one, other, met)
@@ -479,7 +446,7 @@ class Devices:
             span
             for events in self.memory.values()
             for span in events
-            if span.event.spot is spot and not (span.event.kind == "start" and span.piece.writes)
+            if span.event.spot is spot and not (span.event.kind in ("start", "filled") and span.piece.writes)
         ]
         for span in spans:
             box = box_of(span.piece.region)
@@ -523,7 +490,7 @@ class Devices:
         for events in self.events:
             for event in events:
                 at = ("at", event.device, event.position)
-                if event.kind == "touch":
+                if event.kind in ("touch", "filled"):
                     yield from (TouchedTime(event, piece, at) for piece in event.pieces)
                 elif event.kind == "start":
                     source, target = event.pieces
@@ -532,28 +499,16 @@ class Devices:
                     yield TouchedTime(event, target, ("come", event.device, event.position))
 
 
-class _Numbers:
-    """Numbers that are all known: what `common_element` asks of them."""
+def _called(event: Event, kernel: Kernel, call: int, position: int) -> Event:
+    """What a kernel does alone, as one of several that run in turn. A barrier is one for all of them."""
 
-    @staticmethod
-    def interval(number: Any) -> tuple[int, int] | None:
-        return (number, number) if type(number) is int else None
+    def key(one: Key | None) -> Key | None:
+        return one if one is None or is_barrier(kernel.body, one[2]) else (one[0], call, *one[2:])
 
-    @staticmethod
-    def apart(number: Any) -> int:
-        return 0
-
-
-_NUMBERS: Any = _Numbers()
-
-
-def box_of(region: ViewedRegion) -> Box | None:
-    """The elements of a region, where they are known and next to each other."""
-    if not region.exact or any(type(a) is not int or type(n) is not int for a, n, _ in region.runs):
-        return None
-    if any(stride != 1 and size != 1 for _, size, stride in region.runs):
-        return None
-    return tuple((int(a), int(a) + int(n)) for a, n, _ in region.runs)  # type: ignore[arg-type]
+    pieces = tuple(replace(piece, memory=(call, *piece.memory[1:])) for piece in event.pieces)
+    return replace(
+        event, call=call, position=position, semaphore=key(event.semaphore), sent=key(event.sent), pieces=pieces
+    )  # fmt: skip
 
 
 def _hole(whole: Box, boxes: Sequence[Box]) -> Place:
@@ -619,7 +574,14 @@ class _Trace:
         # of semaphores that scopes allocate: their counts, as far as this device changes them, and which were freed
         self._balance: dict[Key, int] = {}
         self._freed: set[str] = set()
-        self._signalled = {effect.semaphore.reference.name for effect in self.body.effects if is_remote(effect)}
+        remote = [effect for effect in self.body.effects if is_remote(effect)]
+        self._signalled = {effect.semaphore.reference.name for effect in remote}
+        # what other devices count, or wait for: between two of these a device is by itself
+        self._apart = self._signalled | {e.sent.reference.name for e in remote if isinstance(e, StartedCopy) and e.sent}
+        self._apart |= {r.name for r in self.body.references if is_barrier(self.body, r.name)}
+        self._section: list[Event] = []
+        self._begun: dict[Key, int] = {}
+        self._traced = 0
         self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
         self.copied = _copied(kernel)
         if devices.cores:
@@ -643,8 +605,7 @@ class _Trace:
             if self.moving:
                 pieces = [self._whole(name, program) for name in self.moving]
                 self._note("touch", begin, Here(names, program), pieces=tuple(pieces))
-            if len(self.events) > MOST_EVENTS:
-                raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
+        self._ends_section()
 
     def _filled(self, programs: Sequence[Place]) -> tuple[DeviceMemory, ...]:
         inputs = [name for name, o in self.windows.items() if o.role == "in" and name not in self.moving]
@@ -678,7 +639,7 @@ class _Trace:
         spend(1 + on.steps // 4)
         match effect:
             case Access(kind, view):
-                does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]
+                does = {"read": "reads", "write": "writes", "add": ADDS}[kind]
                 sure = held is True and effect.mask is None
                 piece = self._piece(on, view, here, self.number, kind != "read", does, sure, adds_to(effect))
                 self._note("touch", effect.spot, here, pieces=(piece,))
@@ -742,7 +703,32 @@ class _Trace:
                 self._note("wait" if wait else "signal", spot, here, many, self._key(on, semaphore, to))
 
     def loop(self, nest: Nest, here: Here, state: None) -> None:
-        """Notes the events of each turn."""
+        """Notes the events of each turn; those of a loop that another device went through alike are moved."""
+        if nest.around or self.devices.cores:
+            self._turns(nest, here, state)
+        elif not self._as_before(nest, here):
+            before = dict(here.names)
+            on = self._at(Here(before, here.program, here.turns))
+            begun, kept = len(self._section), len(self.events)
+            self._turns(nest, here, state)
+            events = tuple(self._section[begun:])
+            if len(self.events) == kept and len(events) > SHORT:
+                after = {name: value for name, value in here.names.items() if before.get(name) != value}
+                self.devices.walked.setdefault((self.call, nest.loop.name, here.program), Walked(on, events, after))
+
+    def _as_before(self, nest: Nest, here: Here) -> bool:
+        """Moves what another device has done in a loop, where this one does the same."""
+        walked = self.devices.walked.get((self.call, nest.loop.name, here.program))
+        by = None if walked is None else shifts(self.kernel, nest, walked.on, self._at(here))
+        if walked is None or by is None:
+            return False
+        spend(1 + len(walked.events) // PER_STEP)
+        for event in walked.events:
+            self._add(moved(event, self.number, by))
+        here.names.update(walked.after)
+        return True
+
+    def _turns(self, nest: Nest, here: Here, state: None) -> None:
         count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
         if nest.loop.count is not None and type(count) is not int:
             self._open(nest)
@@ -772,8 +758,6 @@ class _Trace:
     def turned(self, loop: Loop) -> None:
         """Stops where there are too many."""
         spend(1)
-        if len(self.events) > MOST_EVENTS:
-            raise Unsupported(f"more than {MOST_EVENTS:,} events on one device")
 
     # parts of events
 
@@ -797,15 +781,37 @@ class _Trace:
         in_bytes: bool = False,
     ) -> None:
         program, at = (tuple(n for n in ns if type(n) is int) for ns in (here.program, here.turns))
+        self._add(
+            Event(kind, self.number, self.call, 0, spot, program, at, amount, in_bytes, semaphore, sent, pieces)
+        )  # fmt: skip
+
+    def _add(self, event: Event) -> None:
+        semaphore, sent = event.semaphore, event.sent
         for key in (semaphore, sent):
             if key is not None:
-                self._counted(key, -amount if kind == "wait" else amount)
-        position = len(self.events)
-        self.events.append(
-            Event(
-                kind, self.number, self.call, position, spot, program, at, amount, in_bytes, semaphore, sent, pieces
-            )
-        )  # fmt: skip
+                self._counted(key, -event.amount if event.kind == "wait" else event.amount)
+        if self.devices.cores or sent is not None or (semaphore is not None and semaphore[2] in self._apart):
+            self._ends_section()
+            self._keep(event)
+        else:
+            self._section.append(event)
+        self._traced += 1
+        if self._traced > MOST_TRACED or len(self.events) > MOST_EVENTS:
+            most = MOST_TRACED if self._traced > MOST_TRACED else MOST_EVENTS
+            raise Unsupported(f"more than {most:,} events on one device")
+
+    def _ends_section(self) -> None:
+        """What the device did by itself is over."""
+        for event in shortened(self._section, [key for key, count in self._begun.items() if count]):
+            self._keep(event)
+        self._section = []
+
+    def _keep(self, event: Event) -> None:
+        key = event.semaphore
+        if key is not None and key[0] == self.number and key[2] not in self._apart:
+            by = -event.amount if event.kind == "wait" else event.amount
+            self._begun[key] = self._begun.get(key, 0) + by
+        self.events.append(replace(event, position=len(self.events)))
 
     def _of_core(self) -> list[int]:
         """The other subcores of the core."""

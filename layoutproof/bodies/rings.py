@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layoutproof.bodies.devices import DeviceProblem, Devices, Event, Key
+from layoutproof.bodies.devices import DeviceProblem, Devices
 from layoutproof.bodies.effects import Spot
+from layoutproof.bodies.moments import Event, Key
 from layoutproof.core.errors import Undecided
 
 MOST_PLACES = 40

@@ -14,8 +14,8 @@ from typing import Any
 from layoutproof.bodies.effects import Body
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.operations import INT32, apply
-from layoutproof.core.term import Term, every
+from layoutproof.core.operations import INT32, LEAVES, apply
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import range_of
 
@@ -176,13 +176,21 @@ class Symbolic:
         """The value of a term: an int, a Sum, a bool, or an Open condition."""
         if term.op == "int":
             return term.args[0]
-        if term in self._known:
-            return self._known[term]
-        for part in every(term):
-            if part not in self._known:
-                self.steps += 1
-                self._known[part] = self._value(part)
-        return self._known[term]
+        known, todo = self._known, [term]
+        while todo:
+            part = todo[-1]
+            if part in known:
+                todo.pop()
+                continue
+            # what is known is not gone through again
+            open_ = [] if part.op in LEAVES else [a for a in part.args[part.op == "read" :] if a not in known]
+            if open_:
+                todo += open_
+                continue
+            todo.pop()
+            self.steps += 1
+            known[part] = self._value(part)
+        return known[term]
 
     def _value(self, part: Term) -> Any:
         op = part.op

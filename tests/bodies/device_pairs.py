@@ -293,6 +293,33 @@ def two_send_to_one(wrong, call, x):
     return call(body, (2, ROWS, COLUMNS), [DMA((2,)), DMA((2,))])(x)
 
 
+@case("device_races", lambda x: 30 * rolled(x), seen="race")
+def blocks_while_it_comes(wrong, call, x):
+    """A long loop over blocks of what comes in, which are copied one by one; wrong: waited for after the loop."""
+
+    def body(x, o, buffer, window, out, come, local):
+        me, right, left = place()
+        c = pltpu.make_async_remote_copy(x, buffer, out, come, device_id=(right,))
+        c.start()
+        c.wait_send()
+        if not wrong:
+            c.wait_recv()
+        o[...] = jnp.zeros((ROWS, COLUMNS), F)
+
+        @pl.loop(0, 30)
+        def _(k):
+            one = pltpu.make_async_copy(buffer, window.at[k % 2], local.at[k % 2])
+            one.start()
+            one.wait()
+            o[...] += window[k % 2]
+
+        if wrong:
+            c.wait_recv()
+
+    scratch = [pltpu.VMEM((ROWS, COLUMNS), F), pltpu.VMEM((2, ROWS, COLUMNS), F), DMA, DMA, DMA((2,))]
+    return call(body, (ROWS, COLUMNS), scratch, outs=VMEM)(x)
+
+
 # ------------------------------------------------------------- all-gather
 def _gather(step_of, wait=True):
     def body(x, o, local, out, comes):

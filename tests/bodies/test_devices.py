@@ -129,6 +129,7 @@ def test_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
 ON_EVERY_RING = (
     "right_permute", "barrier_removed", "skipped_barrier", "barrier_with_the_wrong_side", "barrier_of_three",
     "barrier_not_waited_out", "read_while_it_comes", "source_overwritten", "two_send_to_one", "all_reduce",
+    "blocks_while_it_comes",
 )  # fmt: skip
 
 

@@ -44,11 +44,16 @@ def ring_matmul(fault: str) -> Function:
             if step < N - 1:
                 c.start()
             slot = lax.rem(me - step + N + (1 if fault == "slot" else 0), N)
+            slot = lax.rem(me + step, N) if fault == "reversed" else slot
             o[pl.ds(slot * 8, 8), :] = jnp.dot(rows[step], w[...], preferred_element_type=F)
             if step < N - 1:
                 c.wait_send()
-                if not (fault == "hangs" and step == 1):
+                if fault != "stale" and not (fault == "hangs" and step == 1):
                     c.wait_recv()
+            if fault == "stale" and step == N - 1:
+                for k in range(N - 1):
+                    came = pltpu.make_async_remote_copy(rows.at[k], rows.at[k], out, comes.at[k], device_id=(right,))
+                    came.wait_recv()
         if fault == "hangs":
             pl.semaphore_wait(pltpu.get_barrier_semaphore(), 1)
 
@@ -74,6 +79,9 @@ MATMUL = (jax.ShapeDtypeStruct((8 * N, 128), F), jax.ShapeDtypeStruct((128, 128 
     [
         ("", Verdict.SAMPLED, Verdict.SAMPLED),
         ("slot", Verdict.REFUTED, Verdict.REFUTED),
+        ("reversed", Verdict.REFUTED, Verdict.REFUTED),
+        # what comes in is waited for at the end only: what is multiplied is not there yet
+        ("stale", Verdict.REFUTED, Verdict.REFUTED),
         # the numbers are right, as far as nothing arrives too early: that is refuted
         ("no barrier", Verdict.SAMPLED, Verdict.REFUTED),
         ("hangs", Verdict.UNKNOWN, Verdict.REFUTED),

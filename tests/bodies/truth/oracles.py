@@ -15,7 +15,6 @@ import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from tests.bodies.truth.compare import compared
 from tests.bodies.truth.description import Description, E, Signal, Slice, Wait, parts
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import FOREIGN, Run, Seen, arrays, contents, races, shares
+from tests.bodies.truth.watch import LOOK, Watch, used
 
 MODES = {
     "nan": {"uninitialized_memory": "nan", "dma_execution_mode": "on_wait"},
@@ -299,43 +299,6 @@ class Child:
             self.process.kill()
             self.process.communicate()
             self.process, self.held = None, b""
-
-
-LOOK = 0.25
-"""Seconds between two looks at a process that answers."""
-IDLE = 3.0
-"""Seconds of sleep of all threads, with no time of a processor used, after which a process waits for ever."""
-
-
-class Watch:
-    """Whether a process does nothing but wait. A busy machine does not look like that: its threads want to run."""
-
-    def __init__(self, process: int) -> None:
-        self.process, self.used, self.since = process, used(process), time.monotonic()
-
-    def idle(self) -> bool:
-        """Whether all threads have slept for `IDLE` seconds."""
-        now, states = used(self.process), _states(self.process)
-        if now != self.used or states != {"S"}:
-            self.used, self.since = now, time.monotonic()
-        return time.monotonic() - self.since > IDLE
-
-
-def used(process: int) -> float:
-    """Seconds of a processor that a process has used."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _states(process: int) -> set[str]:
-    found = set()
-    for stat in Path(f"/proc/{process}/task").glob("*/stat"):
-        with contextlib.suppress(OSError):
-            found.add(stat.read_text().rpartition(")")[2].split()[0])
-    return found
 
 
 # what the interpreter hides, and why
