@@ -89,6 +89,8 @@ TERMS = 4
 FORGOTTEN: Name = ("forgotten",)
 """Stands for conditions that were taken to hold and are not remembered one by one."""
 
+Moment = tuple[tuple[int, ...], tuple[int, ...]]
+"""The program, and the turns of the loops around; () where they are not numbers."""
 Run = tuple[Number, Number, int]
 """Start, size and stride in one dimension of a reference."""
 
@@ -514,7 +516,7 @@ class FlightWalk:
             self._open("", Spot(0, (), (), loop.source), f"more than {self.most} terms in the walk")
             raise _Stop
 
-    def _freed(self, freed: Freed, way: Way, at: Any) -> None:
+    def _freed(self, freed: Freed, way: Way, at: Moment) -> None:
         """Memory that the body allocated is free again."""
         names, when = {r.name for r in freed.references}, "when its memory is freed"
         for (name, slot_at), slot in way.slots:
@@ -663,7 +665,7 @@ class FlightWalk:
             found.append((start, start + size))
         return tuple(found) if region.exact else None
 
-    def _started(self, on: Symbolic, copy: StartedCopy, way: Way, at: Any, program: Any) -> Way:
+    def _started(self, on: Symbolic, copy: StartedCopy, way: Way, at: Moment, program: tuple[Number, ...]) -> Way:
         every = copy.mask is None
         self._touched(on, copy, way, at, every)
         regions = (self._region(on, view) for view in (copy.source, copy.target))
@@ -684,7 +686,7 @@ class FlightWalk:
             way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
         return way
 
-    def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Any) -> Way:
+    def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Moment) -> Way:
         key = self._key(on, wait.semaphore, way, wait.spot)
         slot, size = way.slot(key), bytes_of(on, wait.view)
         if slot.signals:
@@ -704,7 +706,7 @@ class FlightWalk:
             raise _Stop
         return way.with_slot(key, Slot() if left == 0 else replace(slot, waited=waited))
 
-    def _signalled(self, on: Symbolic, signal: Signal, way: Way, at: Any) -> Way:
+    def _signalled(self, on: Symbolic, signal: Signal, way: Way, at: Moment) -> Way:
         key = self._key(on, signal.semaphore, way, signal.spot)
         slot = way.slot(key)
         amount = on(signal.amount) if signal.amount is not None else None
@@ -718,7 +720,7 @@ class FlightWalk:
             raise _Stop
         return way.with_slot(key, replace(slot, signals=count))
 
-    def _touched(self, on: Symbolic, effect: Access | StartedCopy, way: Way, at: Any, sure: bool) -> None:
+    def _touched(self, on: Symbolic, effect: Access | StartedCopy, way: Way, at: Moment, sure: bool) -> None:
         """Nothing that an effect touches is in flight."""
         # the first problem is told that is not sure: of further ones only those that are sure count
         counts = not self.problems or (sure and not way.assumed)
@@ -744,7 +746,7 @@ class FlightWalk:
         touch: Touch,
         mine: ViewedRegion,
         way: Way,
-        at: Any,
+        at: Moment,
         sure: bool,
         key: Key,
         slot: Slot,

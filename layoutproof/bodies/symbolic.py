@@ -229,23 +229,30 @@ class Symbolic:
         assert isinstance(number, LinearSum)
         low = high = number.constant
         for name, k in number.parts:
-            ends = self.within.get(name)
-            if ends is None and name[0] == "%" and type(name[2]) is int and name[2] > 0:
-                ends = (0, name[2] - 1)
-            if ends is None and name[0] == "//" and type(name[2]) is int and name[2] > 0:
-                whole = self.interval(name[1])
-                ends = None if whole is None else (whole[0] // name[2], whole[1] // name[2])
-            if ends is None and name[0] == "read" and name[1] in self.tables:
-                ends = _held(self.tables[name[1]])
-            if ends is None and name[0] == "select" and all(isinstance(way, int | LinearSum) for way in name[2:]):
-                ways = [self.interval(way) for way in name[2:]]
-                known = [way for way in ways if way is not None]
-                ends = (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
+            ends = self._ends(name)
             if ends is None:
                 return None
             low += k * ends[0 if k > 0 else 1]
             high += k * ends[1 if k > 0 else 0]
         return low, high
+
+    def _ends(self, name: Name) -> Interval | None:
+        """The least and the greatest value of a named number, where they are known."""
+        ends = self.within.get(name)
+        if ends is not None:
+            return ends
+        match name:
+            case ("%", _, int(by)) if by > 0:
+                return 0, by - 1
+            case ("//", LinearSum() as whole, int(by)) if by > 0:
+                around = self.interval(whole)
+                return None if around is None else (around[0] // by, around[1] // by)
+            case ("read", table, *_) if table in self.tables:
+                return _held(self.tables[table])
+            case ("select", _, *ways) if all(isinstance(way, int | LinearSum) for way in ways):
+                known = [ends for way in ways if (ends := self.interval(way)) is not None]
+                return (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
+        return None
 
     def apart(self, number: Number) -> int:
         """How far from 0 a number is at least because no value stands twice in a table: k in k * t[i] - k * t[j]."""
