@@ -506,7 +506,7 @@ class FlightWalk:
         self._count(on)
         return found
 
-    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
         """A number that a loop hands on; of one that is no int, a name."""
         return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
 
