@@ -266,7 +266,7 @@ OPEN = {
     "the semaphore leaves": (start, "hands on"),
     "not ordered": (not_ordered, "outputs[1]"),
     "the source is free": (source_is_free, "its memory may be another's"),
-    "the wait is left out": (left_out, "XLA leaves it out"),
+    "the wait is left out": (left_out, "XLA eliminates it"),
     "the wait is in a loop": (into_a_loop, "goes into scan"),
     "the source is a loop's": (argument_of_a_loop, "its memory may be another's"),
 }
