@@ -156,12 +156,19 @@ class Evaluation:
         if part.op == "name":
             return self._named(part.args[0])
         if part.op == "read":
-            if part not in self.reads:
-                raise Unsupported(f"{part} has no value: what {part.args[0]} holds is not known")
-            return self.reads[part]
+            return self.reads[part] if part in self.reads else self._read(part)
         if part.op in ("leaf", "maybe"):
             raise Unsupported(f"{part.op} {part.args[0]} has no value of its own")
         return apply(part.op, self.on, [self._known[a] for a in part.args])
+
+    def _read(self, read: Term) -> Any:
+        """A read whose place is written otherwise than in the claim: on ints, the known read of the same element."""
+        if type(self.on) is Numbers:
+            at = [self(entry) for entry in read.args[1:]]
+            for other, value in self.reads.items():
+                if other.args[0] == read.args[0] and [self(entry) for entry in other.args[1:]] == at:
+                    return value
+        raise Unsupported(f"{read} has no value: the contents of {read.args[0]} are not known")
 
     def _named(self, name: str) -> Any:
         if name in self.names:

@@ -80,3 +80,48 @@ def test_a_size_that_the_code_computes_of_constants_is_known(blocks: tuple[int, 
     found = lp.kernels(lambda x: copied(x, jnp.asarray(np.array(blocks, np.int32)).sum()), X)
     assert found.exit_code == code
     assert found.calls[0].call.grid == (sum(blocks),)
+
+
+def copied_by_list(rows: jax.Array, places: jax.Array, count: jax.Array, x: jax.Array) -> jax.Array:
+    """Copies two rows in each program, `rows` in all: the first `count[0]` rows that a list names."""
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(table: jax.Array, most: jax.Array, source: jax.Array, target: jax.Array, semaphore: jax.Array) -> None:
+        for k in range(2):
+            at = k + pl.program_id(0) * 2
+            row = jax.lax.select(at < most[0], table[at], 0)
+            copy = pltpu.make_async_copy(source.at[pl.ds(row, 1)], target.at[pl.ds(k, 1)], semaphore)
+            copy.start()
+            copy.wait()
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=2,
+            # the number of the last row is one of 32 bits, so that the claim needs no int32
+            grid=(pl.cdiv(rows, 2),),
+            in_specs=[anywhere],
+            out_specs=anywhere,
+            scratch_shapes=[pltpu.SemaphoreType.DMA],
+        ),
+        out_shape=x,
+    )(places, count, x)
+
+
+def test_a_place_that_is_written_in_32_bits_is_read_where_its_table_is_known() -> None:
+    """The entry `int32(g0 * 2)` of a list is its entry `g0 * 2`: what of the list is needed is named, and proves it."""
+    args = (
+        jax.ShapeDtypeStruct((), jnp.int32),
+        jax.ShapeDtypeStruct((16,), jnp.int32),
+        jax.ShapeDtypeStruct((1,), jnp.int32),
+        X,
+    )
+    found = lp.kernels(copied_by_list, *args, properties="body_in_bounds")
+    copies = [f for f in found.findings if "copies" in f.reason]
+    assert copies
+    assert all("'0 <= prefetch0 < 32'" in f.reason for f in copies), [f.reason for f in found.findings]
+    given = lp.kernels(
+        copied_by_list, *args, properties="body_in_bounds", where="grid0 <= 8", assume="0 <= prefetch0 < 32"
+    )
+    assert given.exit_code == 0, str(given)
