@@ -13,8 +13,8 @@ from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Effect, Loop, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.forward import Nest
-from layoutproof.bodies.in_flight import bytes_of, region_of
 from layoutproof.bodies.moments import DeviceMemory, Event
+from layoutproof.bodies.regions import bytes_of, region_of
 from layoutproof.bodies.symbolic import Symbolic, plus
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel

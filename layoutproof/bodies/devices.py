@@ -48,8 +48,9 @@ from layoutproof.bodies.effects import (
     is_remote,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
-from layoutproof.bodies.in_flight import ViewedRegion, array_of, bytes_of, common_element, region_of, slot_text
+from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
+from layoutproof.bodies.regions import ViewedRegion, array_of, bytes_of, common_element, region_of
 from layoutproof.bodies.sections import SHORT, shortened
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
 from layoutproof.core.budget import spend

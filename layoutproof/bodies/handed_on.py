@@ -11,17 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from layoutproof.bodies.effects import Spot, is_remote
-from layoutproof.bodies.in_flight import (
-    FORGOTTEN,
-    Flight,
-    FlightProblem,
-    FlightWalk,
-    Slot,
-    ViewedRegion,
-    Way,
-    array_of,
-    running,
-)
+from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, running
+from layoutproof.bodies.regions import ViewedRegion, array_of
+from layoutproof.bodies.ways import FORGOTTEN, Flight, Slot, Way
 from layoutproof.core.errors import Undecided
 from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
 from layoutproof.kernel.kernel import Kernel, Operand

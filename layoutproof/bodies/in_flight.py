@@ -20,7 +20,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn
 
-from layoutproof.bodies.cells import Box, Cells, covered, kept_by, lost, number_at, stored, without
+from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -48,6 +48,7 @@ from layoutproof.bodies.recurring import (
     speaks_of,
     widened,
 )
+from layoutproof.bodies.regions import ViewedRegion, array_of, bytes_of, common_element, region_of
 from layoutproof.bodies.runs import Filled, Filling, entries_of, fillings
 from layoutproof.bodies.symbolic import (
     Interval,
@@ -64,8 +65,8 @@ from layoutproof.bodies.symbolic import (
 )
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.bodies.values import Lost
+from layoutproof.bodies.ways import FORGOTTEN, Flight, Key, Slot, Way
 from layoutproof.core.budget import spend
-from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
@@ -86,76 +87,9 @@ MOST_WRITTEN = 128
 """Parts of scratch of which it is remembered that they were written."""
 TERMS = 4
 """Terms that are evaluated in one step of a budget."""
-FORGOTTEN: Name = ("forgotten",)
-"""Stands for conditions that were taken to hold and are not remembered one by one."""
 
 Moment = tuple[tuple[int, ...], tuple[int, ...]]
 """The program, and the turns of the loops around; () where they are not numbers."""
-Run = tuple[Number, Number, int]
-"""Start, size and stride in one dimension of a reference."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewedRegion:
-    """The region of an array that a view shows: name, one run per dimension; exact: whether it shows all of that."""
-
-    name: str
-    runs: tuple[Run, ...]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A copy that was started: by which effect, its source and target, its bytes, in which program and line.
-
-    lists: memory out of which it takes places.  adds: whether it adds to its target.
-    """
-
-    effect: int
-    source: ViewedRegion
-    target: ViewedRegion
-    size: Number
-    program: tuple[Number, ...]
-    line: str
-    lists: tuple[ViewedRegion, ...] = ()
-    adds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One semaphore: the copies on it that may be in flight, bytes waited for since it counted 0, signals counted."""
-
-    flights: tuple[Flight, ...] = ()
-    waited: Number = 0
-    signals: int = 0
-
-
-Key = tuple[str, tuple[Number, ...]]
-State = Mapping[Key, Slot]
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One path through the body so far: the slots that do not count 0, and the path conditions.
-
-    cells: of scalar memory.  loaded: the results of this program's loads of it.  written: the written scratch.
-    """
-
-    slots: tuple[tuple[Key, Slot], ...] = ()
-    assumed: tuple[tuple[Name, bool], ...] = ()
-    cells: Cells = ()
-    loaded: tuple[tuple[str, Number], ...] = ()
-    written: frozenset[tuple[str, Box]] = frozenset()
-
-    def slot(self, key: Key) -> Slot:
-        """The state of a slot."""
-        return dict(self.slots).get(key, Slot())
-
-    def with_slot(self, key: Key, slot: Slot) -> Way:
-        """Another count of one slot."""
-        slots = dict(self.slots) | {key: slot}
-        kept = {k: s for k, s in slots.items() if s != Slot()}
-        return replace(self, slots=tuple(sorted(kept.items(), key=lambda item: repr(item[0]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -786,7 +720,7 @@ class FlightWalk:
             return f"; not known: {self._word(name)}"
         return ""
 
-    def _word(self, name: Any) -> str:
+    def _word(self, name: object) -> str:
         """A named number as people know it: by what the body loads, or by why it is not known."""
         if isinstance(name, LinearSum | OpenCondition):
             return self._word(name.first() if isinstance(name, OpenCondition) else name.parts[0][0])
@@ -914,93 +848,6 @@ def running(slot: Slot, flight: Flight) -> bool:
     """Whether a copy may not have ended: were it the last to end, the bytes of the others would have been enough."""
     rest = plus(plus(_total(slot), flight.size, -1), slot.waited, -1)
     return type(rest) is int and rest >= 0
-
-
-def array_of(kernel: Kernel, name: str) -> str:
-    """One name for references that share a buffer; a window is a buffer of its own."""
-    for source, target in kernel.aliases:
-        if source >= 0 and kernel.inputs[source].name == name:
-            operand, output = kernel.inputs[source], kernel.outputs[target]
-            return output.name if operand.windowed == output.windowed else name
-    return name
-
-
-def region_of(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
-    """The region of its array that a view shows."""
-    runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
-    seen = list(range(len(runs)))
-    exact = True
-    for step in view.steps:
-        if step.kind == "slices" and len(seen) == len(step.slices) and exact:
-            left = []
-            for k, piece in zip(seen, step.slices, strict=True):
-                start, _, stride = runs[k]
-                size: Number = 1 if piece.single else on(piece.size)
-                runs[k] = (plus(start, on(piece.start), stride), size, stride * piece.stride)
-                left += [] if piece.single else [k]
-            seen = left
-        elif step.kind == "transpose":
-            seen = [seen[d] for d in step.permutation]
-        elif step is not view.steps[-1] or step.kind in ("slices", "gather"):
-            exact = False
-    return ViewedRegion(array_of(kernel, view.reference.name), tuple(runs), exact)
-
-
-def bytes_of(on: Symbolic, view: View) -> Number:
-    """The bytes of what a view shows."""
-    sizes: list[Number] = []
-    if view.dims is not None:
-        sizes = list(view.dims)
-    else:
-        sizes = [on(piece.size) for piece in view.steps[-1].slices if not piece.single]
-    total: Number = 1
-    for size in sizes:
-        if type(total) is int:
-            total = plus(0, size, total)
-        else:
-            total = plus(0, total, size) if type(size) is int else named("*", total, size)
-    bits = ELEMENT_BITS[view.dtype]
-    if bits % 8 == 0:
-        return plus(0, total, bits // 8)
-    return -(-total * bits // 8) if type(total) is int else named("bytes", total, bits)
-
-
-def common_element(on: Symbolic, left: ViewedRegion, right: ViewedRegion) -> tuple[int, ...] | bool | None:
-    """An element in both; False where there is none, None where that is not known, True: some element has no number."""
-    first: list[int] = []
-    open_ = not (left.exact and right.exact)
-    for (a, n, s), (b, m, t) in zip(left.runs, right.runs, strict=True):
-        if n == 0 or m == 0:
-            return False
-        gap = plus(b, a, -1)
-        sizes = on.interval(n), on.interval(m)
-        if sizes[0] is not None and sizes[1] is not None:
-            most, reach = (sizes[0][1] - 1) * s, (sizes[1][1] - 1) * t
-            ends = on.interval(gap)
-            if ends is not None and (ends[0] > most or ends[1] < -reach):
-                return False
-            if on.apart(gap) > max(most, reach):
-                return False
-        if type(gap) is not int or type(n) is not int or type(m) is not int:
-            open_ = True
-            continue
-        found = _meeting(n, s, gap, m, t)
-        if found is None:
-            return False
-        if type(a) is int:
-            first.append(a + found)
-    if open_:
-        return None
-    return tuple(first)
-
-
-def _meeting(n: int, s: int, gap: int, m: int, t: int) -> int | None:
-    """The least of 0, s, .., (n - 1) * s that is one of gap, gap + t, .., gap + (m - 1) * t."""
-    if s == t == 1:
-        low = max(0, gap)
-        return low if low < min(n, gap + m) else None
-    other = range(gap, gap + (m - 1) * t + 1, t)
-    return next((x for x in range(0, (n - 1) * s + 1, s) if x in other), None)
 
 
 def _in_order(grid: Sequence[Any]) -> Iterator[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from layoutproof.bodies.cells import Box
 from layoutproof.bodies.effects import Spot
-from layoutproof.bodies.in_flight import ViewedRegion
+from layoutproof.bodies.regions import ViewedRegion
 
 Place = tuple[int, ...]
 ADDS = "adds to"

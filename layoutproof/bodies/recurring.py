@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from layoutproof.bodies.cells import Cells, without
+from layoutproof.bodies.regions import ViewedRegion
 from layoutproof.bodies.symbolic import LinearSum, Name, Number, OpenCondition, named
-
-if TYPE_CHECKING:
-    from layoutproof.bodies.in_flight import Flight, Slot, ViewedRegion, Way
+from layoutproof.bodies.ways import Flight, Slot, Way
 
 PERIODS = (1, 2, 3, 4)
 """Turns after which ways may recur: the buffers of a pipeline."""
@@ -29,7 +27,7 @@ ANY = "any"
 Shape = tuple[object, ...]
 Ahead = frozenset[tuple[int, LinearSum, bool]]
 """(k, number, whether counter + k < number)."""
-Heads = Mapping[Shape, tuple["Way", Ahead]]
+Heads = Mapping[Shape, tuple[Way, Ahead]]
 """By what ways have to be alike in: what holds of all of them."""
 
 

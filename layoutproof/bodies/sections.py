@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.bodies.cells import Box, joined, meets, minus
-from layoutproof.bodies.in_flight import ViewedRegion, common_element
 from layoutproof.bodies.moments import KNOWN, DeviceMemory, Event, box_of
+from layoutproof.bodies.regions import ViewedRegion, common_element
 
 if TYPE_CHECKING:
     from layoutproof.bodies.moments import Key

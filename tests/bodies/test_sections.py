@@ -9,8 +9,8 @@ import pytest
 
 from layoutproof.bodies.cells import Box, joined, minus
 from layoutproof.bodies.effects import Spot
-from layoutproof.bodies.in_flight import ViewedRegion
 from layoutproof.bodies.moments import ADDS, DeviceMemory, Event, Key, box_of
+from layoutproof.bodies.regions import ViewedRegion
 from layoutproof.bodies.sections import SHORT, shortened
 
 SPOTS = [Spot(k, (), (), f"kernel.py:{k}") for k in range(9)]

@@ -1,0 +1,63 @@
+"""Ways through a body so far: the copies in flight on each semaphore, assumed conditions, scalar and written memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutproof.bodies.cells import Box, Cells
+from layoutproof.bodies.regions import ViewedRegion
+from layoutproof.bodies.symbolic import Name, Number
+
+FORGOTTEN: Name = ("forgotten",)
+"""Stands for conditions that were taken to hold and are not remembered one by one."""
+Key = tuple[str, tuple[Number, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A copy that was started: by which effect, its source and target, its bytes, in which program and line.
+
+    lists: memory out of which it takes places.  adds: whether it adds to its target.
+    """
+
+    effect: int
+    source: ViewedRegion
+    target: ViewedRegion
+    size: Number
+    program: tuple[Number, ...]
+    line: str
+    lists: tuple[ViewedRegion, ...] = ()
+    adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One semaphore: the copies on it that may be in flight, bytes waited for since it counted 0, signals counted."""
+
+    flights: tuple[Flight, ...] = ()
+    waited: Number = 0
+    signals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One path through the body so far: the slots that do not count 0, and the path conditions.
+
+    cells: of scalar memory.  loaded: the results of this program's loads of it.  written: the written scratch.
+    """
+
+    slots: tuple[tuple[Key, Slot], ...] = ()
+    assumed: tuple[tuple[Name, bool], ...] = ()
+    cells: Cells = ()
+    loaded: tuple[tuple[str, Number], ...] = ()
+    written: frozenset[tuple[str, Box]] = frozenset()
+
+    def slot(self, key: Key) -> Slot:
+        """The state of a slot."""
+        return dict(self.slots).get(key, Slot())
+
+    def with_slot(self, key: Key, slot: Slot) -> Way:
+        """Another count of one slot."""
+        slots = dict(self.slots) | {key: slot}
+        kept = {k: s for k, s in slots.items() if s != Slot()}
+        return replace(self, slots=tuple(sorted(kept.items(), key=lambda item: repr(item[0]))))
