@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
 import layoutproof as lp
 from layoutproof.core.result import Verdict
 
