@@ -81,6 +81,8 @@ MOST_WAYS = 64
 """Ways through the body that are kept apart."""
 MOST_ITERATIONS = 2_000
 """Iterations of one loop that are walked one by one."""
+MOST_IRREGULAR = 2
+"""Times that the turns of one loop do not recur, in a walk; then it is not looked at again for that."""
 FEW_WAYS = 8
 """Ways up to which all that was taken to hold is remembered, also what no later program looks at."""
 MOST_WRITTEN = 128
@@ -144,6 +146,7 @@ class FlightWalk:
         arrays |= {view.reference.name for e in copies for view in lists_of(e)}
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
+        self._irregular: dict[str, int] = {}
         self._tables = {table.name: table for table in every_table(self.kernel)}
         # one program stands for all, so the memory that earlier programs left is unknown
         self._kept: frozenset[str] = frozenset()
@@ -323,7 +326,13 @@ class FlightWalk:
         return found
 
     def _recurring(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
-        """The ways after a loop of which those through some turns recur; None where no few turns do."""
+        """The ways after a loop of which those through some turns recur; None where no few turns do.
+
+        A walk with contents of tables looks for what is sure, which nothing is where numbers may be any.
+        """
+        name = nest.loop.name
+        if self.fill is not None or self._irregular.get(name, 0) >= MOST_IRREGULAR:
+            return None
         for period in PERIODS:
             problems = len(self.problems)
             try:
@@ -333,6 +342,7 @@ class FlightWalk:
             if found is not None and len(self.problems) == problems:
                 return found
             del self.problems[problems:]
+        self._irregular[name] = self._irregular.get(name, 0) + 1
         return None
 
     def _of_period(self, nest: Nest, period: int, here: Here, ways: list[Way]) -> list[Way] | None:
