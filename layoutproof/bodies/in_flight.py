@@ -288,7 +288,7 @@ class FlightWalk:
             if walked is not None:
                 return walked
             del self.problems[problems:]
-        problems = len(self.problems)
+        problems, unwritten = len(self.problems), set(self.unwritten)
         stopped: _Stop | None = None
         found: list[Way] = []
         try:
@@ -296,12 +296,13 @@ class FlightWalk:
         except _Stop as error:
             stopped = error
         if len(self.problems) > problems and not self.problems[-1].sure:
-            begun = self.problems[problems:]
+            begun, read = self.problems[problems:], self.unwritten
             del self.problems[problems:]
+            self.unwritten = unwritten
             recurring = self._recurring(nest, here, ways)
             if recurring is not None:
                 return recurring
-            self.problems[problems:] = begun
+            self.problems[problems:], self.unwritten = begun, read
         if stopped is not None:
             raise stopped
         return found
@@ -334,7 +335,7 @@ class FlightWalk:
         if self.fill is not None or self._irregular.get(name, 0) >= MOST_IRREGULAR:
             return None
         for period in PERIODS:
-            problems = len(self.problems)
+            problems, unwritten = len(self.problems), set(self.unwritten)
             try:
                 found = self._of_period(nest, period, here, ways)
             except _Stop:
@@ -342,6 +343,7 @@ class FlightWalk:
             if found is not None and len(self.problems) == problems:
                 return found
             del self.problems[problems:]
+            self.unwritten = unwritten
         self._irregular[name] = self._irregular.get(name, 0) + 1
         return None
 
@@ -354,11 +356,12 @@ class FlightWalk:
         begun, out = self._parted(nest, here.turn(loop, 0, values), here, ways)
         pairs = compared_ahead((*begun, *out), place)
         heads = widened({}, [(way, self._ahead(way, here, 0, pairs)) for way in begun], place)
+        if not heads:
+            return out if heads is not None else None
         turn = named("name", loop.name, place)
         self._within[("name", loop.name, place)] = (0, (self._most_turns(loop, here) - 1) // period)
         first, last = plus(0, turn, period), plus(period, turn, period)
-        for _ in range(MOST_WIDENINGS if heads else 0):
-            assert heads is not None
+        for _ in range(MOST_WIDENINGS):
             now, ended = [self._at_head(way, here, first, ahead) for way, ahead in heads.values()], list[Way]()
             following = values
             for k in range(period):
@@ -378,7 +381,7 @@ class FlightWalk:
             if weaker == heads and more == values:
                 return list(dict.fromkeys([*out, *(_forgetting(way, place) for way in (*ended, *over))]))
             heads, values = weaker, more
-        return None if heads else out
+        return None
 
     def _most_turns(self, loop: Loop, here: Here) -> int:
         """How often a loop runs at the most: its counter is a number of 32 bits."""

@@ -96,3 +96,49 @@ def test_the_sample_has_right_and_wrong_ones():
     assert verdict((3, 2, 0, 0, False, True)) is Verdict.PROVED
     assert verdict((1, 1, 0, 0, False, False)) is not Verdict.PROVED
     assert verdict((2, 2, 0, 0, False, False)) is not Verdict.PROVED
+
+
+def begun_by_a_table(turns: bool):
+    """A copy on a semaphore that a table names is under way while a loop starts copies that nothing waits for."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(lens, pages, out, first, buffer, named, semaphore):
+        out[...] = jnp.zeros_like(out)
+        begun = pltpu.make_async_copy(pages.at[0], first, named.at[lens[0]])
+        begun.start()
+        if turns:
+            copy = pltpu.make_async_copy(pages.at[1], buffer, semaphore)
+            jax.lax.fori_loop(0, lens[0], lambda j, _: copy.start(), None)
+        begun.wait()
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(1,),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
+            scratch_shapes=[
+                pltpu.VMEM((8, 128), jnp.float32),
+                pltpu.VMEM((8, 128), jnp.float32),
+                pltpu.SemaphoreType.DMA((MOST + 1,)),
+                pltpu.SemaphoreType.DMA,
+            ],
+        ),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+    )
+
+
+@pytest.mark.parametrize(("turns", "expected"), [(False, Verdict.PROVED), (True, Verdict.UNKNOWN)])
+def test_a_slot_that_is_not_known_before_the_loop_hides_no_turn(turns, expected):
+    """Ways into the loop are never dropped: where nothing recurs, what the turns leave in flight is not proved."""
+    import jax
+
+    lens, pages = jax.ShapeDtypeStruct((1,), "int32"), jax.ShapeDtypeStruct((2, 8, 128), "float32")
+    answer = lp.kernels(
+        begun_by_a_table(turns), lens, pages, properties="dma_order", assume=f"0 <= prefetch0 < {MOST + 1}"
+    )
+    assert {f.verdict for f in answer.findings} == {expected}, str(answer)
