@@ -379,8 +379,8 @@ def schemas() -> dict[str, dict[str, Any]]:
 
     from layoutproof.cli.documents import json_schema
     from layoutproof.cli.main import cli
-    from layoutproof.specs.spec_model import json_schema as of_specs
     from layoutproof.searching.search_model import json_schema as of_searches
+    from layoutproof.specs.spec_model import json_schema as of_specs
 
     names = cli.list_commands(click.Context(cli))
     return {"spec": of_specs(), "search": of_searches(), **{f"answers/{name}": json_schema(name) for name in names}}
