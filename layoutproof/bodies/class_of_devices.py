@@ -105,6 +105,6 @@ def moved(event: Event, device: int, by: Shifts) -> Event:
 
 def _runs(piece: DeviceMemory, gaps: Sequence[int]) -> tuple[Any, ...]:
     if not piece.region.exact:
-        # which part it is nobody knows, of neither
+        # which part is touched is unknown on both devices
         return piece.region.runs
     return tuple((plus(a, gap), n, s) for (a, n, s), gap in zip(piece.region.runs, gaps, strict=True))

@@ -351,8 +351,7 @@ class FlightWalk:
         """The same of one number of turns. What holds before them is made weaker until it holds after them, too."""
         loop, place = nest.loop, (here.program, here.turns, nest.loop.name)
         handed = [one for one in self.body.handed if one.loop is loop]
-        starts = self.values([one.start for one in handed], here)
-        values = {one.name: self.handed(one, v, here) for one, v in zip(handed, starts, strict=True)}
+        values = self._handed(handed, [one.start for one in handed], here)
         begun, out = self._parted(nest, here.turn(loop, 0, values), here, ways)
         pairs = compared_ahead((*begun, *out), place)
         heads = widened({}, [(way, self._ahead(way, here, 0, pairs)) for way in begun], place)
@@ -370,8 +369,7 @@ class FlightWalk:
                 # what holds at the head is of ways on which the loop goes on
                 ended += over if k else ()
                 now = forward(nest.parts, self, inner, now)
-                after = self.values([one.following for one in handed], inner)
-                following = {one.name: self.handed(one, v, inner) for one, v in zip(handed, after, strict=True)}
+                following = self._handed(handed, [one.following for one in handed], inner)
                 self.turned(loop)
             now, over = self._parted(nest, here.turn(loop, last, following), here, now)
             weaker = widened(heads, [(way, self._ahead(way, here, last, pairs)) for way in now], place)
@@ -382,6 +380,10 @@ class FlightWalk:
                 return list(dict.fromkeys([*out, *(_forgetting(way, place) for way in (*ended, *over))]))
             heads, values = weaker, more
         return None
+
+    def _handed(self, handed: Sequence[Handed], terms: Sequence[Term], here: Here) -> dict[str, Number]:
+        """The values at a place of terms for the numbers that a loop hands on, by the names of these."""
+        return {one.name: self.handed(one, v, here) for one, v in zip(handed, self.values(terms, here), strict=True)}
 
     def _most_turns(self, loop: Loop, here: Here) -> int:
         """How often a loop runs at the most: its counter is a number of 32 bits."""

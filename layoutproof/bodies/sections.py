@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from layoutproof.bodies.cells import Box, joined, meets, minus
-from layoutproof.bodies.moments import KNOWN, DeviceMemory, Event, box_of
+from layoutproof.bodies.moments import KNOWN, DeviceMemory, Event, Key, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element
-
-if TYPE_CHECKING:
-    from layoutproof.bodies.moments import Key
 
 Memory = tuple[int, tuple[Any, ...]]
 
@@ -102,7 +99,7 @@ class _Section:
         return True
 
     def _notes(self, event: Event, piece: DeviceMemory) -> bool:
-        """Remembers a touch; False where nobody knows whether what is read was written."""
+        """Remembers a touch; False where it is unknown whether the elements read were written."""
         memory, box = (piece.device, piece.memory), box_of(piece.region)
         key = (event.spot.number, event.kind, piece.does, piece.writes, piece.sure, piece.adds, memory)
         held = self._touched.setdefault(key, _Touched(event, piece))
