@@ -140,7 +140,7 @@ def _of_term(term: Term) -> Any:
     }
 
 
-def _term_of(data: Any, parts: Sequence[Term] = ()) -> Term:
+def _term_of(data: object, parts: Sequence[Term] = ()) -> Term:
     match data:
         case {"parts": [_, *_] as each, **other} if not other and not parts:
             made: list[Term] = []

@@ -147,9 +147,9 @@ class Replay:
 
 
 def replays(
-    function: Callable[..., Any] | str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object] | str,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     target: str,
     calls: Sequence[tuple[Kernel | Unmodelled, Sequence[Finding]]],
 ) -> tuple[Replay, ...]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def assume_from(
-    function: Callable[..., Any],
-    samples: Iterable[Sequence[Any]],
+    function: Callable[..., object],
+    samples: Iterable[Sequence[object]],
     said: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def assume_from(
     return (*given, *(text for text in proposed if all(_broken(text, tables) == "" for tables in seen)))
 
 
-def _tables(returned: Any, names: Sequence[str]) -> Tables:
+def _tables(returned: object, names: Sequence[str]) -> Tables:
     """The tables among what a function returns, by name."""
     import numpy as np
 

@@ -260,7 +260,7 @@ def where(sizes: Mapping[str, int], exact: bool = False) -> str:
     return " and ".join(f"{name} {'==' if exact else '<='} {most}" for name, most in sorted(sizes.items()))
 
 
-def depends(finding: Finding, tables: Sequence[str], what: str, **more: Any) -> Finding:
+def depends(finding: Finding, tables: Sequence[str], what: str, **more: object) -> Finding:
     """The finding as unknown, because of what tables hold. more: further fields of it."""
     return left_open(finding, f"depends on what {listed(tables)} holds; {what}", **more)
 

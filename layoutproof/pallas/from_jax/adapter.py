@@ -60,7 +60,7 @@ _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared
 _SPACES |= {"gmem": "gmem", "error": "any"}
 
 
-def memory_word(space: Any) -> str:
+def memory_word(space: object) -> str:
     """A memory space of JAX as a word of `kernel.MEMORIES`."""
     # a space may be said with the mesh whose it is (`MemorySpace.VMEM @ mesh`)
     space = space.memory_space if hasattr(space, "mesh") and hasattr(space, "memory_space") else space
@@ -111,7 +111,7 @@ def is_tracer(value: object) -> TypeGuard[Tracer]:
     return core is not None and isinstance(value, core.Tracer)
 
 
-def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, EitherJaxpr]]:
+def inner_jaxprs(params: Mapping[str, object]) -> Iterator[tuple[str, EitherJaxpr]]:
     """Every jaxpr among an equation's parameters, also in tuples: (parameter name, jaxpr)."""
     for name, value in params.items():
         for entry in value if isinstance(value, tuple | list) else (value,):
@@ -156,7 +156,7 @@ def axes_of(equation: JaxEquation) -> dict[str, int]:
     return {str(name): int(extent) for name, extent in dict(getattr(mesh, "shape", None) or {}).items()}
 
 
-def enclosing_id(value: Any) -> str:
+def enclosing_id(value: object) -> str:
     """The name of a traced value that is an id of the grid or of a mesh around it; "" for any other value."""
     made = getattr(value, "parent", None)
     primitive = str(getattr(made, "primitive", ""))
@@ -201,14 +201,14 @@ def made_by(value: Tracer) -> tuple[TracedEquation, tuple[Tracer | int, ...], in
     return equation, tuple(v.val.val if is_literal(getattr(v, "val", None)) else v for v in given), results[0]
 
 
-def runs_whatever(value: Any) -> bool:
+def runs_whatever(value: object) -> bool:
     """Whether the code being traced runs as often as the value's equation: no branch or loop is between the two."""
     context = getattr(importlib.import_module("jax._src.core"), "trace_ctx", None)
     now, then = getattr(context, "trace", None), getattr(value, "_trace", None)
     return now is not None and now is then
 
 
-def enclosing_extent(value: Any) -> int | None:
+def enclosing_extent(value: object) -> int | None:
     """Of a traced value that is an id of the grid or a mesh around it, how many there are; None for anything else."""
     made = getattr(value, "parent", None)
     primitive = str(getattr(made, "primitive", ""))
@@ -250,12 +250,12 @@ def put(value: Any, aval: Any) -> Any:
     return tpu.with_memory_space_constraint(value, aval.memory_space)
 
 
-def is_pallas_call(params: Mapping[str, Any]) -> bool:
+def is_pallas_call(params: Mapping[str, object]) -> bool:
     """Whether an equation is a call with grid and block mappings."""
     return hasattr(params.get("grid_mapping"), "block_mappings")
 
 
-def is_literal(atom: Any) -> bool:
+def is_literal(atom: object) -> bool:
     """Whether an operand of an equation is a constant, and no variable."""
     return hasattr(atom, "val")
 
@@ -312,7 +312,7 @@ class _Device:
     platform = "tpu"
     core_on_chip = 0
 
-    def __init__(self, device: Any, kind: str, cores: int) -> None:
+    def __init__(self, device: object, kind: str, cores: int) -> None:
         self.device = device
         self.device_kind = kind
         self.num_cores = cores
@@ -336,7 +336,9 @@ def _cache_key(jax: Any) -> Callable[[Any], contextlib.AbstractContextManager[An
 
 
 @contextlib.contextmanager
-def replaced(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+def replaced(
+    module: ModuleType, name: str, make: Callable[[Callable[..., object]], Callable[..., object]]
+) -> Iterator[None]:
     """`module.name` is `make(what it was)` for this thread, and for others what it was.
 
     If other code has replaced it meanwhile, that replacement stays and ours becomes a no-op.
@@ -392,7 +394,7 @@ def own_lines() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], None]) -> Iterator[None]:
+def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...]], None]) -> Iterator[None]:
     """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced.
 
     Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu"; `body` is what the pipeline runs; others, such as
@@ -402,7 +404,7 @@ def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], No
     jax = need_jax()
     looking = False
 
-    def seen(options: Mapping[str, Any], refs: tuple[Any, ...]) -> None:
+    def seen(options: Mapping[str, object], refs: tuple[object, ...]) -> None:
         nonlocal looking
         if looking:
             # looking at a pipeline traces its body, and the pipelines in it will be traced again
@@ -462,7 +464,7 @@ def _like(pipeline: Any, called: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def is_view(ref: Any) -> bool:
+def is_view(ref: object) -> bool:
     """Whether a reference is a part of another, `x.at[..]`."""
     return bool(getattr(ref, "transforms", ()))
 
@@ -540,7 +542,7 @@ def place_of(source_info: Any) -> str:
     return ""
 
 
-def place_of_function(debug_info: Any) -> str:
+def place_of_function(debug_info: object) -> str:
     """`file:line` out of JAX's description of a traced function, `<lambda> at file.py:12`."""
     text = str(getattr(debug_info, "func_src_info", "") or "")
     return text.rpartition(" at ")[2] if " at " in text else ""

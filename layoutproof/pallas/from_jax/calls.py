@@ -175,7 +175,7 @@ def barrier_of(compiler_params: Any) -> dict[str, Any]:
     return {"collective": collective, "begins_together": collective is None and not skipped}
 
 
-def _dims_below(dims: Sequence[Any]) -> int | None:
+def _dims_below(dims: Sequence[object]) -> int | None:
     """An exclusive bound on dimensions: those of jax.export, whose sizes are names, are counted in int32."""
     named = any(type(n) is not int for n in dims)
     return 1 << 31 if named and not need_jax().config.jax_enable_x64 else None
@@ -207,7 +207,7 @@ def _with_known_inputs(
     return assuming(kernel, [table for table in told if table.contents is not None])
 
 
-def _says_no_platform(params: Mapping[str, Any]) -> bool:
+def _says_no_platform(params: Mapping[str, object]) -> bool:
     """Whether neither the call's compiler parameters nor the memory of its operands belong to one kind of hardware."""
     spaces = {str(getattr(b.block_aval, "memory_space", None)).rpartition(".")[2].lower() for b in _blocks(params)}
     return params.get("compiler_params") is None and spaces <= {"none", "default", "any"}
@@ -252,7 +252,7 @@ class Pipelines:
         self._found: list[Found] = []
         self._roots: list[list[Any]] = []
 
-    def add(self, options: Mapping[str, Any], refs: Sequence[Any], place: str) -> None:
+    def add(self, options: Mapping[str, object], refs: Sequence[object], place: str) -> None:
         """One more, from the arguments of emit_pipeline and the references it is called with."""
         found = attempt(lambda: pipeline_of(options, refs, place), "emit_pipeline", place)
         self._found.append(found)
@@ -366,7 +366,7 @@ class _Step:
     jax 0.10.2.
     """
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: object) -> None:
         self.size = size
 
     @property
@@ -573,11 +573,11 @@ def _accesses(jaxpr: JaxJaxpr) -> set[tuple[int, str]]:
     return found
 
 
-def _word(word: Any) -> str:
+def _word(word: object) -> str:
     return str(getattr(word, "value", word)).lower()
 
 
-def _platform(compiler_params: Any) -> str:
+def _platform(compiler_params: object) -> str:
     text = type(compiler_params).__module__
     return "triton" if "triton" in text else "mosaic_gpu" if "mosaic_gpu" in text else "tpu"
 
@@ -589,7 +589,7 @@ def body_name(jaxpr: JaxJaxpr) -> str:
     return text.partition(" at ")[0]
 
 
-def _function_place(function: Any) -> str:
+def _function_place(function: object) -> str:
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 

@@ -43,7 +43,7 @@ class Constants:
     def __init__(
         self,
         jaxpr: EitherJaxpr,
-        given: Callable[[int], Any] = lambda k: None,
+        given: Callable[[int], object] = lambda k: None,
         maker: Callable[[int], Maker | None] = lambda k: None,
     ) -> None:
         self._inner, consts = opened(jaxpr)

@@ -27,7 +27,7 @@ class NotRead(Exception):
     """A part of a program that is not known to be read whole."""
 
 
-def digest(*parts: Any) -> str | None:
+def digest(*parts: object) -> str | None:
     """A digest of jaxprs, arrays and plain values; None where one holds what is not read whole.
 
     >>> digest(("a", 1)) == digest(("a", 1.0)), digest(print)
@@ -43,7 +43,7 @@ def digest(*parts: Any) -> str | None:
     return found.hexdigest()
 
 
-def _parts(value: Any) -> Iterator[bytes]:
+def _parts(value: object) -> Iterator[bytes]:
     """The contents of a value, as bytes; each kind begins with its own word."""
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
         yield from _program(value)
@@ -76,7 +76,7 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield _said(value)
 
 
-def _said(value: Any) -> bytes:
+def _said(value: object) -> bytes:
     """An object of JAX or NumPy that says all that it holds; a text that leaves something out is none."""
     # a function of JAX itself, whose version is known, that closes over nothing
     kind: Any = value if isfunction(value) else type(value)

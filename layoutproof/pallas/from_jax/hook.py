@@ -98,7 +98,7 @@ def _hook(callback: Callback, stack: contextlib.ExitStack) -> None:
     pipelines: list[Pipelines] = []
     waiting = [True]
 
-    def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
+    def pipeline(options: Mapping[str, object], refs: Sequence[object]) -> None:
         from layoutproof.pallas.from_jax.calls import Pipelines
         from layoutproof.pallas.from_jax.trace import caller
 
@@ -165,7 +165,7 @@ def _each_time(callback: Callback, stack: contextlib.ExitStack) -> Callback:
     return while_traced
 
 
-def _outermost(trace: Any, kind: type) -> bool:
+def _outermost(trace: object, kind: type) -> bool:
     """Whether no other function is being traced around this one."""
     outer = getattr(trace, "parent_trace", None)
     while outer is not None:

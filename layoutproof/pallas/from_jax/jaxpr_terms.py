@@ -90,7 +90,7 @@ def _constants(jaxpr: JaxJaxpr, consts: Sequence[Any]) -> dict[Any, Any]:
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
 
 
-def _run(jaxpr: JaxJaxpr, values: dict[Any, Any], context: Context) -> None:
+def _run(jaxpr: JaxJaxpr, values: dict[object, object], context: Context) -> None:
     for equation in jaxpr.eqns:
         if equation.primitive.name in _SILENT:
             continue
@@ -197,7 +197,7 @@ def _branches(params: Mapping[str, Any], operands: list[Any], context: Context) 
     return [chosen(which, cases) for cases in zip(*sides, strict=True)]
 
 
-def _read(equation: JaxEquation, values: Mapping[Any, Any], context: Context) -> Term:
+def _read(equation: JaxEquation, values: Mapping[object, object], context: Context) -> Term:
     from jax.tree_util import tree_unflatten
 
     table = _value(equation.invars[0], values)

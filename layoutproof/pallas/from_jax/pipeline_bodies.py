@@ -67,8 +67,8 @@ def _traced(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any]) ->
     sizes = list(options["grid"])
     windows = [_window(spec, reference) for _, spec, reference in specs]
 
-    def run(*index: Any) -> None:
-        def body(*given: Any) -> None:
+    def run(*index: object) -> None:
+        def body(*given: object) -> None:
             left = list(given)
             sides = []
             for role in ("in", "out"):
@@ -105,7 +105,7 @@ def _window(spec: Any, reference: Any) -> Any:
 
 
 def _around(
-    jaxpr: JaxJaxpr, constants: Sequence[Any], captured: Captured, extents: Mapping[int, Any]
+    jaxpr: JaxJaxpr, constants: Sequence[object], captured: Captured, extents: Mapping[int, object]
 ) -> tuple[list[Around], list[Table]]:
     """The constants of the body, and the tables among them.
 
@@ -115,12 +115,12 @@ def _around(
 
     tables: dict[str, Table] = {}
 
-    def table(value: Any) -> str:
+    def table(value: object) -> str:
         name, _ = captured.setdefault(*taken(value, len(captured)))
         tables[name] = captured_table(name, value)
         return name
 
-    def of(aval: JaxAval, value: Any) -> Around:
+    def of(aval: JaxAval, value: object) -> Around:
         whole = getattr(aval.dtype, "kind", "") in "iub"
         if hasattr(aval, "inner_aval"):
             words = whole and memory_of(aval) == "smem"
@@ -142,7 +142,7 @@ def _around(
     return [of(v.aval, value) for v, value in zip(jaxpr.constvars, constants, strict=True)], [*tables.values()]
 
 
-def captured_table(name: str, value: Any) -> Table:
+def captured_table(name: str, value: object) -> Table:
     """The table that stands for a captured value; an id of the enclosing grid is below its extent.
 
     Where the pipeline runs in every program around it, some program has each of these ids.

@@ -81,7 +81,7 @@ def _memory(aval: JaxAval) -> MemRefType:
 class _Place:
     """The place of an equation, which JAX computes slowly: looked up on first use."""
 
-    def __init__(self, info: Any) -> None:
+    def __init__(self, info: object) -> None:
         self.info = info
 
     @cached_property

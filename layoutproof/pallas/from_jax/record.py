@@ -16,7 +16,7 @@ from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.records import FORM, plain
 
 
-def record_of(call: Kernel | Unmodelled, origin: Mapping[str, Any] | None = None) -> str:
+def record_of(call: Kernel | Unmodelled, origin: Mapping[str, object] | None = None) -> str:
     """A line of JSON, with its line end. origin: where the call comes from, kept as it is."""
     import jax
 

@@ -210,7 +210,7 @@ def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]], 
     return spec, Amounts(tuple(map(term_of, grid_spec.grid)), sides["in_specs"], sides["out_specs"], scratch, [])
 
 
-def _is_spec(value: Any) -> bool:
+def _is_spec(value: object) -> bool:
     return hasattr(value, "block_shape") and hasattr(value, "index_map")
 
 
@@ -284,7 +284,7 @@ def plain_parts(value: Any, quietly: bool = False) -> Any:
     return value
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: object) -> bool:
     """Whether a recorded number is in it."""
     if type(value) is Recorded:
         return True
@@ -305,7 +305,7 @@ def _caller() -> str:
     return frame.f_code.co_filename
 
 
-def _nothing(*references: Any) -> None:
+def _nothing(*references: object) -> None:
     """A body that does nothing."""
 
 

@@ -15,6 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
@@ -74,7 +75,9 @@ def _arguments(jax: Any, equation: JaxEquation, tables: Mapping[int, Sequence[in
     return made
 
 
-def _shown(jax: Any, equation: JaxEquation, arguments: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Sign], str]:
+def _shown(
+    jax: ModuleType, equation: JaxEquation, arguments: Sequence[object], outputs: Sequence[str]
+) -> tuple[list[Sign], str]:
     """The outcome for one set of arguments, and why it could not be run to its end."""
     first, signs, problem = _interpreted(jax, equation, arguments, "nan", "on_wait")
     if first is None:
@@ -87,7 +90,7 @@ def _shown(jax: Any, equation: JaxEquation, arguments: Sequence[Any], outputs: S
     return signs, ""
 
 
-def _compared(name: str, first: Any, second: Any) -> Iterator[Sign]:
+def _compared(name: str, first: object, second: object) -> Iterator[Sign]:
     """The signs in the results of two runs: NaN in the first, and elements that differ in the second."""
     import numpy
 

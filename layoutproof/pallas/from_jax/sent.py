@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OTHER = "the function makes other calls in another process"
 
 
-def sent(function: Callable[..., Any] | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def sent(function: Callable[..., object] | str, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """The function and its arguments as text; arrays as their shapes.
 
     Raises what pickling raises where they cannot be sent.

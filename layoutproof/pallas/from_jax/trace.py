@@ -36,9 +36,9 @@ from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
 
 
 def kernels_of(
-    function: Callable[..., Any],
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
+    function: Callable[..., object],
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
     *,
     target: str = "v5e",
     assume: Sequence[str] = (),
@@ -100,7 +100,7 @@ def traced(
             given[k] = value
         return function(*given, **{**kept, **more})
 
-    def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
+    def pipeline(options: Mapping[str, object], refs: Sequence[object]) -> None:
         pipelines.add(options, refs, caller())
 
     with contextlib.nullcontext() if target == "cpu" else device_of(target), pipelines_traced(pipeline):
@@ -288,7 +288,7 @@ def raised_at(error: BaseException) -> str:
     return place
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     # a single number of NumPy's is a value that Python code may look at, and no array
     scalar = type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"
     return hasattr(value, "shape") and hasattr(value, "dtype") and not scalar

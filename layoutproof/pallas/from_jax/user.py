@@ -77,9 +77,9 @@ def named_function(place: str, rule: Tracing | None = None) -> Iterator[Callable
 
 
 def calls_in(
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     *,
     target: str | None = None,
     assume: Sequence[str] = (),
@@ -91,7 +91,11 @@ def calls_in(
 
 
 def _traced(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], chip: str, assume: Sequence[str]
+    function: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    chip: str,
+    assume: Sequence[str],
 ) -> tuple[Kernel | Unmodelled, ...]:
     from layoutproof.pallas.from_jax.trace import kernels_of
 
@@ -261,7 +265,9 @@ def check_stated(values: object, place: str) -> None:
         raise LayoutError(f"a file gives {place} more than {MOST_VALUES:,} values")
 
 
-def _check_arity(function: Callable[..., Any], place: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _check_arity(
+    function: Callable[..., object], place: str, args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -85,7 +85,7 @@ def config_of(text: str) -> Config:
     return Config(body, limit, scratch, locations)
 
 
-def _custom(given: Mapping[str, Any]) -> tuple[str, int, str]:
+def _custom(given: Mapping[str, object]) -> tuple[str, int, str]:
     body, scratch, locations = "", 0, ""
     for name, value in given.items():
         if name == "body" and isinstance(value, str):
@@ -101,7 +101,7 @@ def _custom(given: Mapping[str, Any]) -> tuple[str, int, str]:
     return body, scratch, locations
 
 
-def _colors(name: str, value: Any) -> None:
+def _colors(name: str, value: object) -> None:
     """Memories that whole arrays are put into: HBM is where they are anyway."""
     for entry in value if isinstance(value, list) else [value]:
         color = entry.get("color", 0) if isinstance(entry, Mapping) else entry
@@ -122,13 +122,13 @@ def _limit(value: Any) -> int | None:
     return limit
 
 
-def _refuse(name: str, value: Any) -> None:
+def _refuse(name: str, value: object) -> None:
     """Nothing where a key has no meaning here or says nothing; LayoutError otherwise."""
     if name not in _NO_MEANING and value not in ([], {}, "", None, False):
         raise LayoutError(f"its backend_config has {shorten(name, 60)}, which is not modelled")
 
 
-def _number(value: Any, name: str) -> int:
+def _number(value: object, name: str) -> int:
     # XLA prints 64-bit numbers as text
     if type(value) is int or (isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 20):
         return int(value)

@@ -84,7 +84,7 @@ def _if(on: Writer, operation: MosaicOperation) -> Found:
     return _several(on, operation, "cond", [which, *outer], branches=tuple(branches))
 
 
-def _several(on: Writer, operation: MosaicOperation, name: str, operands: Sequence[Atom], **params: Any) -> Found:
+def _several(on: Writer, operation: MosaicOperation, name: str, operands: Sequence[Atom], **params: object) -> Found:
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]
     on.equations.append(Equation(primitive(name), tuple(operands), tuple(made), params, on.place))
     return list(made)
@@ -158,8 +158,8 @@ def _looped(
     name: str,
     operands: Sequence[Atom],
     counter: Array,
-    params: Mapping[str, Any],
-    *more: Any,
+    params: Mapping[str, object],
+    *more: object,
 ) -> Found:
     """A loop's equation; its results beyond those of the operation are unused."""
     made = [Variable(result(operation, k)) for k in range(len(operation.types))]

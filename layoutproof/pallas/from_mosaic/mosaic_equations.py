@@ -202,7 +202,7 @@ class Writer:
         return found
 
     def emit(
-        self, name: str, operands: Sequence[Atom], aval: Array | MemRefType | None = None, **params: Any
+        self, name: str, operands: Sequence[Atom], aval: Array | MemRefType | None = None, **params: object
     ) -> Variable:
         """One equation with one result, or with none that anybody looks at."""
         made = Variable(aval if aval is not None else Array((), _INDEX))

@@ -47,7 +47,7 @@ _MODULE = frozenset({"stable_mosaic.version", "sym_name"})
 _BUFFERS = {"synchronous": 1, "double_buffered": 2}
 
 
-def kernel_in(call: MosaicCall, config: Config, module: Mapping[str, Any]) -> Kernel | Unmodelled:
+def kernel_in(call: MosaicCall, config: Config, module: Mapping[str, object]) -> Kernel | Unmodelled:
     """The kernel of a call, but for its body; Unmodelled names what is not modelled.
 
     module: as `mosaic_worker` writes it.
@@ -147,9 +147,9 @@ def _operand(
     position: int,
     array: MosaicArray,
     reference: MosaicReference,
-    window: Mapping[str, Any] | None,
-    functions: Mapping[str, Mapping[str, Any]],
-    passed: Sequence[Any],
+    window: Mapping[str, object] | None,
+    functions: Mapping[str, Mapping[str, object]],
+    passed: Sequence[object],
     live: bool,
 ) -> Operand:
     """One array. window: its window_params, None where the call has no grid and the kernel sees the whole array."""
@@ -205,7 +205,7 @@ def _operand(
     )
 
 
-def _semantics(value: Any, many: int) -> tuple[str, ...]:
+def _semantics(value: object, many: int) -> tuple[str, ...]:
     if value is None:
         return ()
     words = tuple(word_of(v, "dimension_semantics") for v in value) if isinstance(value, list) else ("?",)
@@ -224,7 +224,7 @@ def _aliases(
     return tuple((a - first - tables, b) for a, b in pairs)
 
 
-def _count(given: Mapping[str, Any], name: str) -> int:
+def _count(given: Mapping[str, object], name: str) -> int:
     value = given.get(name, 0)
     if type(value) is not int or value < 0:
         raise LayoutError(f"{name} {str(value)[:40]}, which is no number of arguments")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
@@ -19,7 +18,7 @@ from layoutproof.core.term import ONE, ZERO, Term
 _WIDTH = re.compile(r"i([1-9]\d{0,3})")
 
 
-def constant_of(value: Any, types: Sequence[str]) -> Term:
+def constant_of(value: object, types: Sequence[str]) -> Term:
     """The value of an `arith.constant`. UnsupportedOp where it is no integer."""
     if type(value) is bool or (types == ["i1"] and type(value) is int):
         return TRUE if value else FALSE
@@ -55,7 +54,7 @@ _plus, _minus, _times = _binary("+"), _binary("-"), _binary("*")
 _floor, _largest = _binary("//"), _binary("max")
 
 
-def compared(predicate: Any, left: Term, right: Term) -> Term:
+def compared(predicate: object, left: Term, right: Term) -> Term:
     # arith::CmpIPredicate: eq, ne, slt, sle, sgt, sge, then the unsigned ones
     if predicate not in (0, 1, 2, 3, 4, 5):
         raise UnsupportedOp("an unsigned comparison")

@@ -33,7 +33,9 @@ LARGEST, DEEPEST = 5000, 120
 """Bounds on the parts of one term, and on their depth, so that it can be printed and evaluated."""
 
 
-def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[Any]) -> tuple[Term, ...]:
+def index_terms(
+    functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[object]
+) -> tuple[Term, ...]:
     """The results of the function `name`, a module's function as `mosaic_worker` writes it.
 
     arguments: a term for each program index, after them the name (a str) of each table of signed
@@ -124,7 +126,7 @@ class _Walk:
             raise UnsupportedOp(f"the operation {name} on {kind}, which wraps earlier than 32 bits")
         return [OPERATIONS[name](*operands)]
 
-    def measure(self, result: Any) -> tuple[int, int]:
+    def measure(self, result: object) -> tuple[int, int]:
         """Parts and depth of a term, shared parts counted each time. UnsupportedOp where it is too large."""
         if not isinstance(result, Term) or result.op in ("int", "name"):
             return 1, 1

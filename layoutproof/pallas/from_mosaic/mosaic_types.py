@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
@@ -77,7 +76,7 @@ def element_type(name: str) -> str:
     return known
 
 
-def word_of(value: Any, kind: str) -> str:
+def word_of(value: object, kind: str) -> str:
     """The word of an enumeration.
 
     >>> word_of("#tpu.dimension_semantics<parallel>", "dimension_semantics")
@@ -89,7 +88,7 @@ def word_of(value: Any, kind: str) -> str:
     return found[2]
 
 
-def padding_of(value: Any) -> tuple[tuple[int, int], ...]:
+def padding_of(value: object) -> tuple[tuple[int, int], ...]:
     """(low, high) padding of each dimension of an element window.
 
     >>> padding_of("#tpu.element_window<[0, 0],[8, 0]>")
@@ -104,7 +103,7 @@ def padding_of(value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(zip(low, high, strict=True))
 
 
-def whole_numbers(value: Any, what: str) -> tuple[int, ...]:
+def whole_numbers(value: object, what: str) -> tuple[int, ...]:
     """A list of ints as a tuple. LayoutError for anything else."""
     if not isinstance(value, list) or not all(type(n) is int for n in value):
         raise LayoutError(f"{what} {shorten(str(value), 60)}, which is no list of numbers")

@@ -169,7 +169,7 @@ class ValueNumbers:
         self.most = most
         self.places = places
 
-    def of(self, value: Any) -> int:
+    def of(self, value: object) -> int:
         """The number of a value."""
         return self.known.setdefault(value, len(self.known))
 

@@ -474,7 +474,7 @@ def _refuted(
     origin: Origin,
     alone: bool,
     deciding: Deciding,
-    needed: Mapping[str, Any],
+    needed: Mapping[str, object],
 ) -> Obligation:
     reference, spot = _read(load).reference, load.spot
     shown = f"{reference.name}{list(origin.element)}" if origin.element else reference.name

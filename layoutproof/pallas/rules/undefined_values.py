@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import prod
-from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, stored_names
@@ -203,7 +202,7 @@ def _refuted(
     element: Place,
     origin: Origin,
     deciding: Deciding,
-    needed: Mapping[str, Any],
+    needed: Mapping[str, object],
 ) -> Obligation:
     where = _global(kernel, operand, program, element)
     part = partly(kernel, origin.reference)
