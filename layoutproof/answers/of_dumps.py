@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.document import Doc, Document, envelope
@@ -90,7 +90,7 @@ def tried_text(of: Advice) -> str:
     return "\n".join(filter(None, [str(of), *map(finding_text, of.findings)]))
 
 
-def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, try_: bool = False) -> Audited:
+def audit(hlo: object, *, target: str | None = None, top: int = 10, jobs: int = 1, try_: bool = False) -> Audited:
     """Audit HLO text: the cost of padding and layouts that pad less, copies, bitcasts, entry layouts.
 
     Args:

@@ -65,8 +65,8 @@ class Kernels(Answer):
 
 
 def kernels(
-    function: Callable[..., Any] | str | Path,
-    *args: Any,
+    function: Callable[..., object] | str | Path,
+    *args: object,
     target: str | Sequence[str] | None = None,
     compiler: str | None = None,
     assume: str | Sequence[str] = (),
@@ -79,7 +79,7 @@ def kernels(
     replay: bool = False,
     compile: bool = False,
     strict_tables: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Kernels:
     """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
 
@@ -128,7 +128,7 @@ def _each(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def first_of(targets: Sequence[str], compile: bool, function: Callable[..., Any] | str | Path) -> str | None:
+def first_of(targets: Sequence[str], compile: bool, function: Callable[..., object] | str | Path) -> str | None:
     """The target whose rules are asked, None for no target.
 
     Raises LayoutError where several targets are given for nothing, and where the compiler cannot be asked of this.
@@ -146,9 +146,9 @@ def first_of(targets: Sequence[str], compile: bool, function: Callable[..., Any]
 
 def asked_compiler(
     answer: Kernels,
-    function: Callable[..., Any] | str | Path,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object] | str | Path,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     targets: Sequence[str],
     compiler: str | None = None,
     progress: Callable[[str, str], None] = lambda title, what: None,
@@ -200,9 +200,9 @@ def _compiles(call: Kernel, target: KernelTarget) -> bool:
 
 def replayed(
     answer: Kernels,
-    function: Callable[..., Any] | str | Path,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object] | str | Path,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     target: str | None,
 ) -> Kernels:
     """The same answer, and of each kernel what came of running it. Arguments as of `kernels`, of which no file."""
@@ -258,9 +258,9 @@ def _partly_filled(call: Kernel | Unmodelled, before: Sequence[Judged]) -> Kerne
 
 
 def calls_of(
-    function: Callable[..., Any] | str | Path,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object] | str | Path,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     target: str | None,
     compiler: str | None,
     assume: Sequence[str],
@@ -283,9 +283,9 @@ def calls_of(
 
 
 def _found(
-    function: Callable[..., Any] | str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    function: Callable[..., object] | str,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     target: str | None,
     assume: tuple[str, ...],
 ) -> tuple[Kernel | Unmodelled, ...]:

@@ -68,8 +68,8 @@ class Programs(Answer):
 
 
 def compile(
-    program: Any,
-    *args: Any,
+    program: object,
+    *args: object,
     target: str | Sequence[str] = (),
     topology: str = "",
     mesh: Mapping[str, int] | None = None,
@@ -82,7 +82,7 @@ def compile(
     top: int = 5,
     try_: bool = False,
     same: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Programs:
     """Compile a program ahead of time, for a TPU that is not there or for the CPU, and record its compiler's figures.
 
@@ -186,7 +186,7 @@ def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Progr
     return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried), tuple(same))
 
 
-def is_function(program: Any) -> bool:
+def is_function(program: object) -> bool:
     """Whether it has to be compiled: a place `module:function`, or a file that is no dump."""
     if not isinstance(program, str | PathLike):
         return False
@@ -194,7 +194,7 @@ def is_function(program: Any) -> bool:
     return "\n" not in name and not name.endswith(DUMP_ENDS) and name != "-"
 
 
-def of_compiled(program: Any, mesh: Mapping[str, int], top: int = 5) -> Programs:
+def of_compiled(program: object, mesh: Mapping[str, int], top: int = 5) -> Programs:
     """The record of what is compiled already."""
     about = Provenance(mesh=dict(mesh))
     found = program.as_text() if hasattr(program, "as_text") else program

@@ -199,7 +199,7 @@ class TablePoint:
         self.space = Space(tuple(labels), tuple(extents))
         self.body = body
 
-    def put(self, named: dict[str, Any], seen: dict[Term, Any], place: Index, on: Numbers) -> None:
+    def put(self, named: dict[str, object], seen: dict[Term, object], place: Index, on: Numbers) -> None:
         """Adds the values at a place to those of names, and of reads."""
         for unknown, value in zip(self.unknowns, place[len(self.reads) :], strict=True):
             named[unknown.name] = value + unknown.low

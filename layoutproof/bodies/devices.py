@@ -389,7 +389,7 @@ class Devices:
         asks = {name for name, k, m in zip(kernel.grid_names, a, b, strict=True) if k != m} & kernel.body.asks
         return not asks and not one.piece.adds and one.event.turns == other.event.turns
 
-    def _met(self, one: TouchedTime, other: TouchedTime, met: Any) -> DeviceProblem | None:
+    def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
         a, b = one.event, other.event
         # the schedule in which both go on at the same time, and no byte more than has to be is there
         both, _ = self.run(frozenset((one.end, other.end)))
@@ -675,7 +675,7 @@ class _Trace:
         if key[0] == self.number:
             self._balance[key] = self._balance.get(key, 0) + by
 
-    def _moves(self, on: Symbolic, effect: Any, here: Here) -> None:
+    def _moves(self, on: Symbolic, effect: object, here: Here) -> None:
         match effect:
             case StartedCopy(source, target, semaphore, spot, sent, device):
                 every = effect.mask is None
@@ -752,7 +752,7 @@ class _Trace:
         on = self._at(here)
         return [on(term) for term in terms]
 
-    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
         """A number that a loop hands on."""
         return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
 
@@ -846,7 +846,7 @@ class _Trace:
         at = tuple(self._number(a, f"which of the semaphores {name} is meant") for a, _, _ in region.runs)
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
 
-    def _number(self, value: Any, what: str) -> int:
+    def _number(self, value: object, what: str) -> int:
         if type(value) is not int:
             raise Unsupported(f"{what}: {value}")
         return value

@@ -129,7 +129,7 @@ class Evaluates(Protocol):
     def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
         """The values of some terms: numbers, and conditions, which may be open."""
 
-    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
         """The remembered value of a number that a loop carries."""
 
     def turned(self, loop: Loop) -> None:

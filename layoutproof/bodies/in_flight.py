@@ -527,7 +527,7 @@ class FlightWalk:
             self._last = (dict(here.names), *key[1:]), self._evaluates(here, way, self._compared)
         return self._last[1]
 
-    def _evaluates(self, here: Here, way: Way, compared: set[Any] | None) -> Symbolic:
+    def _evaluates(self, here: Here, way: Way, compared: set[object] | None) -> Symbolic:
         what = (
             self.body, here.names, dict(way.assumed), (here.program, here.turns), self._within, self._tables,
             dict(way.loaded), compared,

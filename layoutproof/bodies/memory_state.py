@@ -945,7 +945,7 @@ def _is(term: Term, number: int) -> bool:
     return bool(term.op == "int" and term.args[0] == number)
 
 
-def _within(place: Term, start: Term, size: Any, stride: int) -> list[Term]:
+def _within(place: Term, start: Term, size: object, stride: int) -> list[Term]:
     """place is one of `size` places from start on."""
     extent = size if isinstance(size, Term) else Term("int", size)
     away = place if _is(start, 0) else Term("-", place, start)

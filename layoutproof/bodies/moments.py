@@ -67,11 +67,11 @@ class _Numbers:
     """Numbers that are all known: what `common_element` asks of them."""
 
     @staticmethod
-    def interval(number: Any) -> tuple[int, int] | None:
+    def interval(number: object) -> tuple[int, int] | None:
         return (number, number) if type(number) is int else None
 
     @staticmethod
-    def apart(number: Any) -> int:
+    def apart(number: object) -> int:
         return 0
 
 

@@ -113,5 +113,5 @@ class Pass(Protocol):
     def run(self, inner: Program, arguments: Sequence[BodyValue]) -> list[Any]:
         """The results of a program for some values and views, whichever its types say; its effects are noted."""
 
-    def constant_value(self, value: Any) -> Value:
+    def constant_value(self, value: object) -> Value:
         """A number or an array that is known when tracing."""

@@ -193,7 +193,7 @@ class ProgramWalk:
         self._spend(on)
         return found
 
-    def handed(self, one: Handed, value: Any, here: Here) -> Number:
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
         """A number that a loop hands on: one that is not known has a name, as terms of terms grow with each turn."""
         if isinstance(value, int):
             return int(value)

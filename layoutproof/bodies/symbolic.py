@@ -74,7 +74,7 @@ class OpenCondition:
         return f"not ({parts[0]})" if self.op == "not" else f" {self.op} ".join(f"({part})" for part in parts)
 
 
-def _condition_in(name: Any) -> OpenCondition | None:
+def _condition_in(name: object) -> OpenCondition | None:
     """A condition that chooses a number of which a name speaks."""
     if isinstance(name, OpenCondition):
         return name
@@ -86,7 +86,7 @@ Number = int | LinearSum
 Condition = bool | OpenCondition
 
 
-def shown(name: Any) -> str:
+def shown(name: object) -> str:
     """A named number or condition, or a part of its name, as people read it.
 
     >>> below = OpenCondition("is", (("<", 3, ("name", "g0")),))
@@ -135,7 +135,7 @@ def scaled(number: Number, by: int) -> Number:
     return plus(0, number, by)
 
 
-def named(*name: Any) -> LinearSum:
+def named(*name: object) -> LinearSum:
     """A number that has only a name."""
     return LinearSum(0, ((name, 1),))
 
@@ -154,11 +154,11 @@ class Symbolic:
         body: Body,
         names: Mapping[str, Number],
         assumed: Mapping[Name, bool],
-        place: Any,
+        place: object,
         within: Mapping[Name, Interval],
         tables: Mapping[str, Table] = MappingProxyType({}),
         loaded: Mapping[str, Number] = MappingProxyType({}),
-        asked: set[Any] | None = None,
+        asked: set[object] | None = None,
     ) -> None:
         self.body = body
         self.names = names

@@ -54,7 +54,7 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     return rebuilt(term, changed, parts)
 
 
-def tabulated(term: Term, extents: Mapping[str, Any]) -> Term:
+def tabulated(term: Term, extents: Mapping[str, object]) -> Term:
     """A heavy term over few places as a choice among its values; every other term as it is.
 
     extents: of names, each from 0 on: a body computes a term anew in a thousand steps for a grid of four.
@@ -107,10 +107,10 @@ class Evaluation:
 
     def __init__(
         self,
-        names: Mapping[str, Any],
+        names: Mapping[str, object],
         on: Numbers,
         definitions: Mapping[str, Term] | None = None,
-        reads: Mapping[Term, Any] | None = None,
+        reads: Mapping[Term, object] | None = None,
     ) -> None:
         self.names = names
         self.on = on

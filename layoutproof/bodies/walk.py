@@ -214,7 +214,7 @@ class BodyWalk:
         finally:
             self._limit = limit
 
-    def _remembered(self, key: Any, ask: Callable[[], tuple[Answer, Origin | None]]) -> tuple[Answer, Origin | None]:
+    def _remembered(self, key: object, ask: Callable[[], tuple[Answer, Origin | None]]) -> tuple[Answer, Origin | None]:
         """An answer, worked out once; one that steps were too few for is worked out again where it is asked again."""
         if key in self._known:
             return self._known[key]

@@ -49,7 +49,7 @@ def _may_wrap(term: Term) -> bool:
     return any(part.op == "int32" for part in every(term))
 
 
-def _holds(value: Any, bits: int = 32) -> bool:
+def _holds(value: object, bits: int = 32) -> bool:
     if value is None or isinstance(value, bool):
         return False
     low, high = ends(value)

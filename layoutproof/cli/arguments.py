@@ -162,7 +162,7 @@ def _layout(text: str, target: str | None) -> Any:
     return read_layout(text)
 
 
-def assumed(texts: Sequence[str], layouts: Sequence[Any], target: str | None) -> list[str]:
+def assumed(texts: Sequence[str], layouts: Sequence[object], target: str | None) -> list[str]:
     """A sentence for each bare shape that was given no target: which layout it was read as, and how to get a TPU's.
 
     >>> from layoutproof.registry.read import read_layout
@@ -178,7 +178,7 @@ def assumed(texts: Sequence[str], layouts: Sequence[Any], target: str | None) ->
     return found
 
 
-def notes_of(layout: Any) -> list[str]:
+def notes_of(layout: object) -> list[str]:
     """Notes on the text of a layout: a line for each old spelling, with today's one, and a line for each operation of
     an expression, with the facts proved of its result."""
     notes = [f"note      {note}" for note in getattr(layout, "notes", ())]

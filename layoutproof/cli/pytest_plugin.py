@@ -113,7 +113,7 @@ class _Calls:
 
         self.hooks.enter_context(traced(self._traced, again=True))
 
-    def _traced(self, calls: Sequence[Kernel | Unmodelled], jaxpr: Any) -> None:
+    def _traced(self, calls: Sequence[Kernel | Unmodelled], jaxpr: object) -> None:
         self.seen.extend(calls)
         self.functions.append(jaxpr)
 
@@ -167,7 +167,7 @@ class _Calls:
             said.append(self._compared(functions, mark, item.nodeid))
         return "\n".join(filter(None, said))
 
-    def _compared(self, functions: Sequence[Any], mark: _Mark, test: str) -> str:
+    def _compared(self, functions: Sequence[object], mark: _Mark, test: str) -> str:
         """The wrong values of the functions that a test traced, "" when there are none."""
         from layoutproof.core.errors import LayoutError, Undecided
         from layoutproof.core.result import Verdict
@@ -255,7 +255,7 @@ class _Calls:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
+    def pytest_testnodedown(self, node: object) -> None:
         """Adds up what a process of xdist has counted: equal calls of several processes are one."""
         given = getattr(node, "workeroutput", {}).get(_XDIST)
         if given:

@@ -135,8 +135,8 @@ def _one(
     process: _Process,
     child: Child,
     request: object,
-    read: Callable[[Any], A],
-    progress: Callable[[Any], None],
+    read: Callable[[object], A],
+    progress: Callable[[object], None],
     stop: Callable[[], bool],
 ) -> tuple[Reply[A], bool]:
     """(the answer to one request, whether the process may be asked again)."""

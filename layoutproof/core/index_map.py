@@ -374,7 +374,7 @@ def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS)
     return total
 
 
-def from_row_major(position: Any, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
+def from_row_major(position: object, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
     """The coordinates at a row-major position: the inverse of `row_major` for 0 <= position < count.
 
     Args:

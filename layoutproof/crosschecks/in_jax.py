@@ -78,7 +78,7 @@ def tables(cases: Sequence[Case], platform: str) -> list[Outcome]:
 PLACE, PACKED, UNPACKED = "place on the device", "byte packed on the device", "element unpacked on the device"
 
 
-def _given(k: int, case: Case, given: dict[int, Any], wanted: dict[int, dict[str, Any]]) -> Outcome:
+def _given(k: int, case: Case, given: dict[int, object], wanted: dict[int, dict[str, object]]) -> Outcome:
     """Puts the arrays of a case into `given`, and what we say of them into `wanted`."""
     import numpy as np
 

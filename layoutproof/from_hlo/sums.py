@@ -238,7 +238,7 @@ def _dot(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     return _product(body, at, operands, read_shape(at.shape), numbers)
 
 
-def _product(body: EquationList, at: Instruction, operands: list[Atom], out: Array, numbers: Any) -> Variable:
+def _product(body: EquationList, at: Instruction, operands: list[Atom], out: Array, numbers: object) -> Variable:
     return body.one(
         "dot_general", operands, out, at, dimension_numbers=numbers, precision=None, preferred_element_type=out.dtype,
         out_sharding=None,

@@ -127,7 +127,7 @@ def _same_bytes(before: IndexMap, after: IndexMap) -> bool:
     return before.memory.bytes() == after.memory.bytes()
 
 
-def _asked(question: str, one: Any, other: Any) -> Finding | str:
+def _asked(question: str, one: object, other: object) -> Finding | str:
     """The answer, or why the question cannot be asked."""
     # most gates have nothing to prove, and the engines are the greater part of a quick one
     from layoutproof.questions.cached import ask
@@ -140,7 +140,7 @@ def _asked(question: str, one: Any, other: Any) -> Finding | str:
         return str(error)
 
 
-def _devices(one: Any, other: Any, result: Finding) -> str:
+def _devices(one: object, other: object, result: Finding) -> str:
     """From which devices to which, of the element that shows it."""
     from layoutproof.questions.evaluate import locate
 
@@ -157,7 +157,7 @@ def _devices(one: Any, other: Any, result: Finding) -> str:
     return f"{element} goes from device{_s(old)} {_list(old)} to device{_s(new)} {_list(new)}"
 
 
-def _types(one: Any, other: Any) -> str:
+def _types(one: object, other: object) -> str:
     """`; the element type changed from f32 to s32`, or ""."""
     before, after = (getattr(x, "element_type", "") for x in (one, other))
     return f"; the element type changed from {before} to {after}" if before and after and before != after else ""

@@ -129,7 +129,9 @@ def _expectations(old: Check, new: Check) -> DemandChange:
     return DemandChange(tuple(looser), tuple(tighter))
 
 
-def _names(old: Mapping[str, Any], new: Mapping[str, Any], what: str, looser: list[str], tighter: list[str]) -> None:
+def _names(
+    old: Mapping[str, object], new: Mapping[str, object], what: str, looser: list[str], tighter: list[str]
+) -> None:
     looser += [f"the {what} {name} is not demanded any more" for name in old if name not in new]
     tighter += [f"the {what} {name} is demanded" for name in new if name not in old]
 
@@ -219,7 +221,7 @@ _WIDER = {"collectives": ("kind", "axes"), "vmem": ("of",)}
 """Options of claims about programs that say which things are meant: without them all are."""
 
 
-def _of_program(name: str, was: Any, now: Any, check: Check) -> int:
+def _of_program(name: str, was: object, now: object, check: Check) -> int:
     """As `_compared`, of an option of a claim about a program; -1 too where another thing is meant."""
     if name in ("at_most", "entry_at_most", "above"):
         return _compared(*(None if text is None else _bound(name, text, check.kind) for text in (was, now)))
@@ -234,7 +236,7 @@ def _of_program(name: str, was: Any, now: Any, check: Check) -> int:
     return -1
 
 
-def _bound(name: str, text: Any, kind: str) -> Fraction | None:
+def _bound(name: str, text: object, kind: str) -> Fraction | None:
     """A bound of a claim about a program: a share, cycles, or bytes. LayoutError for what is none of these."""
     if kind == "program_padding":
         return read_bound(str(text))[0]
@@ -264,7 +266,7 @@ def _factor(text: str, check: Check) -> Fraction | None:
     return width / (1 - number / 100)
 
 
-def _extents(was: Any, now: Any, check: Check) -> int:
+def _extents(was: object, now: object, check: Check) -> int:
     """As `_compared`, of the bounds of `in_bounds`, with target names resolved."""
     try:
         m = map_of(read_layout(check.layouts[0]))

@@ -27,7 +27,7 @@ def is_kernel(value: object) -> bool:
     return isinstance(value, Mapping) and set(value) == {"kernel"} and isinstance(value["kernel"], Mapping)
 
 
-def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
+def kernels(old: object, new: object, layouts: Compare) -> list[Finding]:
     """The classes of what changed between two mappings of kernels; `layouts` compares two operands."""
     one, other = _kernel(old), _kernel(new)
     sides = {"before": str(one.name), "after": str(other.name)}
@@ -146,7 +146,7 @@ def _words(value: object) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
-def _kernel(value: Any) -> Kernel:
+def _kernel(value: object) -> Kernel:
     kernel = read_layout(value).kernel
     if not isinstance(kernel, Kernel):
         raise LayoutError(f"not a kernel: {value}")

@@ -93,7 +93,7 @@ def _unplaced(value: Any) -> Any:
     return [_unplaced(each) for each in value] if isinstance(value, list) else value
 
 
-def _other_tools(then: Sequence[Any], here: Sequence[Any]) -> str:
+def _other_tools(then: Sequence[object], here: Sequence[object]) -> str:
     """That a record was made by another compiler or JAX than is here; "" where it was not."""
     for one, other in zip(then, here, strict=False):
         values = [side if isinstance(side, Mapping) and "evaluator" in side else None for side in (one, other)]
@@ -111,7 +111,7 @@ def _other_tools(then: Sequence[Any], here: Sequence[Any]) -> str:
     return ""
 
 
-def _parts(then: Any, here: Any, name: str = "") -> Iterable[str]:
+def _parts(then: object, here: object, name: str = "") -> Iterable[str]:
     """The differences between two values, each by its name within them."""
     if isinstance(then, list) and isinstance(here, list) and len(then) == len(here):
         for number, (one, other) in enumerate(zip(then, here, strict=True)):

@@ -364,7 +364,7 @@ def _approval(value: object, place: str) -> Approval:
     return Approval(fingerprint, " ".join(reason.split()), day, " ".join(by.split()))
 
 
-def _day(value: Any, place: str) -> datetime.date:
+def _day(value: object, place: str) -> datetime.date:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
     try:

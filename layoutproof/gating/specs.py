@@ -432,7 +432,7 @@ def _new_claim(new: Claimed) -> Finding:
     return Finding("added", _subject(check), "it was not claimed before", **at) if wrong is None else wrong
 
 
-def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | None:
+def _unless_as_expected(outcome: Outcome, at: Mapping[str, object]) -> Finding | None:
     """The finding of a new or changed claim that is not what it says; None where all is as expected."""
     assert outcome.check is not None
     if outcome.held:
@@ -508,7 +508,7 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     return _wrong(new, sides)
 
 
-def _wrong(new: Check, at: Mapping[str, Any]) -> list[Finding]:
+def _wrong(new: Check, at: Mapping[str, object]) -> list[Finding]:
     """The new claim, asked; nothing where all is as expected."""
     wrong = _unless_as_expected(run(new), at)
     return [] if wrong is None else [wrong]

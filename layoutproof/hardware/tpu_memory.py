@@ -245,7 +245,7 @@ def _known(dims: Sequence[Amount]) -> Sequence[Any]:
     return dims
 
 
-def _scalars(dims: Sequence[Any], bits: int) -> int:
+def _scalars(dims: Sequence[object], bits: int) -> int:
     """Scalar memory holds words of 32 bits; two or more dimensions have rows of 128 words."""
     total = 1
     for d, extent in enumerate(dims):

@@ -74,7 +74,7 @@ def digest(program: Program) -> str:
     return found.hexdigest()
 
 
-def digest_of(data: Any) -> str:
+def digest_of(data: object) -> str:
     """The digest of a program as JSON, with the data beside it; for anything else that of its text."""
     return hashlib.sha256(json.dumps(_unplaced(data), sort_keys=True).encode()).hexdigest()
 
@@ -104,12 +104,12 @@ class _Writer:
         self.number(program)
         return {"types": list(self.types), "avals": list(self.avals), "jaxprs": self.jaxprs}
 
-    def type(self, dtype: Any) -> int:
+    def type(self, dtype: object) -> int:
         """The number of an element type."""
         key = (element_type(dtype), str(getattr(dtype, "kind", "")), int(getattr(dtype, "itemsize", 4)))
         return self.types.setdefault(key, len(self.types))
 
-    def aval(self, aval: Any) -> int:
+    def aval(self, aval: object) -> int:
         """The number of what is known of a variable."""
         shape = tuple(int(n) for n in getattr(aval, "shape", ()))
         memory = aval.memory if isinstance(aval, MemRefType) else ""
@@ -204,7 +204,7 @@ def _value(value: Any) -> Any:
     return number if math.isfinite(number) else {"float": str(number)}
 
 
-def _shaped(value: Any) -> Array:
+def _shaped(value: object) -> Array:
     """The type of a constant, as a variable's aval has it."""
     dtype = getattr(value, "dtype", None) or {bool: "bool", int: "int32"}.get(type(value), "float32")
     return Array(tuple(getattr(value, "shape", ())), dtype)
@@ -251,7 +251,7 @@ def _program(
     return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
 
 
-def _number(aval: Array | MemRefType, value: Any) -> Number:
+def _number(aval: Array | MemRefType, value: object) -> Number:
     if isinstance(value, dict):
         value = float(value["float"])
     return Number(None if isinstance(value, list) else value, aval.dtype, aval.shape)

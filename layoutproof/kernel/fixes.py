@@ -172,7 +172,7 @@ def _indexed(kernel: Kernel, operand: Operand, dimension: int, term: Term) -> Ke
     )
 
 
-def _with_grid(kernel: Kernel, dimension: int, programs: Any) -> Kernel:
+def _with_grid(kernel: Kernel, dimension: int, programs: object) -> Kernel:
     return kernel.changed(grid=tuple(programs if k == dimension else n for k, n in enumerate(kernel.grid)))
 
 

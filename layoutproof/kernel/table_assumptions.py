@@ -172,7 +172,7 @@ def relations_said(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in conditions(texts) if _relates(text))
 
 
-def _relates(text: Any, sizes: Collection[str] = ()) -> bool:
+def _relates(text: object, sizes: Collection[str] = ()) -> bool:
     """Whether a text is a relation: it reads a table, and is not one of the forms that speak of one table alone.
 
     sizes: names that stand for sizes of the call, and for no index.

@@ -277,7 +277,7 @@ def _line(line: TextSpan, said: str, inputs: dict[str, list[tuple[int, ...]]], o
         )
 
 
-def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, Any], text: str) -> LinearLayout:
+def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, object], text: str) -> LinearLayout:
     if not inputs or not outputs:
         raise LayoutError("a linear layout has at least one input and one output dimension", text=text)
     for name in (*inputs, *outputs):

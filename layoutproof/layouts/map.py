@@ -118,7 +118,7 @@ def read(value: object, mode: str = "strict") -> MapLayout:
 
 
 def index_map(
-    index: str | Callable[..., object], shape: Sequence[object], range: Sequence[Any] | None = None
+    index: str | Callable[..., object], shape: Sequence[object], range: Sequence[object] | None = None
 ) -> MapLayout:
     """A layout from a formula, or from a Python function of one parameter per dimension.
 

@@ -101,7 +101,7 @@ def _kind(tag: str) -> str:
     return "other"
 
 
-def _what(allocation: Mapping[str, Any]) -> str:
+def _what(allocation: Mapping[str, object]) -> str:
     """An allocation in words: the compiler's first sentence, its window, and its buffers."""
     tag = str(allocation["tag"])
     said = tag.partition(". ")[0]

@@ -41,7 +41,7 @@ def html(value: Any) -> str | None:
     return f"<div><p>{escape(head)}</p>{_table(value.findings) if value.findings else ''}{drawn}</div>"
 
 
-def svg(value: Any) -> str | None:
+def svg(value: object) -> str | None:
     """The picture of a layout, of a finding, of an answer that draws itself; None for what cannot be drawn."""
     with contextlib.suppress(LayoutError, Undecided):
         if isinstance(value, Finding):
@@ -72,5 +72,5 @@ def _row(finding: Finding) -> str:
     return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return escape(visible(str(value)))

@@ -226,7 +226,7 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
     before = _named(made.record, names)
     chosen = candidates(before, donors, DEFAULT_TARGET if asked.target == CPU else asked.target)
 
-    def outcome(candidate: ProgramChange, answer: Reply[dict[str, Any]]) -> Try:
+    def outcome(candidate: ProgramChange, answer: Reply[dict[str, object]]) -> Try:
         result = made_of(asked, answer)
         if result.record is None:
             why = result.problem.reason if result.problem is not None else "not compiled"

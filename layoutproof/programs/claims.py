@@ -72,7 +72,7 @@ def total(parts: Iterable[Summand]) -> Total:
     return Total(least, None if open_ else most, why, tuple(part for part in given if part.value != 0))
 
 
-def judge(kind: str, record: Record, options: Mapping[str, Any], text: str = "", subject: str = "") -> Finding:
+def judge(kind: str, record: Record, options: Mapping[str, object], text: str = "", subject: str = "") -> Finding:
     """The answer to one claim about a program.
 
     kind: one of `CLAIMS`.  options: those of that claim, as a spec file has them.  text: the compiled program's, for
@@ -104,7 +104,7 @@ class _Question:
     def limit(self, name: str = "at_most") -> int:
         return amount(self.options[name], least=0)
 
-    def number(self, value: int | None, what: str, limit: int, blame: str, fix: str = "", **figures: Any) -> Finding:
+    def number(self, value: int | None, what: str, limit: int, blame: str, fix: str = "", **figures: object) -> Finding:
         """Of one number that the compiler says."""
         if value is None:
             return self.unknown(f"{self.record.made.compiler or 'the text'} says nothing of {what}")

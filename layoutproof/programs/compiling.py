@@ -95,7 +95,7 @@ def _compared(
     return said | {"reduced": reduced}
 
 
-def _smaller(request: Mapping[str, Any], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
+def _smaller(request: Mapping[str, object], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
     """(Smaller shapes of the arrays among the arguments, why there are none, the text about those that changed)."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.questions.reduced import halved
@@ -241,7 +241,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
 
-def _compiler(request: Mapping[str, Any]) -> str:
+def _compiler(request: Mapping[str, object]) -> str:
     """Which compiler this process has, with its version."""
     if request["target"] == CPU:
         import jaxlib

@@ -175,7 +175,7 @@ def _child(devices: int, seconds: float) -> Child:
     return Child("the comparison", "layoutproof.programs.two_trees", environment, seconds)
 
 
-def _of(answer: Reply[dict[str, Any]]) -> Computed:
+def _of(answer: Reply[dict[str, object]]) -> Computed:
     """The comparison of one pair, from the answer of its process."""
     if answer.value is None:
         error = answer.error if isinstance(answer.error, LayoutError) else None

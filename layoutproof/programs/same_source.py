@@ -222,7 +222,7 @@ def unknown(reason: str) -> dict[str, object]:
     return _data(Comparison(Verdict.UNKNOWN, reason), {})
 
 
-def _data(found: Comparison, figures: dict[str, Any]) -> dict[str, object]:
+def _data(found: Comparison, figures: dict[str, object]) -> dict[str, object]:
     point = None
     if found.verdict is Verdict.REFUTED:
         if found.witness is not None:

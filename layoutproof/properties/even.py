@@ -113,5 +113,5 @@ def _shards(m: IndexMap) -> Any:
     return shards
 
 
-def _plain(number: Any) -> object:
+def _plain(number: object) -> object:
     return number if type(number) is int else str(number)

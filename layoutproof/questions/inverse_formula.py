@@ -122,7 +122,7 @@ def inverse_terms(m: IndexMap, coordinates: Sequence[Term]) -> tuple[tuple[Term,
     return tuple(entries[:rank]), tuple(entries[rank:]) if told else None
 
 
-def _digits(place: Sequence[Any], coordinates: Sequence[Term]) -> dict[Digit, Term]:
+def _digits(place: Sequence[object], coordinates: Sequence[Term]) -> dict[Digit, Term]:
     """Each digit that can be read back, as an expression over the coordinates."""
     known: dict[Digit, Term] = {}
     waiting = [

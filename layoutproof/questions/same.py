@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from operator import itemgetter
-from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
@@ -31,12 +30,12 @@ Tick = Callable[[str], None]
 
 
 def same(
-    kernel: Callable[..., Any] | str,
-    reference: Callable[..., Any] | str,
-    *args: Any,
+    kernel: Callable[..., object] | str,
+    reference: Callable[..., object] | str,
+    *args: object,
     where: Sequence[str] = (),
     assume: Sequence[str] = (),
-    inputs: Callable[[], Any] | str | None = None,
+    inputs: Callable[[], object] | str | None = None,
     outputs: Sequence[int] | None = None,
     points: int = 3,
     target: str | None = None,

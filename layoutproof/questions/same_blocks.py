@@ -82,7 +82,7 @@ def _along(plan: Plan, pair: TracedPair, along: Along) -> Blocks:
 
 
 def _shown(
-    plan: Plan, every: TracedPair, along: Along, at: Callable[[Any], list[tuple[Any, ...]]], ragged: bool
+    plan: Plan, every: TracedPair, along: Along, at: Callable[[object], list[tuple[object, ...]]], ragged: bool
 ) -> Blocks:
     """The same, once both are traced for any number of blocks. at: the shapes at some number."""
     shown = uniform(every.programs, SIZE)
@@ -111,7 +111,7 @@ def _shown(
     return Blocks(along.axis, shown.reduced, kinds, names, tuple(sorted((*many, along.blocks))), along.loop)
 
 
-def _traced(plan: Plan, shapes: list[tuple[Any, ...]]) -> TracedPair:
+def _traced(plan: Plan, shapes: list[tuple[object, ...]]) -> TracedPair:
     try:
         return traced(plan.at(shapes))
     except LayoutError as problem:

@@ -48,7 +48,7 @@ def kept_of_any(plan: Plan, said: object, pairs: Sequence[TracedPair], make: Cal
     return _kept(_key(plan, [(pair, ()) for pair in pairs], ("blocks", said)), Blocks, make, lambda found: True)
 
 
-def _kept(key: list[Any] | None, kind: type[T], make: Callable[[], T], lasts: Callable[[T], bool]) -> T:
+def _kept(key: list[object] | None, kind: type[T], make: Callable[[], T], lasts: Callable[[T], bool]) -> T:
     found = None if key is None else from_json(get(key), _HELD)
     if isinstance(found, kind):
         return found

@@ -141,7 +141,7 @@ def planned(
         ]  # fmt: skip
         bounded, others = _bounded(arrays, assume)
 
-        def flat(function: Callable[..., Any]) -> Call:
+        def flat(function: Callable[..., object]) -> Call:
             def call(*values: Any) -> list[Any]:
                 filled = list(leaves)
                 for k, value in zip(at, values, strict=True):
@@ -295,7 +295,7 @@ def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call
     return (*plan.arrays, *more), [of(call) for call in plan.calls]
 
 
-def _name(function: Callable[..., Any] | str) -> str:
+def _name(function: Callable[..., object] | str) -> str:
     if callable(function):
         inner = getattr(function, "func", function)
         return str(getattr(inner, "__name__", type(function).__name__))

@@ -38,7 +38,7 @@ def layout_of(value: object) -> Any:
     return None
 
 
-def shape_text(value: Any) -> str:
+def shape_text(value: object) -> str:
     """The element type and the extents of an array of JAX or NumPy, or of a `ShapeDtypeStruct`: `bf16[8,128]`.
 
     Raises LayoutError for an object without them, and for an element type that is none of XLA's.
@@ -156,7 +156,7 @@ def _platforms(shared: Any) -> set[str]:
         return set()
 
 
-def _single(shared: Any) -> bool:
+def _single(shared: object) -> bool:
     """Whether all of the array is on one device, as far as JAX says."""
     return int(getattr(shared, "num_devices", 0)) == 1
 

@@ -331,7 +331,7 @@ def _relaxed(problem: Problem, kept: Sequence[Condition], domains: Domains | Non
     return relaxed, known
 
 
-def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, ...]:
+def _beyond(name: str, left: Mapping[str, object], problem: Problem) -> tuple[int, ...]:
     """Some values above the largest size, the limit of an unbounded variable: adjacent ones, and far ones. The bound
     belongs to an infeasible subset which one of them makes feasible.
     """

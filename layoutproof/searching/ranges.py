@@ -23,7 +23,7 @@ class NoNumber(LayoutError):
     """A range in which no number is."""
 
 
-def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> tuple[int, ...]:
+def domain(entry: int | Sequence[int] | Mapping[str, object], shapes: Sequence[WeightedSizes]) -> tuple[int, ...]:
     """The values of one variable, rising, from what `search_model` lets stand in a file.
 
     Raises LayoutError for no range, and of these NoNumber where nothing is in it.
@@ -55,7 +55,7 @@ def resolved(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> dict[
     return found
 
 
-def _range(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> list[int]:
+def _range(entry: Mapping[str, object], shapes: Sequence[WeightedSizes]) -> list[int]:
     entry = resolved(entry, shapes)
     step = entry.get("multiple_of", 1)
     largest = max((size for shape in shapes for size in shape.sizes.values()), default=1)

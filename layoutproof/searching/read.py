@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
@@ -102,7 +101,7 @@ _SCALAR = {"array": "f32[]", "role": "in"}
 """An operand of which nothing is wrong."""
 
 
-def _refused(mapping: Mapping[str, Any], known: Collection[str]) -> LayoutError | None:
+def _refused(mapping: Mapping[str, object], known: Collection[str]) -> LayoutError | None:
     """Why a mapping is no kernel whose windows have a price."""
     try:
         traffic(read_kernel(mapping, ELEMENT_BITS, known)[0])

@@ -118,7 +118,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     def named(values: Mapping[str, int]) -> dict[str, object]:
         return {name: _with_names(value, {**sizes, **values}) for name, value in given.items()}
 
-    def kernels(values: Mapping[str, Any]) -> Kernels:
+    def kernels(values: Mapping[str, object]) -> Kernels:
         filled = {name: _filled(_with_names(value, sizes), values) for name, value in given.items()}
         # assumptions on tables are in no amount of a call
         told = [

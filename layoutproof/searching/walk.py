@@ -86,7 +86,7 @@ def _counted(
     grid: Mapping[str, int],
     array: Sequence[int],
     block: Sequence[int],
-    names: Mapping[str, Any],
+    names: Mapping[str, object],
     outer: Sequence[int],
 ) -> tuple[int, int]:
     import numpy as np

@@ -218,7 +218,7 @@ def _rises(extent: Extent, name: str) -> bool:
 class _Anything:
     """A number of which nothing is known."""
 
-    def _same(self, *others: Any) -> _Anything:
+    def _same(self, *others: object) -> _Anything:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _same

@@ -251,6 +251,6 @@ def entry_of(layout: object) -> Mapping[str, Any]:
     return wanted
 
 
-def _named(wanted: Mapping[str, Any], calls: Sequence[Kernel | Unmodelled]) -> str:
+def _named(wanted: Mapping[str, object], calls: Sequence[Kernel | Unmodelled]) -> str:
     listed = ", ".join(f"{k} {call.name}" for k, call in enumerate(calls))
     return f"{wanted['trace']} makes {len(calls)}: {listed}"

@@ -124,7 +124,7 @@ def _dynamic_update_slice(on: Walking, equation: Equation, operands: list[Shaped
     return [combined(on.numbers, [operand, update], move)]
 
 
-def places(operand: Shaped, indices: Array, params: dict[str, Any]) -> Array:
+def places(operand: Shaped, indices: Array, params: dict[str, object]) -> Array:
     """For each element that a gather gives, the flat place that it comes from; -1 of what is filled."""
     import jax
     from jax import lax

@@ -128,7 +128,7 @@ class DevicesTogether(Protocol):
     def peer(self, on: Walking, device: int, memory: M) -> M:
         """What a reference of this device is on another one."""
 
-    def number(self, on: Walking, equation: Equation, said: Any) -> int:
+    def number(self, on: Walking, equation: Equation, said: object) -> int:
         """The number of the device that a `device_id` means."""
 
 

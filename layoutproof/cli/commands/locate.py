@@ -6,7 +6,7 @@ In the list: layouts: Say where one element is or what is at a place.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import click
 
@@ -120,7 +120,7 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     return 0
 
 
-def _at(layout: Any, place: str) -> tuple[FormulaDocument | ContentsDocument, str]:
+def _at(layout: object, place: str) -> tuple[FormulaDocument | ContentsDocument, str]:
     """The contents of a place, as a document and as text; for names without numbers the formula of all places."""
     from layoutproof.questions.inverse import inverse
 
@@ -148,7 +148,7 @@ def _coordinates(text: str) -> dict[str, int]:
     return found
 
 
-def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
+def _steps(layout: object, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
     """The steps from an index to its place: the layout's own where it has some, else one step for a single place."""
     if hasattr(layout, "steps"):
         done = layout.steps(at)
@@ -159,7 +159,7 @@ def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[StepEntry]:
     return [{"step": step, "at": list(index), "extents": list(extents)} for step, index, extents in done]
 
 
-def _block_notes(layout: Any, m: IndexMap, program: tuple[int, ...], places: list[dict[str, int]]) -> list[str]:
+def _block_notes(layout: object, m: IndexMap, program: tuple[int, ...], places: list[dict[str, int]]) -> list[str]:
     """The part of a program's block that is not in its array, and the values of interpret mode there."""
     kernel = getattr(layout, "kernel", None)
     if kernel is None:

@@ -53,7 +53,7 @@ def _counted(case: Case) -> bool:
     return _reads(case) and isinstance(case.parsed, XlaLayout) and not any(case.parsed.dynamic)
 
 
-def _one(job: str, text: str, answer: Any) -> Outcome:
+def _one(job: str, text: str, answer: object) -> Outcome:
     if job == "bytes":
         ours: Any = byte_size_of(parse(text, "xla"))  # type: ignore[arg-type]
         if answer is None or isinstance(answer, Failed) or ours >= 1 << 53:

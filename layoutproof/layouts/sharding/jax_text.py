@@ -130,7 +130,7 @@ def read_spec(cursor: XlaCursor) -> PartitionSpecText:
     return PartitionSpecText(tuple(entries), **said)
 
 
-def _keyword(cursor: XlaCursor, said: dict[str, Any]) -> None:
+def _keyword(cursor: XlaCursor, said: dict[str, object]) -> None:
     name = cursor.word.removesuffix("=")
     key = "reduction" if name == "unreduced_kind" else name
     if key in said:

@@ -35,7 +35,7 @@ def from_jax(value: Any) -> tuple[NamedSharding, tuple[int, ...] | None]:
     return from_spec(mesh, value.spec, _manual(value.mesh)), named
 
 
-def read_mesh(value: Any, devices: Sequence[int] | None = None) -> tuple[Mesh, tuple[int, ...] | None]:
+def read_mesh(value: object, devices: Sequence[int] | None = None) -> tuple[Mesh, tuple[int, ...] | None]:
     """A mesh from JAX's Mesh or AbstractMesh, or from a mapping of names to sizes with perhaps device numbers.
 
     Gives the mesh, and the device numbers where they are not 0.. in some order; the mesh then counts from 0.
@@ -72,7 +72,7 @@ def _devices(mesh: object) -> Any:
         return None
 
 
-def from_spec(mesh: Mesh, spec: Any, manual: Sequence[str] = (), unreduced: Sequence[str] = ()) -> NamedSharding:
+def from_spec(mesh: Mesh, spec: object, manual: Sequence[str] = (), unreduced: Sequence[str] = ()) -> NamedSharding:
     """A sharding from a partition specification: per array dimension None, an axis name, or several of them.
 
     Raises LayoutError for an axis that the mesh does not have or that is used twice.

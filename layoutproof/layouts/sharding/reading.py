@@ -70,7 +70,7 @@ def read_mapping(value: Mapping[Any, Any], mode: str) -> Sharding | ShardedArray
     return _array(*shape, sharding, devices)
 
 
-def _one(value: Mapping[Any, Any], mode: str, rank: int | None) -> tuple[Sharding, Devices]:
+def _one(value: Mapping[object, object], mode: str, rank: int | None) -> tuple[Sharding, Devices]:
     if "sharding" in value:
         written = value["sharding"]
         if "unreduced" in value or "device_ids" in value:

@@ -66,7 +66,7 @@ def read_layout(cursor: XlaCursor, shape: XlaLayout) -> XlaLayout:
     return replace(shape, **{_FIELDS[key]: value for key, value in values.items() if key in _FIELDS})
 
 
-def _read_property(cursor: XlaCursor, shape: XlaLayout, key: str, values: dict[str, Any]) -> None:
+def _read_property(cursor: XlaCursor, shape: XlaLayout, key: str, values: dict[str, object]) -> None:
     if key == "P" or (cursor.strict and key in _SPARSE):
         raise cursor.refuse(
             f"{key}(..), {_SPARSE[key]}, is left over from sparse arrays, which XLA no longer has: remove {key}(..)"

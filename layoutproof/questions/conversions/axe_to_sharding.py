@@ -112,7 +112,7 @@ def _assigned(
     return sharding, sharding.count if sharding.count else tuple(sorted(devices))
 
 
-def _memory(dims: list[Any], modes: list[Modes]) -> XlaLayout:
+def _memory(dims: list[object], modes: list[Modes]) -> XlaLayout:
     """The layout of a shard with these digits: plain or with long rows if it is that, tiled otherwise."""
     text = _rows(dims, [_merged(mode) for mode in modes])
     if text:

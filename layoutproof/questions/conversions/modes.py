@@ -51,7 +51,7 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
     return found, constant
 
 
-def _merged(digits: list[tuple[Any, Any]]) -> Modes:
+def _merged(digits: list[tuple[object, object]]) -> Modes:
     merged: list[tuple[Any, Any]] = []
     for extent, stride in digits:
         if merged and merged[-1][0] * merged[-1][1] == stride:

@@ -154,7 +154,7 @@ def _inside(space: Space, number: int) -> tuple[int, ...]:
     return tuple(index)
 
 
-def _columns(coordinates: tuple[Any, ...], inputs: int) -> list[int]:
+def _columns(coordinates: tuple[object, ...], inputs: int) -> list[int]:
     """The columns of all coordinates side by side as one number."""
     if len(coordinates) == 1 and type(coordinates[0]) is BitSum:
         return coordinates[0].columns

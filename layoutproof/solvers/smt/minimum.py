@@ -83,7 +83,7 @@ class Search:
             self.solver.add(term == values[k])
         return values
 
-    def _least(self, terms: Sequence[ExprRef], best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
+    def _least(self, terms: Sequence[ExprRef], best: list[int], at_most: Callable[[object, int], object]) -> list[int]:
         """The solution with the smallest first term, which is mostly near 0, or has few bits that are not 0."""
         low = 0
         while low < best[0]:

@@ -87,7 +87,7 @@ class Statement:
         """The point at which the unknowns have these values."""
         rest = iter(values[len(self.largest) :])
 
-        def read(entries: Iterable[Any]) -> tuple[int, ...]:
+        def read(entries: Iterable[object]) -> tuple[int, ...]:
             return tuple(entry if type(entry) is int else next(rest) for entry in entries)
 
         sizes = {"sizes": read(self.sizes.values())} if self.sizes else {}

@@ -78,7 +78,7 @@ class Reading(Interpreter):
     def entered(self, counter: str, steps: Term) -> None:
         """A loop is met whose step is read once, for a name. counter: that name.  steps: how many there are."""
 
-    def constant_value(self, value: Any) -> Value:
+    def constant_value(self, value: object) -> Value:
         """A number or an array of the code: floats where all are the same."""
         if _kind(value) != "f":
             return super().constant_value(value)
@@ -147,7 +147,7 @@ def is_float(aval: Aval) -> bool:
     return not isinstance(aval, MemRefType) and kind_of(getattr(aval, "dtype", np.dtype(bool))) == "f"
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if isinstance(value, bool | int | float):
         return "f" if isinstance(value, float) else "i"
     return kind_of(value.dtype) if hasattr(value, "dtype") else ""
