@@ -22,6 +22,9 @@ from layoutproof.core.errors import LayoutError
 
 VERSION: Final = 2
 
+JsonObject = dict[str, Any]
+"""An object of JSON that another process is asked with, or answers: the two sides agree on its keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class Doc:

@@ -7,10 +7,44 @@ answers in its own terms (a Python `if`, `numpy.where`, an isl piecewise functio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import symbol
+
+
+class Numeral(Protocol):
+    """Any kind of number that `place` runs on: an int, a `Size`, a term, an array, a number of a solver.
+
+    Both sides of an operation are of one kind, or one of them is an int. A number is compared by `Numbers` alone.
+    """
+
+    def __add__(self, other: Any, /) -> Numeral:
+        """The sum."""
+
+    def __radd__(self, other: Any, /) -> Numeral:
+        """The sum."""
+
+    def __sub__(self, other: Any, /) -> Numeral:
+        """The difference."""
+
+    def __rsub__(self, other: Any, /) -> Numeral:
+        """The difference."""
+
+    def __mul__(self, other: Any, /) -> Numeral:
+        """The product."""
+
+    def __rmul__(self, other: Any, /) -> Numeral:
+        """The product."""
+
+    def __floordiv__(self, other: Any, /) -> Numeral:
+        """The quotient, rounded down."""
+
+    def __mod__(self, other: Any, /) -> Numeral:
+        """The rest of that division."""
+
+    def __neg__(self) -> Numeral:
+        """The number with the other sign."""
 
 
 class Numbers:

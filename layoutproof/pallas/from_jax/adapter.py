@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr, JaxPrimitive
+from layoutproof.pallas.from_jax.of_jax import (
+    EitherJaxpr,
+    JaxAtom,
+    JaxAval,
+    JaxEquation,
+    JaxJaxpr,
+    JaxLiteral,
+    JaxPrimitive,
+    Params,
+)
 
 if TYPE_CHECKING:
     from jax.core import Tracer
@@ -177,11 +186,11 @@ class _Atom:
 class TracedEquation(NamedTuple):
     """An equation of a jaxpr that is still being traced."""
 
-    primitive: Any
-    params: Mapping[str, Any]
-    invars: tuple[Any, ...]
-    outvars: tuple[Any, ...]
-    effects: Any
+    primitive: JaxPrimitive
+    params: Params
+    invars: tuple[JaxAtom, ...]
+    outvars: tuple[JaxAtom, ...]
+    effects: object
 
 
 def made_by(value: Tracer) -> tuple[TracedEquation, tuple[Tracer | int, ...], int] | None:
@@ -255,7 +264,7 @@ def is_pallas_call(params: Mapping[str, object]) -> bool:
     return hasattr(params.get("grid_mapping"), "block_mappings")
 
 
-def is_literal(atom: object) -> bool:
+def is_literal(atom: object) -> TypeGuard[JaxLiteral]:
     """Whether an operand of an equation is a constant, and no variable."""
     return hasattr(atom, "val")
 

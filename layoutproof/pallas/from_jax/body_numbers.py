@@ -20,7 +20,6 @@ from layoutproof.core.folding import folded
 from layoutproof.core.operations import CONDITIONS, INT32, apply
 from layoutproof.core.term import ZERO, Term, every
 from layoutproof.pallas.from_jax.adapter import (
-    TracedEquation,
     enclosing_extent,
     enclosing_id,
     is_literal,
@@ -29,6 +28,7 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
 )
 from layoutproof.pallas.from_jax.jaxpr_terms import called, results_of
+from layoutproof.pallas.from_jax.of_jax import JaxEquation
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ class _Followed:
         operands = [self.number(v) if _whole(v) else self._computed(v) for v in given]
         return self._run(equation, dict(zip(equation.invars, operands, strict=True)))[position]
 
-    def _check(self, equation: TracedEquation) -> None:
+    def _check(self, equation: JaxEquation) -> None:
         """UnsupportedOp for what is no arithmetic of single numbers, or too much of it."""
         self.left -= 1
         single = all(getattr(v.aval, "shape", None) == () for v in (*equation.invars, *equation.outvars))
         if self.left < 0 or not single or getattr(equation, "effects", None):
             raise UnsupportedOp(f"the operation {equation.primitive.name}")
 
-    def _run(self, equation: TracedEquation, values: Mapping[Var, Term]) -> Sequence[Term]:
+    def _run(self, equation: JaxEquation, values: Mapping[Var, Term]) -> Sequence[Term]:
         """The results of one equation, each of which its type holds for certain."""
         operands = [folded(literal(v.val)) if is_literal(v) else values[v] for v in equation.invars]
         inside = called(equation, operands)

@@ -18,7 +18,7 @@ from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
-from layoutproof.pallas.from_jax.adapter import TracedEquation, is_jaxs_own, opened
+from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr
 
 if TYPE_CHECKING:
@@ -148,12 +148,12 @@ def _results(equation: JaxEquation, values: Mapping[Any, Any], context: Context)
     return [applied(name, operands, dtype)]
 
 
-def results_of(equation: TracedEquation, values: Mapping[Var, Term]) -> list[Term]:
+def results_of(equation: JaxEquation, values: Mapping[Var, Term]) -> list[Term]:
     """The results of one equation of single numbers outside of any grid. values: of its variables, as terms."""
     return _results(equation, values, Context((), ()))
 
 
-def called(equation: TracedEquation, operands: Sequence[Term]) -> ClosedJaxpr | None:
+def called(equation: JaxEquation, operands: Sequence[Term]) -> ClosedJaxpr | None:
     """The jaxpr that an equation hands its operands to; None where it is an operation."""
     params = equation.params
     if equation.primitive.name not in _INLINED or _division(params, operands) is not None:

@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from layoutproof.ir.program import Dtype
 
+Params = Mapping[str, Any]
+"""The parameters of an equation, or the options of a call, by name: what each holds is of its primitive."""
+
 
 class JaxAval(Protocol):
     """What a value is: an array, or a reference. Of tokens, which have neither shape nor type, nobody asks for them."""
@@ -31,6 +34,14 @@ class JaxAtom(Protocol):
         """What it is: a `JaxAval`, or a token."""
 
 
+class JaxLiteral(JaxAtom, Protocol):
+    """A constant among the operands of an equation."""
+
+    @property
+    def val(self) -> Any:
+        """Its value."""
+
+
 class JaxPrimitive(Protocol):
     """A primitive."""
 
@@ -47,19 +58,19 @@ class JaxEquation(Protocol):
         """What it applies."""
 
     @property
-    def params(self) -> Mapping[str, Any]:
+    def params(self) -> Params:
         """By name, what the primitive makes of them."""
 
     @property
-    def invars(self) -> Sequence[Any]:
+    def invars(self) -> Sequence[JaxAtom]:
         """Its operands, `JaxAtom`s."""
 
     @property
-    def outvars(self) -> Sequence[Any]:
+    def outvars(self) -> Sequence[JaxAtom]:
         """Its results, `JaxAtom`s."""
 
     @property
-    def effects(self) -> Any:
+    def effects(self) -> object:
         """What it does beside giving results."""
 
 
@@ -75,23 +86,23 @@ class JaxJaxpr(Protocol):
     """A jaxpr without the values of its constants."""
 
     @property
-    def invars(self) -> Sequence[Any]:
+    def invars(self) -> Sequence[JaxAtom]:
         """Its inputs, `JaxAtom`s."""
 
     @property
-    def outvars(self) -> Sequence[Any]:
+    def outvars(self) -> Sequence[JaxAtom]:
         """Its results, `JaxAtom`s."""
 
     @property
-    def constvars(self) -> Sequence[Any]:
+    def constvars(self) -> Sequence[JaxAtom]:
         """Its constants, `JaxAtom`s."""
 
     @property
-    def eqns(self) -> Sequence[Any]:
+    def eqns(self) -> Sequence[JaxSourced]:
         """Its equations, `JaxSourced` each."""
 
     @property
-    def debug_info(self) -> Any:
+    def debug_info(self) -> object:
         """Which function it was traced of."""
 
 
@@ -103,7 +114,7 @@ class JaxClosed(Protocol):
         """The jaxpr."""
 
     @property
-    def consts(self) -> Sequence[Any]:
+    def consts(self) -> Sequence[object]:
         """What its `constvars` are."""
 
 

@@ -33,9 +33,7 @@ LARGEST, DEEPEST = 5000, 120
 """Bounds on the parts of one term, and on their depth, so that it can be printed and evaluated."""
 
 
-def index_terms(
-    functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[object]
-) -> tuple[Term, ...]:
+def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[object]) -> tuple[Term, ...]:
     """The results of the function `name`, a module's function as `mosaic_worker` writes it.
 
     arguments: a term for each program index, after them the name (a str) of each table of signed
