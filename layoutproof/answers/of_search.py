@@ -115,7 +115,7 @@ class Found(Answer):
 
 
 def search(
-    problem: str | PathLike[str] | Mapping[str, Any],
+    problem: str | PathLike[str] | Mapping[str, object],
     *,
     best: int = 5,
     pareto: bool = False,
@@ -228,7 +228,7 @@ def _as_asked(problem: object, file: str = COMMAND) -> Iterator[None]:
 
 
 def _stated(
-    problem: str | PathLike[str] | Mapping[str, Any],
+    problem: str | PathLike[str] | Mapping[str, object],
     sizes: Sequence[int],
     dtype: str | None,
     target: str | None,
@@ -255,7 +255,7 @@ def _stated(
     return _read(problem)
 
 
-def _dumped(document: Mapping[Any, Any], file: str) -> Node:
+def _dumped(document: Mapping[str, object], file: str) -> Node:
     """A mapping as a document."""
     try:
         plain = _plain(document)
@@ -290,7 +290,7 @@ def _unused(given: Mapping[str, object], whose: str) -> None:
             raise LayoutError(f"{name} is for {whose}")
 
 
-def _read(problem: str | PathLike[str] | Mapping[str, Any]) -> tuple[Node, str]:
+def _read(problem: str | PathLike[str] | Mapping[str, object]) -> tuple[Node, str]:
     if isinstance(problem, Mapping):
         return _dumped(problem, "the problem"), "the problem"
     if isinstance(problem, str) and "\n" in problem:

@@ -132,7 +132,9 @@ def asked(
     )
 
 
-def without_wraps(kernel: Kernel, body: Any, terms: Sequence[Term], spans: Mapping[str, Any]) -> tuple[list[Term], Any]:
+def without_wraps(
+    kernel: Kernel, body: Body, terms: Sequence[Term], spans: Mapping[str, int]
+) -> tuple[list[Term], Body]:
     """Terms, and the body, without what says of how many bits numbers are, wherever those hold them.
 
     That is under what is assumed of tables.
@@ -223,7 +225,7 @@ class TablePoint:
         tables = [id(table) for table in self.tables]
         return sum(tables[:k].count(table) for k, table in enumerate(tables)) * PARTS // 4
 
-    def consistent(self, run: Evaluation, on: Numbers) -> Any:
+    def consistent(self, run: Evaluation, on: Numbers) -> object:
         """Whether some tables hold all these values."""
         rows = [
             (table, tuple(run(a) for a in read.args[1:]), run(read))
@@ -262,7 +264,7 @@ def said(
     parts = sum(len(parts_of(term)) for term in terms) + (0 if consistent is None else consistent.parts())
     weight = 1 + parts // PARTS
 
-    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
+    def condition(places: tuple[Index, ...], on: Numbers) -> object:
         run = at(places, on)
         held = True if consistent is None else consistent.consistent(run, on)
         if type(on) is Numbers:

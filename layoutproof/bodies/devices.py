@@ -619,7 +619,7 @@ class _Trace:
         owner = self._owner(reference, self.number)
         return DeviceMemory(owner, self._memory(reference, program), region, True, "fills or gives on the window")
 
-    def _memory(self, reference: BodyReference, program: tuple[Number, ...]) -> tuple[Any, ...]:
+    def _memory(self, reference: BodyReference, program: tuple[Number, ...]) -> tuple[object, ...]:
         name = array_of(self.kernel, reference.name)
         return (self.call, name, program) if reference.name in self.moving else (self.call, name)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from layoutproof.bodies.effects import Body, Handed
 from layoutproof.bodies.recurrence import difference
@@ -23,7 +23,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
 
 
-def with_sums(kernel: Kernel, body: Any) -> Any:
+def with_sums(kernel: Kernel, body: Body) -> Body:
     """The body with what sums of tables say of numbers that its loops hand on; another thing than a body as it is."""
     summed = any(table.total is not None for table in every_table(kernel))
     return _with_sums(kernel, body) if summed and isinstance(body, Body) and body.handed else body

@@ -6,7 +6,7 @@ number of its own, named by the operation and its operands: the same operation o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -334,7 +334,7 @@ def either(left: Condition, right: Condition) -> Condition:
     return negated(both(negated(left), negated(right)))
 
 
-def _times(on: Symbolic, op: str, values: list[Any]) -> Any:
+def _times(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
     left, right = values
     if type(left) is int:
         return scaled(right, left)
@@ -354,14 +354,14 @@ def _divided(on: Symbolic, op: str, values: list[Any]) -> Any:
     return named(op, left, right)
 
 
-def _select(on: Symbolic, op: str, values: list[Any]) -> Any:
+def _select(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
     condition, yes, no = values
     if isinstance(condition, bool):
         return yes if condition else no
     return yes if yes == no else named(op, condition, yes, no)
 
 
-def _extreme(on: Symbolic, op: str, values: list[Any]) -> Any:
+def _extreme(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
     left, right = values
     smaller = on.less(left, right)
     if isinstance(smaller, bool):
@@ -376,12 +376,12 @@ def _truncated(on: Symbolic, op: str, values: list[Any]) -> Any:
     return named(op, *values)
 
 
-def _held_in_32_bits(on: Symbolic, op: str, values: list[Any]) -> Any:
+def _held_in_32_bits(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
     ends = on.interval(values[0])
     return values[0] if ends is not None and ends[0] >= -INT32 and ends[1] < INT32 else named(op, *values)
 
 
-def _other(on: Symbolic, op: str, values: list[Any]) -> Any:
+def _other(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
     return named(op, *values)
 
 

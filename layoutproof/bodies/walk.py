@@ -467,7 +467,7 @@ class BodyWalk:
             found[k] = int(INTS.size(self.kernel.grid[k])) - 1
         return None
 
-    def _same_block(self, operand: Any, one: Place, other: Place) -> bool:
+    def _same_block(self, operand: Operand, one: Place, other: Place) -> bool:
         for term in operand.index:
             a, b = self._number(term, one, {}), self._number(term, other, {})
             if a is None or b is None:

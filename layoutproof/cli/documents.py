@@ -19,7 +19,7 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
-from layoutproof.core.document import VERSION
+from layoutproof.core.document import VERSION, JsonObject
 
 _FAILURE = "core.document:Failure"
 _SUMMARY = "cli.arguments:SummaryDocument"
@@ -65,7 +65,7 @@ def adapter(command: str) -> TypeAdapter[Any]:
     return TypeAdapter(reduce(operator.or_, kinds), config=ConfigDict(extra="forbid", strict=True))
 
 
-def json_schema(command: str) -> dict[str, Any]:
+def json_schema(command: str) -> JsonObject:
     """The JSON Schema of what a command prints."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -275,7 +275,7 @@ class _Calls:
             f"{proved} of {calls} calls are proved, less than --layoutproof-least-proved {float(100 * self.least):g}%"
         )
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """How many calls there were, and what is unknown of them."""
         terminalreporter.section("layoutproof", sep="-")
         counted = list(self.verdicts.values())

@@ -22,7 +22,7 @@ def classes(*of: type) -> Classes:
     return {each.__name__: each for each in of}
 
 
-def as_json(value: Any, held: Classes) -> Any:
+def as_json(value: object, held: Classes) -> object:
     """A value as JSON holds it; an object of an unknown class as its text.
 
     >>> as_json({"at": (0, 4), "said": [Verdict.PROVED]}, {})

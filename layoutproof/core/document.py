@@ -23,7 +23,7 @@ from layoutproof.core.errors import LayoutError
 VERSION: Final = 2
 
 JsonObject = dict[str, Any]
-"""An object of JSON that another process is asked with, or answers: the two sides agree on its keys."""
+"""An object of JSON or YAML as Python reads it. Who writes it and who reads it agree on its keys."""
 
 
 @dataclass(frozen=True, slots=True)

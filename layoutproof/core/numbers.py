@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.size import symbol
+from layoutproof.core.size import Extent, Size, symbol
 
 
 class Numeral(Protocol):
@@ -58,7 +58,7 @@ class Numbers:
     21
     """
 
-    def __init__(self, sizes: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, sizes: Mapping[str, object] | None = None) -> None:
         self.sizes: Mapping[str, Any] = sizes or {}
 
     def size(self, extent: Any) -> Any:
@@ -209,20 +209,20 @@ class SizeNumbers(Numbers):
     Size(N + 1)
     """
 
-    def size(self, extent: Any) -> Any:
+    def size(self, extent: Extent) -> Extent:
         return extent
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> Size:
         return symbol(name)
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: object, right: object) -> bool:
         return _plain(left) < _plain(right)
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: object, right: object) -> bool:
         # two different normal forms may still be equal for some sizes
         return _plain(left) == _plain(right)
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: object, right: object) -> int:
         return _plain(left) ^ _plain(right)
 
 

@@ -39,7 +39,7 @@ class Plugin:
         return _guarded(value, self.title) if isinstance(value, FunctionType) else value
 
 
-def _guarded(function: Callable[..., Any], title: str) -> Callable[..., Any]:
+def _guarded(function: Callable[..., object], title: str) -> Callable[..., object]:
     @functools.wraps(function)
     def guarded(*values: Any, **options: Any) -> Any:
         try:

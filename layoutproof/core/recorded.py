@@ -72,8 +72,8 @@ def _caller() -> str:
     return frame.f_code.co_filename
 
 
-def _binary(op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
-    def method(self: Recorded, other: Any) -> Any:
+def _binary(op: Op | Literal["shr", ""], apply: Callable[..., object], swapped: bool = False) -> Callable[..., object]:
+    def method(self: Recorded, other: object) -> object:
         return self.combined(op, apply, other, swapped)
 
     return method
@@ -82,7 +82,7 @@ def _binary(op: Op | Literal["shr", ""], apply: Callable[[Any, Any], Any], swapp
 def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Term], Term]) -> Any:
     """condition: the same as a term, whose end says how the comparison ended."""
 
-    def method(self: Recorded, other: Any) -> Any:
+    def method(self: Recorded, other: object) -> object:
         if isinstance(other, float):
             return apply(self.trail.read(self), other)
         if not isinstance(other, int):
@@ -103,7 +103,7 @@ def _as_term(value: Any) -> Term:
 
 
 def _read(apply: Callable[..., Any]) -> Any:
-    def method(self: Recorded, *others: Any) -> Any:
+    def method(self: Recorded, *others: object) -> object:
         return apply(self.trail.read(self), *others)
 
     return method
@@ -170,7 +170,7 @@ class Recorded:
     __round__, __floor__, __ceil__ = _read(round), _read(int), _read(int)
     __str__, __repr__, __format__ = _read(str), _read(repr), _read(format)
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> object:
         stand_in = self.trail.stand_in
         return int(self) if stand_in is None else stand_in(self)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import SizeNumbers
-from layoutproof.core.size import Size, evaluate, surely_less, symbol
+from layoutproof.core.size import Extent, Size, evaluate, surely_less, symbol
 from layoutproof.core.term import Term
 
 
-def substitution(where: Term | None) -> dict[str, Any]:
+def substitution(where: Term | None) -> dict[str, Extent]:
     """For each restricted symbol, an int or a polynomial in the same symbol that takes all allowed values.
 
     >>> from layoutproof.core.expression import parse_condition
@@ -68,7 +68,7 @@ def _both_steps(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]
     return whole, (rest + step * steps) % whole
 
 
-def _with_multiples(result: dict[str, Any], multiples: dict[str, Size]) -> dict[str, Any]:
+def _with_multiples(result: dict[str, Extent], multiples: dict[str, Size]) -> dict[str, Extent]:
     """`result` with each of `multiples` (name, the size that divides it) put in after the sizes it depends on."""
     waiting = dict(multiples)
     while waiting:

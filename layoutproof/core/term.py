@@ -15,12 +15,14 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, OPERATIONS, Op, apply, operation, shift
 from layoutproof.core.size import Extent, Size
+
+T = TypeVar("T", bound="Term")
 
 SMALL = 64
 """A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
@@ -231,8 +233,7 @@ class Traced(Term):
     __slots__ = ()
 
     def __new__(cls, op: Op, *args: object) -> Traced:
-        made: Traced = _made(cls, op, args)
-        return made
+        return _made(cls, op, args)
 
     def __eq__(self, other: object) -> bool:
         self._refuse(f"truth of == {other}", "layoutproof.select(layoutproof.equal(a, b), x, y)")
@@ -266,7 +267,7 @@ _LOCK = threading.RLock()
 _put_op, _put_args, _put_weight = (vars(Term)[name].__set__ for name in ("op", "args", "weight"))
 
 
-def _made(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:
+def _made(cls: type[T], op: str, args: tuple[object, ...]) -> T:
     term = object.__new__(cls)
     _put_op(term, op)
     _put_args(term, args)
@@ -282,7 +283,7 @@ def _made(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:
 
 def _only(key: tuple[Any, ...]) -> Term:
     """The one term of an operation and its arguments, made where there is none."""
-    term: Term = _made(Term, operation(key[0]), key[1:])
+    term = _made(Term, operation(key[0]), key[1:])
     with _LOCK:
         known = _TERMS.get(key)
         found = None if known is None else known()

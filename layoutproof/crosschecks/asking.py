@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Child, Reply, ask
+from layoutproof.core.document import JsonObject
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -58,7 +59,7 @@ def answers(requests: Sequence[list[object]], library: str = "") -> Iterator[Any
         yield told(answer)
 
 
-def told(answer: Reply[dict[str, Any]]) -> Any:
+def told(answer: Reply[JsonObject]) -> object:
     """The answer, or a Failed."""
     if answer.value is None:
         return Failed(answer.problem, aborted=answer.cause != "raised")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Memory
 from layoutproof.core.numbers import Numbers
@@ -105,7 +106,7 @@ def moved(generation: str, pairs: Sequence[tuple[str, Sequence[int], str, Sequen
     return [list(row) for row in zip(inside, outside, _ways(text, len(pairs)), strict=True)]
 
 
-def kernel(generation: str, mapping: Mapping[str, Any], limit: int | None = None) -> dict[str, Any]:
+def kernel(generation: str, mapping: JsonObject, limit: int | None = None) -> JsonObject:
     """A Pallas call with these blocks, whose body writes zeros to its outputs, and counts in its scratch.
 
     {"vmem": bytes that it takes, or None where an array is in VMEM anyway and so needs no window}.
@@ -249,7 +250,7 @@ def _array(
     return jax.ShapeDtypeStruct(tuple(dims), _dtype(element), sharding=place)
 
 
-def _params(made: Kernel, limit: int | None) -> dict[str, Any]:
+def _params(made: Kernel, limit: int | None) -> JsonObject:
     asked = limit if limit is not None else made.vmem_limit
     return {"vmem_limit_bytes": asked, "dimension_semantics": made.semantics or None}
 

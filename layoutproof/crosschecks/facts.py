@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from layoutproof.compiler import libtpu
+from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import shorten
 from layoutproof.crosschecks import asking, tpu_cases
@@ -226,7 +227,7 @@ def _counted(wrong: list[str], asked: int) -> str:
     return f"{len(wrong)} of {asked} not: {shorten(wrong[0], 400)}" if wrong else AS_THE_RULE
 
 
-def _one(array: str, block: str, index: str, role: str = "outputs", **more: object) -> dict[str, Any]:
+def _one(array: str, block: str, index: str, role: str = "outputs", **more: object) -> JsonObject:
     """A kernel of eight programs with one operand, besides a plain output."""
     plain = {"array": "f32[8,128]", "block": [8, 128], "index": "(i) -> (0, 0)"}
     operand = {"array": array, "block": [*filter(None, block.split("; "))], "index": f"(i) -> ({index})", **more}

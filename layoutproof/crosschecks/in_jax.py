@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.crosschecks import exchanges, tagged_kernel
 from layoutproof.crosschecks.case import Case, layout_case
@@ -26,8 +27,11 @@ from layoutproof.layouts.sharding import ShardedArray
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.questions.evaluate import evaluate, pack, read_constant, table, unpack
 
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
 
-def answer(request: Mapping[str, Any], tell: Tell) -> list[dict[str, Any]]:
+
+def answer(request: JsonObject, tell: Tell) -> list[JsonObject]:
     """One outcome for each case of a request."""
     cases = [layout_case(json.loads(text) if text[:1] == "{" else text, "") for text in request["cases"]]
     return [as_data(outcome) for outcome in ASKED[request["what"]](cases, request["platform"])]
@@ -58,7 +62,7 @@ def tables(cases: Sequence[Case], platform: str) -> list[Outcome]:
     wanted: dict[int, dict[str, Any]] = {}
     outcomes = {k: _skipping(partial(_given, k, case, given, wanted)) for k, case in enumerate(cases)}
 
-    def run(arrays: Mapping[int, Any]) -> dict[int, dict[str, Any]]:
+    def run(arrays: Mapping[int, ArrayLike]) -> dict[int, JsonObject]:
         found: dict[int, dict[str, Any]] = {k: {} for k in arrays}
         for k in arrays:
             outcomes[k] = _skipping(partial(_traced, cases[k].parsed, arrays[k], found[k]))
@@ -104,7 +108,7 @@ def _given(k: int, case: Case, given: dict[int, object], wanted: dict[int, dict[
     return Skipped("an array without dimensions has no index map to compile")
 
 
-def _traced(layout: Any, arrays: Mapping[str, Any], found: dict[str, Any]) -> Outcome:
+def _traced(layout: object, arrays: JsonObject, found: JsonObject) -> Outcome:
     """Computes on the device, into `found`. Raises LayoutError where that is beyond its integers."""
     if arrays["at"]:
         replica = (0,) * len(read_constant(layout)[1].replicas.extents)

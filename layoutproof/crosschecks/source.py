@@ -19,8 +19,9 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import unknown_name
 from layoutproof.crosschecks.case import Case
 
@@ -69,7 +70,7 @@ def as_data(outcome: Outcome) -> dict[str, object]:
     return {"kind": type(outcome).__name__, **asdict(outcome)}
 
 
-def of_data(value: dict[str, Any]) -> Outcome:
+def of_data(value: JsonObject) -> Outcome:
     """The outcome again.
 
     >>> of_data(as_data(Disagree("offset", "1", "2", (0, 3))))

@@ -24,7 +24,7 @@ def _tuple(body: EquationList, at: Instruction, operands: list[Value]) -> Value:
     return tuple(operands)
 
 
-def _element(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+def _element(body: EquationList, at: Instruction, operands: list[tuple[Value, ...]]) -> Value:
     part: Value = operands[0][at.index]
     return part
 
@@ -71,7 +71,7 @@ def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
     return _start(body, start, [*given, *more])
 
 
-def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+def _done(body: EquationList, at: Instruction, operands: list[tuple[Value, ...]]) -> Value:
     result: Value = operands[0][1]
     if result is NOTHING:
         raise LayoutError(f"{at.name} waits for what was not given all of its operands", line=at.line)

@@ -7,7 +7,6 @@ r * partitions + p. So each collective is the one that JAX has, over groups of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
@@ -157,7 +156,7 @@ def _zeros(aval: Aval) -> Literal:
     return Literal(np.zeros(aval.shape, aval.dtype), aval) if isinstance(aval, Array) else NOTHING
 
 
-def _done(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
+def _done(body: EquationList, at: Instruction, operands: list[tuple[Value, ...]]) -> Value:
     value: Value = operands[0] if at.opcode == "all-reduce-done" else operands[0][1]
     return value
 

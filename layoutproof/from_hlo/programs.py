@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.from_hlo import control, elementwise, exchanges, movement, sums
 from layoutproof.from_hlo.body import ModuleReading, Rule
 from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.module import Module
-from layoutproof.ir.program import Array, Equation, Program, Variable, primitive
+from layoutproof.ir.program import Array, Atom, Equation, Program, Variable, primitive
 from layoutproof.layouts.sharding.tiles import listed
 from layoutproof.values.devices import MOST_DEVICES, Split
 
@@ -87,10 +86,10 @@ def side_by_side(made: CompiledModule, devices: int, known: Mapping[int, Split |
         raise LayoutError(f"a program of {devices:,} devices, more than the {MOST_DEVICES:,} that are walked over")
     inner = made.program
 
-    def row(atom: Any) -> Variable:
+    def row(atom: Atom) -> Variable:
         return Variable(Array((1, *atom.aval.shape), atom.aval.dtype))
 
-    def reshaped(given: Any, result: Any) -> Equation:
+    def reshaped(given: Atom, result: Variable) -> Equation:
         params = {"new_sizes": result.aval.shape, "dimensions": None}
         return Equation(primitive("reshape"), (given,), (result,), params)
 

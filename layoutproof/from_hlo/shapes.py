@@ -11,7 +11,7 @@ from layoutproof.core.element_types import ELEMENT_BITS, dtype_name
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import parts
-from layoutproof.ir.program import Array, Opaque
+from layoutproof.ir.program import Array, Dtype, Opaque
 
 Shape: TypeAlias = "Array | Opaque | tuple[Shape, ...]"
 
@@ -39,7 +39,7 @@ def read_shape(text: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def dtype_of(name: str) -> Any:
+def dtype_of(name: str) -> Dtype:
     """The type of NumPy, or of ml_dtypes, for XLA's name of an element type.
 
     >>> dtype_of("pred"), dtype_of("s8"), dtype_of("bf16").itemsize

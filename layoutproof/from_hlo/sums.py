@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import EquationList, Rule, Value
@@ -287,7 +287,7 @@ def _convolution(body: EquationList, at: Instruction, operands: list[Atom]) -> V
     )  # fmt: skip
 
 
-def _batches(left: Any, w: ConvolutionWindow, numbers: ConvolutionNumbers, out: Array) -> tuple[int, ...] | None:
+def _batches(left: Atom, w: ConvolutionWindow, numbers: ConvolutionNumbers, out: Array) -> tuple[int, ...] | None:
     """The dimensions in space, where in each the k-th element of the result looks at the k-th of both; else None."""
     for k, size in enumerate(w.size):
         extent = left.aval.shape[numbers.lhs_spec[2 + k]]

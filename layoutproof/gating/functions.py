@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.gating.dataflow import COMPUTED
@@ -130,7 +131,7 @@ def unknown(why: str, asked: bool, fix: str = "") -> Function:
     return Function(Finding(UNKNOWN, _WORDS, why, verdict=Verdict.UNKNOWN, severity=severity, fix=fix))
 
 
-def _figures(computed: Computed) -> dict[str, Any]:
+def _figures(computed: Computed) -> JsonObject:
     figures: dict[str, Any] = {"points": computed.points} if computed.points else {}
     figures |= {name: computed.figures[name] for name in ("different", "elements") if name in computed.figures}
     figures |= {"output": computed.output} if computed.output else {}

@@ -18,8 +18,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
@@ -216,7 +216,7 @@ def _normal(value: object) -> object:
         return plain(value)
 
 
-def fields_of(check: Check) -> dict[str, Any]:
+def fields_of(check: Check) -> JsonObject:
     """The fields of a claim in a lock file."""
     whole = {name: plain(getattr(check, name)) for name in _FIELDS}
     whole["layouts"] = _layouts_of(check)
@@ -233,7 +233,7 @@ def _layouts_of(check: Check) -> list[object]:
     return [plain(layout) if check.is_fact else _normal(layout) for layout in check.layouts]
 
 
-def _check(fields: dict[str, Any], file: str, line: int) -> Check:
+def _check(fields: JsonObject, file: str, line: int) -> Check:
     """A claim that was locked."""
     labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
     more = {name: fields[name] for name in _FIELDS[3:] if name in fields}

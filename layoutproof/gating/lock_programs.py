@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.finding import Finding
 from layoutproof.gating.array_classes import bytes_of
 from layoutproof.gating.causes import under_causes
@@ -79,7 +80,7 @@ def _called(of: LayoutDemands) -> list[object]:
     return [of.target, of.base, of.op_name, list(of.operands), of.result, of.said]
 
 
-def _exchange(fields: Any) -> Exchange:
+def _exchange(fields: JsonObject) -> Exchange:
     *said, base, op_name, operands, results, size, depth, alone = fields
     what, (base, op_name) = CollectiveText(*_texts(*said)), _texts(base, op_name)
     shapes = _texts(*operands), _texts(*results)

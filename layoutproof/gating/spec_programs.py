@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
@@ -300,7 +301,7 @@ def _compilable(spec: ReadSpec) -> Iterator[Named]:
     return (each for each in spec.programs if _program(each).get("function") or _program(each).get("export"))
 
 
-def _program(entry: Named) -> dict[str, Any]:
+def _program(entry: Named) -> JsonObject:
     found: dict[str, Any] = entry.value[PROGRAM]  # type: ignore[index]
     return found
 

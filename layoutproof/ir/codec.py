@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import shorten
 from layoutproof.ir.program import (
@@ -52,7 +53,7 @@ _NONE = object()
 """Stands for values that are no data: meshes, shardings, windows of kernels."""
 
 
-def written(program: Program, place: Callable[[str], str] = str) -> dict[str, Any]:
+def written(program: Program, place: Callable[[str], str] = str) -> JsonObject:
     """A program as JSON has it. place: gives the text of an equation's place."""
     return _Writer(place).document(program)
 
@@ -99,7 +100,7 @@ class _Writer:
         self.jaxprs: list[dict[str, Any]] = []
         self.known: dict[Program, int] = {}
 
-    def document(self, program: Program) -> dict[str, Any]:
+    def document(self, program: Program) -> JsonObject:
         """The program with all that it is written with."""
         self.number(program)
         return {"types": list(self.types), "avals": list(self.avals), "jaxprs": self.jaxprs}
@@ -210,7 +211,7 @@ def _shaped(value: object) -> Array:
     return Array(tuple(getattr(value, "shape", ())), dtype)
 
 
-def read(data: Mapping[str, Any]) -> Program:
+def read(data: JsonObject) -> Program:
     """The program that `written` wrote. Python's own errors where it is none."""
     kinds = [ElementType(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
     avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
@@ -225,7 +226,7 @@ def _aval(shape: tuple[int, ...], kind: ElementType, memory: str) -> Array | Mem
 
 
 def _program(
-    data: Any, kinds: Sequence[ElementType], avals: Sequence[Array | MemRefType], inner: Sequence[Program]
+    data: JsonObject, kinds: Sequence[ElementType], avals: Sequence[Array | MemRefType], inner: Sequence[Program]
 ) -> Program:
     variables: list[Variable] = []
 

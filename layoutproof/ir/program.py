@@ -148,7 +148,7 @@ class Equation:
     effects: bool = False
     compute: Callable[[Sequence[Any]], list[Any]] | None = field(default=None, repr=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # the function that computes it stays in the process of the front end
         parts = (self.primitive, self.invars, self.outvars, self.params, str(self.source), self.scope, self.effects)
         return Equation, parts

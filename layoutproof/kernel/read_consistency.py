@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.index_map import Index, row_major
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.size import Extent, product
 from layoutproof.core.term import fixed
 from layoutproof.kernel.kernel import Table
@@ -25,7 +25,7 @@ def restricted(table: Table) -> bool:
     return _placed(table) or table.total is not None or (_symbolic(table) and (table.injective or table.onto))
 
 
-def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
+def consistent_reads(seen: Sequence[Seen], on: Numbers) -> object:
     """Whether some tables hold all these values. A read outside of a table is bound by equality only."""
     held: Any = True
     for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
@@ -66,7 +66,7 @@ def _symbolic(table: Table) -> bool:
     return any(type(n) is not int for n in (*table.dims, low, high))
 
 
-def _exists(table: Table, on: Numbers) -> Any:
+def _exists(table: Table, on: Numbers) -> object:
     low, high = range_of(table)
     entries, values = on.size(product(table.dims)), on.size(high - low)
     held: Any = True
@@ -77,7 +77,7 @@ def _exists(table: Table, on: Numbers) -> Any:
     return held
 
 
-def _inside(table: Table, at: Index, on: Numbers) -> Any:
+def _inside(table: Table, at: Index, on: Numbers) -> object:
     held: Any = True
     for entry, extent in zip(at, table.dims, strict=True):
         held = on.logical_and(held, on.logical_and(on.less(-1, entry), on.less(entry, on.size(extent))))
@@ -110,7 +110,7 @@ def _rising(table: Table, entries: Any, by: Any, on: Numbers) -> Any:
     return on.logical_and(least, on.less(by, entries + 1)) if table.onto else least
 
 
-def _room(seen: Seen, on: Numbers) -> Any:
+def _room(seen: Seen, on: Numbers) -> object:
     """The entries before and after a read have values to hold: of a monotone table that is injective or onto."""
     table, at, value = seen
     low, high = (on.size(bound) for bound in range_of(table))
@@ -147,7 +147,7 @@ def _below_total(table: Table, seen: Sequence[tuple[Seen, Any]], on: Numbers) ->
     return on.less(over, left + 1)
 
 
-def _is_new(seen: Sequence[tuple[Seen, Any]], k: int, on: Numbers) -> Any:
+def _is_new(seen: Sequence[tuple[Seen, Numeral]], k: int, on: Numbers) -> object:
     """Whether a read is inside of its table, and of an entry that none of those before it has read."""
     (_, at, _), new = seen[k]
     for (_, there, _), also in seen[:k]:

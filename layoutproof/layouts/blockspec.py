@@ -141,7 +141,7 @@ def _of_kernel(given: Mapping[str, object]) -> BlockSpecLayout:
     return BlockSpecLayout(replace(kernel, operands=chosen, aliases=()), notes)
 
 
-def _from_text(text: str) -> Mapping[str, Any]:
+def _from_text(text: str) -> Mapping[str, object]:
     array, found, rest = text.partition(" blockspec ")
     middle, also, tail = rest.rpartition(" grid ")
     middle = middle.strip()

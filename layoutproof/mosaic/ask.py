@@ -17,6 +17,7 @@ from typing import Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Child, Reply, ask
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import reads
@@ -174,7 +175,7 @@ def _request(one: CompilerQuestion, library: str, folder: str, profile: bool) ->
     }
 
 
-def _read(one: CompilerQuestion, answer: Reply[dict[str, Any]], library: str) -> tuple[Compiled, str]:
+def _read(one: CompilerQuestion, answer: Reply[JsonObject], library: str) -> tuple[Compiled, str]:
     """The report of one kernel without its cycles, and why those are not asked for."""
     compiler = libtpu.with_flags(libtpu.version(library), libtpu.told())
     report = Compiled(one.kernel.name, one.target, compiler, source=one.kernel.source)
@@ -221,7 +222,7 @@ def _explained(refused: str, target: str, vmem: Vmem | None) -> tuple[Explained,
     return tuple(Explained(each.cause, each.fixes) for each in found if each.cause)
 
 
-def _vmem(one: CompilerQuestion, said: dict[str, Any]) -> Vmem | None:
+def _vmem(one: CompilerQuestion, said: JsonObject) -> Vmem | None:
     """The memory of the kernel, where the report and the compiled program agree."""
     found = said.get("vmem")
     if found is None or said.get("used") != found["total"]:
@@ -254,7 +255,7 @@ def _relayouts(rows: Sequence[Any]) -> tuple[tuple[Relayout, ...], int]:
     return tuple(sorted(found, key=lambda each: (not each.line, each.file, each.line))), nothing
 
 
-def _no_estimate(one: CompilerQuestion, said: dict[str, Any]) -> str:
+def _no_estimate(one: CompilerQuestion, said: JsonObject) -> str:
     """Why the compiler's estimate would say nothing of a kernel, "" where it may be asked."""
     if one.target not in PROFILED:
         return f"the compiler's simulation does not know {one.target}, and aborts"
@@ -266,7 +267,7 @@ def _no_estimate(one: CompilerQuestion, said: dict[str, Any]) -> str:
     return "; ".join(said["unseen"])
 
 
-def _estimate(one: CompilerQuestion, answer: Reply[dict[str, Any]], said: dict[str, Any]) -> Estimate:
+def _estimate(one: CompilerQuestion, answer: Reply[JsonObject], said: JsonObject) -> Estimate:
     if answer.value is None:
         return Estimate(reason=shorten(answer.problem, 300))
     if answer.value["refused"]:

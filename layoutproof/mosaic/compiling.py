@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.compiler import cache as kept
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic import dumps
@@ -75,7 +76,7 @@ def flags(folder: str, profile: bool) -> str:
     )
 
 
-def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def answered(request: JsonObject, tell: Tell) -> JsonObject:
     """One call for one target: `told` with the compiler's version, or `refused` with its words.
 
     request: as `sent.call_of` has it, with `library`, "" for the installed compiler, `flags`, what its user

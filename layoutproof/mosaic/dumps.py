@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from layoutproof.core.brackets import without_remarks
+from layoutproof.core.document import JsonObject
 from layoutproof.core.files import MAX_TEXT, read
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.lines import read_hlo
@@ -48,7 +48,7 @@ def text_of(folder: Path, pattern: str) -> str:
     return read(found[-1], MAX_TEXT).decode("utf-8", "replace") if found else ""
 
 
-def vmem(html: str, operation: str) -> dict[str, Any] | None:
+def vmem(html: str, operation: str) -> JsonObject | None:
     """The VMEM of one operation, from the text of a `vmem_report`: {"total", "parts": [[kind, what, bytes]]}.
 
     operation: its name in the compiled program.  None where the report does not speak of it.
@@ -70,7 +70,7 @@ def vmem(html: str, operation: str) -> dict[str, Any] | None:
         return None
 
 
-def whole(text: str, operation: str) -> list[list[Any]]:
+def whole(text: str, operation: str) -> list[list[object]]:
     """Arrays that one operation of a compiled program finds or leaves in VMEM as a whole: [[kind, what, bytes]].
 
     text: of the program.  Such arrays have no windows, and the operation's own total leaves them out.
@@ -128,7 +128,7 @@ def instructions(text: str) -> Iterator[tuple[str, str, tuple[str, int]]]:
             yield named[1], part, (places[-1][0], int(places[-1][1])) if places else ("", 0)
 
 
-def lines(text: str) -> dict[str, Any]:
+def lines(text: str) -> JsonObject:
     """What `final_bundles` says of moves: {"lines": [[file, line, {"reloads", "packs", ..}]], "slots", "stores"}.
 
     slots: registers' places in VMEM.  stores: into them, which carry no line.
@@ -149,7 +149,7 @@ def lines(text: str) -> dict[str, Any]:
     return {"lines": rows, "slots": len(slots), "stores": stores}
 
 
-def relayouts(text: str) -> list[list[Any]]:
+def relayouts(text: str) -> list[list[object]]:
     """Each relayout that was inserted, from the text after that pass: [before, after, vector, file, line]."""
     aliases = dict(_ALIAS.findall(text))
     found = []

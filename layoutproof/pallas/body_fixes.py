@@ -239,7 +239,7 @@ def _with_undefined(body: Body, change: Callable[[Term], Term]) -> Body:
     """The body whose values are undefined under other conditions."""
     known: dict[int, Any] = {}
 
-    def of(value: Any) -> Any:
+    def of(value: object) -> object:
         if not isinstance(value, Value) or value.defined:
             return value
         if id(value) not in known:

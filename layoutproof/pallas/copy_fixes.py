@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from layoutproof.bodies.effects import Body, Effect, Loop, Spot, StartedCopy, Wait
 from layoutproof.bodies.in_flight import FlightProblem
@@ -130,7 +129,7 @@ def _index(body: Body, spot: Spot) -> int:
     return next(k for k, e in enumerate(body.effects) if e.spot is spot)
 
 
-def _with(body: Body, effects: Sequence[Effect], more: Sequence[Any], before: int) -> Body:
+def _with(body: Body, effects: Sequence[Effect], more: Sequence[Effect], before: int) -> Body:
     """A body of some effects with waits before the one of a number. They take its number: only their order counts."""
     k = next((k for k, e in enumerate(effects) if e.spot.number >= before), len(effects))
     placed = [replace(wait, spot=replace(wait.spot, number=before)) for wait in more]

@@ -68,7 +68,7 @@ def _tables(returned: object, names: Sequence[str]) -> Tables:
     return dict(zip(called, whole, strict=True))
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: object) -> Iterator[object]:
     """The elements of a value that are no tuples, lists or mappings, at any depth, in order."""
     if isinstance(value, Mapping):
         value = list(value.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from layoutproof.core.errors import Unsupported
@@ -36,7 +36,7 @@ def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | N
     return text
 
 
-def name_of(call: Kernel | Unmodelled, taken: Any) -> str:
+def name_of(call: Kernel | Unmodelled, taken: Collection[str]) -> str:
     """A name for a call that spec files can use and that is not taken: its own, numbered from the second on.
 
     >>> name_of(Unmodelled("my kernel", "", ""), ["my_kernel"])

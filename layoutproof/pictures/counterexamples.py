@@ -84,7 +84,7 @@ def _drawn(finding: Finding, layouts: Sequence[object]) -> Drawing | None:
     return Drawing(title, said, panels, len(panels) > 1, meanings)
 
 
-def layouts_in(text: str) -> list[Any]:
+def layouts_in(text: str) -> list[object]:
     """The layouts that a finding's text names: one or several, a mapping as JSON, `language: value`.
 
     Raises LayoutError where one cannot be read.
@@ -306,7 +306,7 @@ def _memory_row(plane: Plane, at: int) -> CellGrid | None:
 
 
 def _kernel(
-    finding: Finding, kernel: Kernel, point: Mapping[str, Any], title: str, said: tuple[str, ...]
+    finding: Finding, kernel: Kernel, point: Mapping[str, tuple[int, ...]], title: str, said: tuple[str, ...]
 ) -> Drawing | None:
     """The walk with the programs of the counterexample marked; for an element also the element and the padding."""
     rank = len(kernel.grid)

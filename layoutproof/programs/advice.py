@@ -6,13 +6,13 @@ Only a candidate that helped is called a fix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, TypedDict
 
 from layoutproof.compiler.child import Reply
 from layoutproof.compiler.rounds import ask_in_rounds
-from layoutproof.core.document import Doc
+from layoutproof.core.document import Doc, JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import Verdict
@@ -180,7 +180,7 @@ def advice_on_dump(
 
 def _tried(
     asked: Asked,
-    request: Mapping[str, Any],
+    request: JsonObject,
     names: Sequence[str],
     seconds: float,
     memory: int | None,

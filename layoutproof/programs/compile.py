@@ -19,6 +19,7 @@ from typing import Any
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.compiler.tracing import Tracing
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, wrong_input
@@ -147,7 +148,7 @@ def made(
         now = iter(alike)
         current = alike[:1]
 
-        def requests(now: Iterator[Asked] = now, current: list[Asked] = current) -> Iterator[dict[str, Any]]:
+        def requests(now: Iterator[Asked] = now, current: list[Asked] = current) -> Iterator[JsonObject]:
             for asked in now:
                 current[:] = [asked]
                 yield request_of(asked)
@@ -161,7 +162,7 @@ def made(
 
 def made_of(
     asked: Asked,
-    answer: Reply[dict[str, Any]],
+    answer: Reply[JsonObject],
     progress: Callable[[Asked, str], None] = lambda asked, what: None,
 ) -> Made:
     """One compiled program, from the answer of its process."""
@@ -197,7 +198,7 @@ def made_of(
     return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same)
 
 
-def completed(record: Record, said: Mapping[str, Any]) -> Record:
+def completed(record: Record, said: JsonObject) -> Record:
     """A record with what only the compiler says: memory, cost, and the shardings that its text may leave out."""
     cost, shardings = said["cost"], said["shardings"]
     specs = said.get("specs") or {"parameters": [], "results": []}
@@ -232,7 +233,7 @@ def _with(
     )
 
 
-def request_of(asked: Asked) -> dict[str, Any]:
+def request_of(asked: Asked) -> JsonObject:
     """The request to that process. Raises LayoutError where its libtpu is not there."""
     library = _library(asked)
     return {

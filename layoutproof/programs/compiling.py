@@ -21,6 +21,7 @@ import layoutproof
 from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.compiler.tracing import Tracing
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
@@ -30,7 +31,7 @@ from layoutproof.programs.shardings import read_specs
 if TYPE_CHECKING:
     from jax import Device, ShapeDtypeStruct
     from jax.extend.core import ClosedJaxpr
-    from jax.sharding import Mesh
+    from jax.sharding import Mesh, PartitionSpec
     from jax.stages import Compiled as JaxCompiled
     from jax.stages import Lowered, Traced
 
@@ -47,14 +48,14 @@ _KEPT = "program 2"
 """The version of answers in the cache; another number for another form of `compiled`'s result."""
 
 
-def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def answered(request: JsonObject, tell: Tell) -> JsonObject:
     """One program for one target: `compiled`, or `refused` with the compiler's words.
 
     Where `same` is asked, it is as of `same_source.compared`.
     """
     source: list[Any] = []
 
-    def lower(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    def lower(request: JsonObject) -> tuple[Lowered, list[str]]:
         lowered, results, jaxpr = _lowered(request)
         source[:] = [jaxpr, _kept_inputs(lowered)]
         return lowered, results
@@ -66,9 +67,9 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
 
 def _compared(
-    request: Mapping[str, Any], tell: Tell, lower: Callable[[Mapping[str, Any]], tuple[Any, list[str]]],
-    found: Mapping[str, Any], source: Sequence[Any],
-) -> dict[str, Any]:  # fmt: skip
+    request: JsonObject, tell: Tell, lower: Callable[[JsonObject], tuple[Lowered, list[str]]],
+    found: JsonObject, source: Sequence[ClosedJaxpr],
+) -> JsonObject:  # fmt: skip
     """The comparison of a compiled program with its source; for one that is too large, of a smaller compilation.
 
     lower: as of `answer_of`.  found: its result.  source: the jaxpr that was lowered last, and its inputs that are
@@ -95,7 +96,7 @@ def _compared(
     return said | {"reduced": reduced}
 
 
-def _smaller(request: Mapping[str, object], program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
+def _smaller(request: JsonObject, program: ClosedJaxpr) -> tuple[list[tuple[int, ...]], str, list[str]]:
     """(Smaller shapes of the arrays among the arguments, why there are none, the text about those that changed)."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.questions.reduced import halved
@@ -110,7 +111,7 @@ def _smaller(request: Mapping[str, object], program: ClosedJaxpr) -> tuple[list[
         for path, leaf in flat(tree)[0] if _is_array(leaf)
     ]  # fmt: skip
 
-    def traced(shapes: list[tuple[int, ...]]) -> list[Any]:
+    def traced(shapes: list[tuple[int, ...]]) -> list[ClosedJaxpr]:
         with contextlib.ExitStack() as stack:
             try:
                 return [program_of(_traced({**request, "shapes": shapes}, stack).jaxpr)]
@@ -125,9 +126,7 @@ def _smaller(request: Mapping[str, object], program: ClosedJaxpr) -> tuple[list[
     return shapes, why, changed
 
 
-def answer_of(
-    request: Mapping[str, Any], tell: Tell, lower: Callable[[Mapping[str, Any]], tuple[Any, list[str]]]
-) -> dict[str, Any]:
+def answer_of(request: JsonObject, tell: Tell, lower: Callable[[JsonObject], tuple[Lowered, list[str]]]) -> JsonObject:
     """The same. lower: makes of a request the program before it is compiled, and the names of its results."""
     start = time.perf_counter()
     tell("tracing")
@@ -158,9 +157,7 @@ def answer_of(
     return {**about, "traced": traced, **kept}
 
 
-def compiled(
-    made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: ""
-) -> dict[str, Any]:
+def compiled(made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: "") -> JsonObject:
     """What JAX's compiled program says of itself, as plain data.
 
     results: their names, () where unknown.  otherwise: its text where it cannot be asked for it; "" where that fails.
@@ -241,7 +238,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
 
-def _compiler(request: Mapping[str, object]) -> str:
+def _compiler(request: JsonObject) -> str:
     """Which compiler this process has, with its version."""
     if request["target"] == CPU:
         import jaxlib
@@ -251,7 +248,7 @@ def _compiler(request: Mapping[str, object]) -> str:
     return libtpu.with_flags(named, libtpu.told())
 
 
-def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
+def _lowered(request: JsonObject) -> tuple[Lowered, list[str], ClosedJaxpr]:
     """(the program before it is compiled, the names of its results, its jaxpr)."""
     jax = need_jax()
     with contextlib.ExitStack() as stack:
@@ -262,7 +259,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], Any]:
         return lowered, _names(jax, lowered), traced.jaxpr
 
 
-def _traced(request: Mapping[str, Any], stack: contextlib.ExitStack) -> Traced:
+def _traced(request: JsonObject, stack: contextlib.ExitStack) -> Traced:
     """What JAX traces of a request. stack: within it it is traced and lowered."""
     jax = need_jax()
     target, mesh = request["target"], _mesh(request)
@@ -351,7 +348,7 @@ def on_mesh(mesh: Mesh) -> contextlib.AbstractContextManager[object]:
     return jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh  # type: ignore[no-any-return]
 
 
-def _mesh(request: Mapping[str, Any]) -> Mesh:
+def _mesh(request: JsonObject) -> Mesh:
     """The mesh of a request over the topology's devices; of one device without axes where it names none."""
     import numpy as np
 
@@ -434,7 +431,7 @@ def _is_fixed(value: object) -> bool:
     return not any(map(_is_array, leaves))
 
 
-def _placed(given: Sequence[object], request: Mapping[str, Any], mesh: Mesh) -> list[object]:
+def _placed(given: Sequence[object], request: JsonObject, mesh: Mesh) -> list[object]:
     """The arguments with their shardings; replicated over the mesh where none is said."""
     jax = need_jax()
     specs = [read_specs(text, request["mesh"]) for text in request["in"]]
@@ -447,7 +444,7 @@ def _placed(given: Sequence[object], request: Mapping[str, Any], mesh: Mesh) -> 
     ]
 
 
-def _sharded(jax: ModuleType, mesh: Mesh, value: object, spec: Any, what: str) -> object:
+def _sharded(jax: ModuleType, mesh: Mesh, value: object, spec: PartitionSpec, what: str) -> object:
     """An array, or each of a dict or a list, with its sharding; one `P(..)` is that of all of them."""
     if isinstance(value, jax.ShapeDtypeStruct):
         return _sharded_array(jax, mesh, value, spec, what)
@@ -472,7 +469,9 @@ def _is_one(spec: object) -> bool:
     return isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
 
 
-def _sharded_array(jax: ModuleType, mesh: Mesh, array: ShapeDtypeStruct, spec: Any, what: str) -> ShapeDtypeStruct:
+def _sharded_array(
+    jax: ModuleType, mesh: Mesh, array: ShapeDtypeStruct, spec: PartitionSpec, what: str
+) -> ShapeDtypeStruct:
     """One array, where the devices of the mesh divide each of its dimensions. LayoutError where they do not."""
     if not _is_one(spec):
         raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
@@ -491,10 +490,10 @@ def _sharded_array(jax: ModuleType, mesh: Mesh, array: ShapeDtypeStruct, spec: A
     return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
 
 
-def _out(request: Mapping[str, Any], mesh: Mesh) -> object:
+def _out(request: JsonObject, mesh: Mesh) -> object:
     jax = need_jax()
 
-    def made(spec: Any) -> object:
+    def made(spec: PartitionSpec) -> object:
         if isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P":
             return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
         if isinstance(spec, dict):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.child import Child, Reply, ask
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.programs.compile import CPU, Asked, checked, paths_in, request_of
 
@@ -161,7 +162,7 @@ def compared(pairs: Sequence[tuple[Asked, Asked]], seconds: float) -> Iterator[C
             yield Computed("unknown", each.problem, error=each) if isinstance(each, LayoutError) else _of(next(answers))
 
 
-def _request(asked: Asked) -> dict[str, Any]:
+def _request(asked: Asked) -> JsonObject:
     """One side: the program to trace, its folder, and its module path."""
     # its values do not depend on the compiler
     sound = replace(checked(asked), libtpu="", flags={})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
@@ -241,7 +242,7 @@ def _data(found: Comparison, figures: dict[str, object]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def finding(said: Mapping[str, Any], title: str) -> Finding:
+def finding(said: JsonObject, title: str) -> Finding:
     """The comparison as a finding. title: the name of the program."""
     file, line, column = split_place(said["place"])
     point = None if said["point"] is None else {name: tuple(at) for name, at in said["point"].items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from layoutproof.core.bounds import check_length, check_text
 from layoutproof.core.errors import LayoutError, closest, shorten
@@ -38,7 +37,7 @@ def read_mesh(text: str) -> dict[str, int]:
     return found
 
 
-def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
+def read_specs(text: str, mesh: Mapping[str, int]) -> object:
     """One argument's partition spec, or a dict, list or tuple of them for its parts, each as `("P", Spec)`.
 
     >>> read_specs("P(('data', 'model'), None)", {"data": 2, "model": 2})
@@ -56,7 +55,7 @@ def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
     return _read(tree, text, mesh)
 
 
-def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
+def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> object:
     match node:
         case ast.Call(func=ast.Name(id="P" | "PartitionSpec"), keywords=[]):
             return ("P", _spec(ast.unparse(node), mesh))

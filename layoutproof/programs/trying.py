@@ -12,11 +12,12 @@ import dataclasses
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
 from layoutproof.programs import compiling
@@ -43,13 +44,13 @@ class _Program:
     names: Sequence[str] = ()
 
 
-def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def answered(request: JsonObject, tell: Tell) -> JsonObject:
     """One program with the candidate `change`: as `compiling.answered`, with `kept`: the arrays by number that are
     parameters of what was compiled, in their order, `names` of the arrays, and `donors`: whether it is known which ones
     are donated."""
     about: dict[str, Any] = {}
 
-    def lower(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    def lower(request: JsonObject) -> tuple[Lowered, list[str]]:
         lowered, results, found = _lowered(request)
         about.update(found)
         return lowered, results
@@ -57,7 +58,7 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     return {**compiling.answer_of(request, tell, lower), **about}
 
 
-def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], dict[str, Any]]:
+def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
     jax = need_jax()
     mesh = compiling._mesh(request)
     with contextlib.ExitStack() as stack:
@@ -71,7 +72,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], dict[str, Any]
         return lowered, compiling._names(jax, lowered), about
 
 
-def _of_function(request: Mapping[str, Any], mesh: Mesh, stack: contextlib.ExitStack) -> _Program:
+def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _Program:
     """A function of the user's, or one that `jax.export` wrote: Python's own values are put into it."""
     jax = need_jax()
     place = request["program"]
@@ -111,10 +112,10 @@ def _name(function: Callable[..., object], path: KeyPath) -> str:
 
 
 def _donated(
-    request: Mapping[str, Any],
+    request: JsonObject,
     function: Callable[..., object],
     args: Sequence[object],
-    kwargs: Mapping[str, Any],
+    kwargs: JsonObject,
     arrays: Sequence[int],
 ) -> frozenset[int] | None:
     """The arrays, by number, that the user gives away: as the request says, or as `jax.jit` of the user's own does."""
@@ -230,7 +231,7 @@ _DTYPES = (
 )
 
 
-def _by_array(change: Mapping[str, Any], kept: Sequence[int] | None) -> dict[str, Any]:
+def _by_array(change: JsonObject, kept: Sequence[int] | None) -> JsonObject:
     """A candidate with arrays in place of parameters. kept: the array that each parameter is."""
 
     def array(number: int) -> int:
@@ -251,7 +252,7 @@ def _by_array(change: Mapping[str, Any], kept: Sequence[int] | None) -> dict[str
     }
 
 
-def _changed(arrays: Sequence[ShapeDtypeStruct], change: Mapping[str, Any]) -> list[ShapeDtypeStruct]:
+def _changed(arrays: Sequence[ShapeDtypeStruct], change: JsonObject) -> list[ShapeDtypeStruct]:
     """The arrays that the program is given in place of its own."""
     jax = need_jax()
     found = list(arrays)
@@ -260,7 +261,7 @@ def _changed(arrays: Sequence[ShapeDtypeStruct], change: Mapping[str, Any]) -> l
     return found
 
 
-def _jitted(program: _Program, change: Mapping[str, Any], mesh: Mesh) -> Wrapped:
+def _jitted(program: _Program, change: JsonObject, mesh: Mesh) -> Wrapped:
     """The program with a candidate, for the arrays of `_changed`."""
     jax = need_jax()
     own = [tuple(array.shape) for array in program.arrays]

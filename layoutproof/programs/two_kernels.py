@@ -6,7 +6,7 @@ A record has all that is read of a call, its body too (`pallas.records`), and no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS
@@ -25,6 +25,9 @@ from layoutproof.values.parting import parting
 from layoutproof.values.walk import Prepared
 from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
+
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
 
 NAMES = ("the new record", "the old record")
 
@@ -125,7 +128,7 @@ def _map(of: Kernel, operand: Operand) -> Program:
     ids = tuple(Variable(whole) for _ in of.grid)
     results = tuple(Variable(whole) for _ in operand.index)
 
-    def compute(values: Sequence[Any]) -> list[Any]:
+    def compute(values: Sequence[ArrayLike]) -> list[ArrayLike]:
         names = dict(zip(of.grid_names, map(int, values), strict=True))
         return [np.int32(term.evaluate(names, INTS)) for term in operand.index]
 

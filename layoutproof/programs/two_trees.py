@@ -11,13 +11,14 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import layoutproof
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
@@ -108,7 +109,7 @@ class Side:
     outputs: tuple[tuple[str, Any], ...]
 
 
-def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def answer(request: JsonObject, tell: Tell) -> JsonObject:
     """The comparison of two programs.
 
     request: of "new" and "old" a mapping as of `compile.request_of`, with `folder` and `paths`; `points`. Or "of" such
@@ -141,7 +142,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         return _told(answered(plan, tell, pair), plan, pair, pairing, new, old)
 
 
-def _kept(request: Mapping[str, Any], points: int, tell: Tell) -> dict[str, Any]:
+def _kept(request: JsonObject, points: int, tell: Tell) -> JsonObject:
     """The values of one program at fixed points, as `functions.Kept` has them, or the reason why there are none."""
     jax = need_jax()
     target = request["target"]
@@ -194,7 +195,7 @@ def _said_of(error: LayoutError, problem: str, file: str) -> LayoutError:
     return LayoutError(problem, text=error.text, column=error.column, file=file, line=error.line)
 
 
-def _side(request: Mapping[str, Any], target: str, stack: contextlib.ExitStack) -> Side:
+def _side(request: JsonObject, target: str, stack: contextlib.ExitStack) -> Side:
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
@@ -248,7 +249,7 @@ def _plan(new: Side, old: Side, pairing: Pairing, target: str, points: int) -> P
     return Plan(("it", "it before"), (of_new, of_old), new.arrays, points=points, target=target)
 
 
-def _told(same: Same, plan: Plan, pair: TracedPair, pairing: Pairing, new: Side, old: Side) -> dict[str, Any]:
+def _told(same: Same, plan: Plan, pair: TracedPair, pairing: Pairing, new: Side, old: Side) -> JsonObject:
     """The answer as plain data, with the names of outputs and places of both checkouts."""
     found, (finding,) = same.comparison, same.findings
     said: dict[str, Any] = {

@@ -131,12 +131,12 @@ def _symbols(maps: list[IndexMap]) -> tuple[str, ...]:
 
 
 def _counted(
-    counted: Callable[..., tuple[Mapping[str, Any], tuple[Claim, ...]]],
+    counted: Callable[..., tuple[Mapping[str, object], tuple[Claim, ...]]],
     maps: list[IndexMap],
     options: Mapping[str, object],
-    figures: Mapping[str, Any],
+    figures: Mapping[str, object],
     claims: tuple[Claim, ...],
-) -> tuple[Mapping[str, Any], tuple[Claim, ...], str]:
+) -> tuple[Mapping[str, object], tuple[Claim, ...], str]:
     """The figures and claims with what counting adds to them; and why counting is out of reach, "" where it is not."""
     from layoutproof.solvers.count import count
 
@@ -169,7 +169,7 @@ def _admitted(read: list[Any]) -> list[Any]:
     return [one, other.on(left)]
 
 
-def _guarded(figures: Mapping[str, Any], claims: tuple[Claim, ...], where: Term | None) -> Mapping[str, Any]:
+def _guarded(figures: Mapping[str, object], claims: tuple[Claim, ...], where: Term | None) -> Mapping[str, object]:
     """The figures, and for symbolic sizes the condition under which the property does hold."""
     bounded = any(isinstance(c.violation, Outside) and c.violation.extents for c in claims)
     if bounded or not any(claim.sizes() for claim in claims):

@@ -282,7 +282,7 @@ def unpack(layout: object, buffer: Array | bytes | bytearray | memoryview, dtype
     return from_image(memory, cast("NDArray[np.int64]", table(m)), np.ascontiguousarray(buffer), kind)
 
 
-def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
+def _movable(layout: object) -> tuple[object, IndexMap, Memory]:
     """A layout of which it is proved that elements keep apart and stay inside."""
     read, m = read_constant(layout)
     memory = m.memory
@@ -322,7 +322,7 @@ def _is_jax(array: object) -> TypeGuard[jax.Array]:
     return jax is not None and isinstance(array, jax.Array)
 
 
-def read_constant(layout: object) -> tuple[Any, IndexMap]:
+def read_constant(layout: object) -> tuple[object, IndexMap]:
     """A layout and its map; LayoutError when it has sizes that are not known."""
     read = read_layout(layout)
     m = map_of(read)

@@ -230,7 +230,7 @@ def _everywhere(m: IndexMap, names: Sequence[str], conditions: Sequence[Term]) -
     """Whether conditions on the coordinates hold of every place of the range, for all sizes."""
     itself = IndexMap(m.range, m.range, lambda x, c, on: x, symbols=m.sizes())
 
-    def broken(places: tuple[Index, ...], on: Numbers) -> Any:
+    def broken(places: tuple[Index, ...], on: Numbers) -> object:
         values = dict(zip(names, places[0], strict=True))
         held = [condition.evaluate(values, on) for condition in conditions]
         return on.logical_not(held[0] if len(held) == 1 else on.logical_and(held[0], held[1]))
@@ -255,7 +255,7 @@ def _returns(
     if _proved(m, differ):
         return True
 
-    def held(places: tuple[Index, ...], on: Numbers) -> Any:
+    def held(places: tuple[Index, ...], on: Numbers) -> object:
         values = dict(zip(names, places[0], strict=True))
         found: Any = None
         for condition in conditions:

@@ -59,7 +59,7 @@ def _kept(key: list[object] | None, kind: type[T], make: Callable[[], T], lasts:
     return answer
 
 
-def _key(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], said: object = ()) -> list[Any] | None:
+def _key(plan: Plan, asked: Sequence[tuple[TracedPair, Sequence[Call]]], said: object = ()) -> list[object] | None:
     """Everything that an answer depends on; None where a part of a program has no digest."""
     from layoutproof.pallas.from_jax.digests import digest
 

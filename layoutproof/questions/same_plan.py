@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, shorten
@@ -20,6 +20,12 @@ from layoutproof.core.size import symbols_of
 from layoutproof.ir.program import Program
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.pair import Input
+
+if TYPE_CHECKING:
+    from jax import ShapeDtypeStruct
+    from jax.extend.core import ClosedJaxpr
+    from jax.sharding import Sharding
+    from jax.typing import ArrayLike
 
 Call = Callable[..., list[Any]]
 
@@ -85,11 +91,11 @@ class TracedPair:
     outputs: tuple[int, ...] | None
     retrace: Callable[[list[tuple[int, ...]]], Program | None]
 
-    def with_tables(self) -> tuple[Call, list[Any]]:
+    def with_tables(self) -> tuple[Call, list[ShapeDtypeStruct]]:
         """(The function of the arrays without a given value, their shapes): given values are constants."""
         drawn = [k for k, i in enumerate(self.arrays) if i.value is None]
 
-        def call(*values: Any) -> list[Any]:
+        def call(*values: ArrayLike) -> list[ArrayLike]:
             filled: list[Any] = [i.value for i in self.arrays]
             for k, value in zip(drawn, values, strict=True):
                 filled[k] = value
@@ -120,7 +126,7 @@ def planned(
     jax = need_jax()
     with contextlib.ExitStack() as stack:
 
-        def function(given: Callable[..., Any] | str) -> Callable[..., Any]:
+        def function(given: Callable[..., object] | str) -> Callable[..., object]:
             return given if callable(given) else stack.enter_context(named_function(str(given)))
 
         functions = [function(f) for f in (kernel, reference)]
@@ -142,7 +148,7 @@ def planned(
         bounded, others = _bounded(arrays, assume)
 
         def flat(function: Callable[..., object]) -> Call:
-            def call(*values: Any) -> list[Any]:
+            def call(*values: ArrayLike) -> list[ArrayLike]:
                 filled = list(leaves)
                 for k, value in zip(at, values, strict=True):
                     filled[k] = value
@@ -182,14 +188,14 @@ def again(plan: Plan, pair: TracedPair) -> TracedPair | None:
     return None if alike else _with(pair, jaxpr)
 
 
-def _with(pair: TracedPair, jaxpr: Any) -> TracedPair:
+def _with(pair: TracedPair, jaxpr: ClosedJaxpr) -> TracedPair:
     from layoutproof.pallas.from_jax.programs import program_of
 
     return replace(pair, jaxprs=(jaxpr, pair.jaxprs[1]), programs=(program_of(jaxpr), pair.programs[1]))
 
 
 def _pair(
-    plan: Plan, arrays: tuple[Input, ...], calls: Sequence[Call], jaxprs: tuple[Any, Any],
+    plan: Plan, arrays: tuple[Input, ...], calls: Sequence[Call], jaxprs: tuple[ClosedJaxpr, ClosedJaxpr],
     outputs: tuple[int, ...] | None,
 ) -> TracedPair:  # fmt: skip
     from layoutproof.pallas.from_jax.programs import program_of
@@ -204,24 +210,24 @@ def _pair(
     return TracedPair(arrays, calls[0], jaxprs, (program_of(jaxprs[0]), program_of(jaxprs[1])), outputs, retrace)
 
 
-def _structs(arrays: Sequence[Input], sharded: bool = True) -> list[Any]:
+def _structs(arrays: Sequence[Input], sharded: bool = True) -> list[ShapeDtypeStruct]:
     import jax
 
     return [jax.ShapeDtypeStruct(i.shape, i.dtype, sharding=i.sharding if sharded else None) for i in arrays]
 
 
-def _sharding(leaf: Any) -> Any:
+def _sharding(leaf: ShapeDtypeStruct) -> Sharding:
     """The sharding over a mesh that an argument says; it is part of the type where axes of the mesh are explicit."""
     found = getattr(leaf, "sharding", None)
     return found if hasattr(found, "mesh") and hasattr(found, "spec") else None
 
 
-def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[Any, Any]:
+def _jaxprs(plan: Plan, calls: Sequence[Call], arrays: Sequence[Input]) -> tuple[ClosedJaxpr, ClosedJaxpr]:
     ours = _jaxpr(plan, calls[0], plan.names[0], _structs(arrays))
     return ours, _jaxpr(plan, calls[1], plan.names[1], _structs(arrays, sharded=False))
 
 
-def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[Any]) -> Any:
+def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[ShapeDtypeStruct]) -> ClosedJaxpr:
     from layoutproof.pallas.from_jax.trace import traced
     from layoutproof.pallas.from_jax.user import device
 
@@ -234,7 +240,7 @@ def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[Any]) -> Any:
         raise LayoutError(f"{name}: tracing the function raised SystemExit: {error}") from None
 
 
-def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] | None) -> None:
+def _alike(jaxprs: Sequence[ClosedJaxpr], names: Sequence[str], outputs: Sequence[int] | None) -> None:
     """Raises LayoutError where the outputs cannot be compared."""
     ours, theirs = ([tuple(a.shape) for a in t.out_avals] for t in jaxprs)
     kinds = [[a.dtype for a in t.out_avals] for t in jaxprs]
@@ -258,7 +264,7 @@ def _alike(jaxprs: Sequence[Any], names: Sequence[str], outputs: Sequence[int] |
             raise LayoutError(f"output {k} of {names[0]} is {one}, and of {names[1]} {other}")
 
 
-def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call]]:
+def _gradients(plan: Plan, reference: ClosedJaxpr) -> tuple[tuple[Input, ...], list[Call]]:
     """(The arrays and the cotangents of the outputs of floats that are compared, the gradients as functions of these).
 
     After the gradients come the values of these outputs, as the gradient rules give them.
@@ -274,10 +280,10 @@ def _gradients(plan: Plan, reference: Any) -> tuple[tuple[Input, ...], list[Call
     many = len(plan.arrays)
 
     def of(call: Call) -> Call:
-        def gradient(*values: Any) -> list[Any]:
+        def gradient(*values: ArrayLike) -> list[ArrayLike]:
             fixed, cotangents = list(values[:many]), values[many:]
 
-            def inner(*moving: Any) -> list[Any]:
+            def inner(*moving: ArrayLike) -> list[ArrayLike]:
                 for k, value in zip(wanted, moving, strict=True):
                     fixed[k] = value
                 found = call(*fixed)
@@ -302,7 +308,7 @@ def _name(function: Callable[..., object] | str) -> str:
     return str(function).rpartition(":")[2]
 
 
-def _made(inputs: Callable[[], Any], place: object) -> tuple[Any, ...]:
+def _made(inputs: Callable[[], object], place: object) -> tuple[ArrayLike, ...]:
     """The arguments that the author's own function makes."""
     said = place if isinstance(place, str) else getattr(inputs, "__name__", "inputs")
     try:
@@ -318,7 +324,7 @@ def _made(inputs: Callable[[], Any], place: object) -> tuple[Any, ...]:
     return tuple(made) if isinstance(made, list | tuple) else (made,)
 
 
-def _known(leaf: Any) -> Any:
+def _known(leaf: ArrayLike) -> ArrayLike:
     """The numbers of an array that is given, if they are integers or truth values."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from layoutproof.core.result import Verdict
 from layoutproof.values.compare import Comparison
 from layoutproof.values.witness import Witness
 
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
+    from jax.typing import ArrayLike
+
 HALF, NEAR = 0.5, 0.125
 """Parts of the difference on float64: from the first on JAX has it too; below the second it has none."""
 
@@ -27,7 +31,7 @@ BLIND = "it knows no order of copies, and no memory that was never written"
 
 
 def witnessed(
-    traced: Sequence[Any], found: Comparison, premises: Sequence[Finding], outputs: Sequence[int] | None
+    traced: Sequence[ClosedJaxpr], found: Comparison, premises: Sequence[Finding], outputs: Sequence[int] | None
 ) -> Comparison:
     """A comparison with what JAX says of its witness; unknown where the two witnesses disagree.
 
@@ -66,12 +70,12 @@ def witnessed(
     )  # fmt: skip
 
 
-def _numbers(results: Sequence[Any]) -> list[Any]:
+def _numbers(results: Sequence[ArrayLike]) -> list[ArrayLike]:
     return [np.asarray(r).astype(np.float64) for r in results]
 
 
 def _judged(
-    witness: Witness, ours: Sequence[Any], theirs: Sequence[Any], outputs: Sequence[int] | None
+    witness: Witness, ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike], outputs: Sequence[int] | None
 ) -> tuple[str, str]:
     """(differs, same or rounds; in words)."""
     mine, other = (float(side[witness.output][witness.index]) for side in (ours, theirs))
@@ -92,7 +96,7 @@ def _judged(
     return "rounds", f"rounding hides a difference of {size:.3g} there"
 
 
-def _distance(a: Any, b: Any) -> float:
+def _distance(a: ArrayLike, b: ArrayLike) -> float:
     """The greatest difference; infinite where one alone is no number."""
     if (np.isfinite(a) != np.isfinite(b)).any():
         return float("inf")

@@ -11,10 +11,12 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import layoutproof.operators
 from layoutproof.core.errors import LayoutError, Reason, Unsupported, shorten
+from layoutproof.core.plugins import Plugin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +58,12 @@ def operator(name: str) -> Operator:
     return Operator(name, module.OF, module.LAYOUTS, argument, optional, module.EQUATION, module.apply)
 
 
-def operator_module(name: str) -> Any:
+def operator_module(name: str) -> ModuleType | Plugin:
     """The module of one operator; its text is the operator's page."""
     return importlib.import_module(f"layoutproof.operators.{name}")
 
 
-def operands(name: str, value: object) -> list[Any]:
+def operands(name: str, value: object) -> list[object]:
     """The operands of an operator, as a list of its length. LayoutError for another number of operands.
 
     >>> operands("canonical", "S[4:1]"), operands("tile", ["S[4:1]", "S[2:1]"])

@@ -11,13 +11,20 @@ Source: jax 0.10.2 and 0.12.0 (`jax.Array.format`, `jax.ShapeDtypeStruct.format`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts import axe, cute, sharding, strided, xla
 from layoutproof.layouts.sharding.partition_spec import is_jax
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, to_text
+
+if TYPE_CHECKING:
+    from jax.experimental.layout import Layout as JaxLayout
+    from jax.sharding import Sharding as JaxSharding
+    from numpy import generic
+    from numpy.typing import NDArray
 
 
 def layout_of(value: object) -> Any:
@@ -55,7 +62,7 @@ def shape_text(value: object) -> str:
     return f"{kind}[{','.join(map(str, value.shape))}]"
 
 
-def _numpy(array: Any) -> strided.StridedLayout:
+def _numpy(array: NDArray[generic]) -> strided.StridedLayout:
     """Strides in bytes become strides in elements; those of a dimension with at most one index are never taken."""
     if not hasattr(array, "strides") or not hasattr(array, "dtype") or not hasattr(array, "flags"):
         raise LayoutError(f"of NumPy's objects only arrays have a layout, not {_brief(array)}")
@@ -77,7 +84,7 @@ def _numpy(array: Any) -> strided.StridedLayout:
     return strided.read(f"{text} strides ({','.join(map(str, steps))})")
 
 
-def _jax(value: Any) -> Any:
+def _jax(value: object) -> object:
     kinds = {kind.__name__ for kind in type(value).__mro__}
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         return _jax_part(value)
@@ -104,7 +111,7 @@ _BY_HAND = (
 )
 
 
-def _jax_part(value: Any) -> Any:
+def _jax_part(value: object) -> object:
     """Objects that are no arrays: a sharding reads without a shape; a layout alone does not have the array's size."""
     if is_jax(value):
         return sharding.read(value)
@@ -117,7 +124,7 @@ def _jax_part(value: Any) -> Any:
     raise LayoutError(f"of JAX's objects arrays, shapes and shardings have a layout, not {_brief(value)}")
 
 
-def _format(value: Any) -> tuple[Any, Any]:
+def _format(value: object) -> tuple[JaxSharding | None, JaxLayout | None]:
     """(sharding, layout within a shard) of an array or of a ShapeDtypeStruct; None where it says nothing of one.
 
     jax names them `format`, with a `layout`; before 0.7 `layout`, with a `device_local_layout`.
@@ -129,7 +136,7 @@ def _format(value: Any) -> tuple[Any, Any]:
     return None if getattr(mesh, "empty", False) else shared, stored
 
 
-def _xla(text: str, stored: Any, shared: Any) -> XlaLayout:
+def _xla(text: str, stored: JaxLayout, shared: JaxSharding) -> XlaLayout:
     """JAX's layout of one shard as XLA's: dimensions slowest first, levels of tiles, and bits of an element below 8."""
     shape = xla.read(text)
     if not isinstance(shape, XlaLayout):
@@ -148,7 +155,7 @@ def _xla(text: str, stored: Any, shared: Any) -> XlaLayout:
     return XlaLayout(shape.element_type, shape.dims, shape.dynamic, order, levels, element_bits=bits)
 
 
-def _platforms(shared: Any) -> set[str]:
+def _platforms(shared: JaxSharding) -> set[str]:
     """Of the devices; none where only the mesh's shape is known. XLA tiles no array on a CPU or GPU."""
     try:
         return {str(device.platform) for device in shared.device_set}
@@ -161,7 +168,7 @@ def _single(shared: object) -> bool:
     return int(getattr(shared, "num_devices", 0)) == 1
 
 
-def _sharded(shared: Any, rank: int) -> Mapping[str, Any]:
+def _sharded(shared: JaxSharding, rank: int) -> JsonObject:
     """A sharding as the sharding language takes it: by its mesh, else as the HloSharding that JAX makes of it."""
     if is_jax(shared):
         return {"sharding": shared}
@@ -174,7 +181,7 @@ def _sharded(shared: Any, rank: int) -> Mapping[str, Any]:
     return {"sharding": text, "devices": len(devices) if in_order else devices}
 
 
-def _tvm(value: Any) -> Any:
+def _tvm(value: object) -> object:
     if hasattr(value, "layout") and hasattr(value, "elem_offset"):
         raise LayoutError(f"the buffer {_brief(value)} has strides and a layout: give buffer.layout")
     return axe.read(value)

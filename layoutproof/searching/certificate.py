@@ -145,7 +145,7 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
     box = Space(tuple(names), tuple(len(domain) for domain in domains))
     m = IndexMap(box, Space(), place)
 
-    def better(places: tuple[Index, ...], on: Numbers) -> Any:
+    def better(places: tuple[Index, ...], on: Numbers) -> object:
         values = dict(zip(names, places[0], strict=True))
         rows, held = [], True
         for shape in problem.shapes:

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.size import product
 from layoutproof.core.term import ONE, Amount, Term, value_of
 from layoutproof.hardware.tpu_memory import given, scratch_bytes, window_bytes
@@ -170,8 +170,8 @@ def tightly(amount: Amount) -> Amount:
 
 
 def _moved(
-    one: Traffic, grid: Sequence[Any], array: Sequence[Any], block: Sequence[Any], on: Numbers
-) -> tuple[Any, Any]:
+    one: Traffic, grid: Sequence[Numeral], array: Sequence[Numeral], block: Sequence[Numeral], on: Numbers
+) -> tuple[Numeral, Numeral]:
     """(bytes, those of them that are the tiles' padding) that one operand moves between HBM and VMEM."""
     repeats: Any = 1
     started: Any = False
@@ -212,5 +212,5 @@ def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
     return on.maximum(_ceil(length, unit) * unit, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
 
 
-def _ceil(value: Any, by: Any) -> Any:
+def _ceil(value: Numeral, by: Numeral) -> Numeral:
     return (value + (by - 1)) // by

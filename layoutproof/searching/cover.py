@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.searching.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.searching.problem import Problem, broken
 
@@ -26,10 +26,10 @@ class IntervalArray:
 
     __slots__ = ("high", "low")
 
-    def __init__(self, low: Any, high: Any) -> None:
+    def __init__(self, low: Numeral, high: Numeral) -> None:
         self.low, self.high = _exact(low), _exact(high)
 
-    def __add__(self, other: Any) -> IntervalArray:
+    def __add__(self, other: Numeral) -> IntervalArray:
         low, high = _ends(other)
         return IntervalArray(self.low + low, self.high + high)
 
@@ -38,11 +38,11 @@ class IntervalArray:
     def __neg__(self) -> IntervalArray:
         return IntervalArray(-self.high, -self.low)
 
-    def __sub__(self, other: Any) -> IntervalArray:
+    def __sub__(self, other: Numeral) -> IntervalArray:
         low, high = _ends(other)
         return IntervalArray(self.low - high, self.high - low)
 
-    def __rsub__(self, other: Any) -> IntervalArray:
+    def __rsub__(self, other: Numeral) -> IntervalArray:
         low, high = _ends(other)
         return IntervalArray(low - self.high, high - self.low)
 
@@ -54,10 +54,10 @@ class IntervalArray:
     def __floordiv__(self, other: Any) -> IntervalArray:
         return _spanned(self, _positive(other), lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: Any) -> IntervalArray:
+    def __rfloordiv__(self, other: Numeral) -> IntervalArray:
         return IntervalArray(other, other) // self
 
-    def __mod__(self, other: Any) -> IntervalArray:
+    def __mod__(self, other: Numeral) -> IntervalArray:
         import numpy as np
 
         by = _positive(other)
@@ -68,18 +68,18 @@ class IntervalArray:
             np.where(steady, self.low % by.low, zero), np.where(steady, self.high % by.low, by.high - 1)
         )
 
-    def __rmod__(self, other: Any) -> IntervalArray:
+    def __rmod__(self, other: Numeral) -> IntervalArray:
         return IntervalArray(other, other) % self
 
 
 class IntervalArrayNumbers(Numbers):
     """The kind. A condition is a pair of arrays: whether it may be true, whether it may be false."""
 
-    def between(self, low: Any, high: Any) -> IntervalArray:
+    def between(self, low: Numeral, high: Numeral) -> IntervalArray:
         """Some number of which only bounds are known."""
         return IntervalArray(_ends(low)[0], _ends(high)[1])
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> IntervalArray:
+    def select(self, condition: object, if_true: object, if_false: object) -> IntervalArray:
         import numpy as np
 
         may, may_not = _truth(condition)
@@ -87,35 +87,35 @@ class IntervalArrayNumbers(Numbers):
         lowest = np.where(may_not, np.where(may, _smaller(low, other_low), other_low), low)
         return IntervalArray(lowest, np.where(may_not, np.where(may, _larger(high, other_high), other_high), high))
 
-    def minimum(self, left: Any, right: Any) -> IntervalArray:
+    def minimum(self, left: Numeral, right: Numeral) -> IntervalArray:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
         return IntervalArray(_smaller(low, other_low), _smaller(high, other_high))
 
-    def maximum(self, left: Any, right: Any) -> IntervalArray:
+    def maximum(self, left: Numeral, right: Numeral) -> IntervalArray:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
         return IntervalArray(_larger(low, other_low), _larger(high, other_high))
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: object, right: object) -> NoReturn:
         raise Unsupported("takes an xor of numbers that vary")
 
-    def less(self, left: Any, right: Any) -> Any:
+    def less(self, left: object, right: object) -> tuple[object, object]:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
         return low < other_high, high >= other_low
 
-    def equal(self, left: Any, right: Any) -> Any:
+    def equal(self, left: object, right: object) -> tuple[object, object]:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
         may = (high >= other_low) & (other_high >= low)
         return may, (low != high) | (other_low != other_high) | (low != other_low)
 
-    def logical_and(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: object, right: object) -> tuple[object, object]:
         (may, may_not), (also, also_not) = _truth(left), _truth(right)
         return may & also, may_not | also_not
 
-    def logical_or(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: object, right: object) -> tuple[object, object]:
         (may, may_not), (also, also_not) = _truth(left), _truth(right)
         return may | also, may_not & also_not
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: object) -> tuple[object, object]:
         may, may_not = _truth(condition)
         return may_not, may
 
@@ -194,7 +194,7 @@ def _bounded(problem: Problem, boxes: Sequence[Box], cost: int) -> tuple[dict[st
     reasons: dict[str, Any] = {}
     rows = []
 
-    def refuse(why: str, where: Any) -> None:
+    def refuse(why: str, where: object) -> None:
         nonlocal done
         found = np.asarray(where, dtype=bool) & everything
         reasons[why] = reasons.get(why, ~everything) | (found & ~done)
@@ -241,7 +241,7 @@ def _truth(condition: Any) -> tuple[Any, Any]:
     return condition if type(condition) is tuple else (condition, not condition)
 
 
-def _positive(value: Any) -> IntervalArray:
+def _positive(value: Numeral) -> IntervalArray:
     import numpy as np
 
     low, high = _ends(value)

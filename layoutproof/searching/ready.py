@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.searching.problem import WeightedSizes
@@ -66,7 +67,7 @@ def kernel(
     dtype: str | None = None,
     target: str | None = None,
     headroom: str | None = None,
-) -> tuple[dict[str, Any], str]:
+) -> tuple[JsonObject, str]:
     """(the search file of a ready kernel with these sizes, its path). sizes: in the order of the file, () = its own.
 
     dtype: of all arrays that have the type of the first input.  A range in which no number is, as 128 divides none of

@@ -29,6 +29,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import with_info_plain_validator_function
 
 from layoutproof.core.amounts import amount
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_chips import chip_of
@@ -59,7 +60,7 @@ class ValueReader:
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
         return with_info_plain_validator_function(self.read)
 
-    def __get_pydantic_json_schema__(self, core: object, handler: object) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core: object, handler: object) -> JsonObject:
         return dict(self.schema)
 
 
@@ -148,7 +149,7 @@ class Range(Model):
         None, description="A size, or an expression of sizes, that every value divides.", examples=["K"]
     )
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """As the file has it; a key with nothing behind it says nothing."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
@@ -549,7 +550,7 @@ SECTIONS = ("layouts", "padding", "shardings")
 MODELS: Mapping[str, type[Model]] = {"kernel": KernelSearch, "trace": TraceSearch, "arrays": ArraysSearch}
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonObject:
     """The JSON Schema (draft 2020-12) of a search file, for editors.
 
     Which of the three kinds a file is, `kernel` and `trace` say: conditions, so that a validator names the wrong key

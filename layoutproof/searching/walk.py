@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.numbers import Numbers
@@ -24,7 +24,7 @@ class FloatArrays(ArrayNumbers):
         made = self.library.float64
         return self.library.where(condition, made(if_true), made(if_false))
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: object, right: object) -> NoReturn:
         raise Unsupported("takes an xor of numbers that are kept as floats")
 
 

@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from layoutproof.core.budget import spent
 from layoutproof.core.claim import (
@@ -404,7 +405,7 @@ def pinned(claim: Claim, point: Point) -> Term | None:
 
 
 @lru_cache(maxsize=8)
-def _solver(name: str) -> Any:
+def _solver(name: str) -> ModuleType:
     """An engine, imported when it is first asked. Raises Unsupported where its library is not there."""
     try:
         return importlib.import_module(f"layoutproof.solvers.{name}")

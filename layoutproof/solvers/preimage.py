@@ -94,7 +94,7 @@ def _one_after_the_other(m: IndexMap, wanted: Mapping[int, int], why: str) -> li
     while len(rows) < ASKED:
         after = rows[-1] if rows else None
 
-        def there(places: tuple[Index, ...], on: Numbers, after: Row | None = after) -> Any:
+        def there(places: tuple[Index, ...], on: Numbers, after: Row | None = after) -> object:
             conditions = [on.equal(places[0][k], value) for k, value in wanted.items()]
             if after is not None:
                 conditions.append(_later(places[1], after, on))
@@ -110,7 +110,7 @@ def _one_after_the_other(m: IndexMap, wanted: Mapping[int, int], why: str) -> li
     raise BudgetExceeded(f"at least {ASKED} elements have these coordinates, the first at {rows[0]}; {why}")
 
 
-def _later(index: Index, than: Row, on: Numbers) -> Any:
+def _later(index: Index, than: Row, on: Numbers) -> object:
     """Whether an index comes after another in lexicographic order."""
     later: Any = None
     for entry, bound in reversed(list(zip(index, than, strict=True))):

@@ -238,17 +238,17 @@ class _Asked(Numbers):
         super().__init__()
         self.names: set[str] = set()
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> object:
         self.names.add(name)
         return _ANY
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: object, if_true: object, if_false: object) -> object:
         return _ANY
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: object, right: object) -> object:
         return _ANY
 
     minimum = maximum = less = equal = logical_and = logical_or = xor
 
-    def logical_not(self, condition: Any) -> Any:
+    def logical_not(self, condition: object) -> object:
         return _ANY

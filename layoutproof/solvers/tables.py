@@ -299,7 +299,7 @@ def _first(claim: Claim, most: int, weight: int) -> Point | None:
     if 0 in extents:
         return None
 
-    def holds(row: Index, on: Numbers) -> tuple[Any, ...]:
+    def holds(row: Index, on: Numbers) -> tuple[object, ...]:
         points, start = {}, 0
         for name, space in claim.points.items():
             points[name] = row[start : start + len(space.extents)]
@@ -325,7 +325,7 @@ def _first(claim: Claim, most: int, weight: int) -> Point | None:
     return None
 
 
-def _holds(formula: Formula, points: Mapping[str, Index], on: Numbers) -> Any:
+def _holds(formula: Formula, points: Mapping[str, Index], on: Numbers) -> object:
     """A formula on any kind of number; the meaning is that of `brute`."""
     match formula:
         case LexLess(first, second):
@@ -362,7 +362,7 @@ def _holds(formula: Formula, points: Mapping[str, Index], on: Numbers) -> Any:
     raise Unsupported(f"{type(formula).__name__} is not worked out on arrays")
 
 
-def _equal(left: Index, right: Index, on: Numbers) -> Any:
+def _equal(left: Index, right: Index, on: Numbers) -> object:
     return reduce(on.logical_and, [on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
 
 

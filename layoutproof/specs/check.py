@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import hint_of
 from layoutproof.compiler.workers import Workers, spread
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, not_there, read
 from layoutproof.core.finding import Finding, unknown, wrong_input
@@ -263,7 +264,7 @@ def _run_fact(check: Check) -> Outcome:
     return _outcome(check, Verdict.REFUTED, "wrong", problem) if problem else _outcome(check, Verdict.PROVED, "holds")
 
 
-def _locate(layout: object, fact: Any) -> str:
+def _locate(layout: object, fact: JsonObject) -> str:
     from layoutproof.questions.evaluate import locate
 
     expected = fact["is"] if isinstance(fact["is"], list) else [fact["is"]]
@@ -271,7 +272,7 @@ def _locate(layout: object, fact: Any) -> str:
     return "" if found == expected else f"{tuple(fact['index'])} is at {_places(found)}, not at {_places(expected)}"
 
 
-def _at(layout: object, fact: Any) -> str:
+def _at(layout: object, fact: JsonObject) -> str:
     from layoutproof.questions.inverse import inverse
 
     wanted, count = fact["is"], fact.get("count")
@@ -300,7 +301,7 @@ def _contents(found: Any) -> str:
     return " and ".join(indices[:3]) + more
 
 
-def _table(layout: object, fact: Any) -> str:
+def _table(layout: object, fact: JsonObject) -> str:
     from layoutproof.questions.evaluate import table
 
     found = table(read_layout(layout)).tolist()
@@ -311,12 +312,12 @@ def _table(layout: object, fact: Any) -> str:
     return f"at index {index} the table has {shorten(str(here), 60)}, not {shorten(str(there), 60)}"
 
 
-def _prints(layout: object, fact: Any) -> str:
+def _prints(layout: object, fact: JsonObject) -> str:
     found = str(read_layout(layout, fact.get("mode", "strict")))
     return "" if found == fact["is"] else f"it is printed {found}, not {fact['is']}"
 
 
-def _invalid(layout: object, fact: Any) -> str:
+def _invalid(layout: object, fact: JsonObject) -> str:
     try:
         read = read_layout(layout, fact.get("mode", "strict"))
         map_of(read)
@@ -326,14 +327,14 @@ def _invalid(layout: object, fact: Any) -> str:
     return f"it is valid, and means {read}"
 
 
-def _tpu_default(shape: object, fact: Any) -> str:
+def _tpu_default(shape: object, fact: JsonObject) -> str:
     from layoutproof.registry.defaults import tpu_default
 
     found = str(tpu_default(str(shape), fact["target"]))
     return "" if found == fact["is"] else f"on {fact['target']} the default is {found}, not {fact['is']}"
 
 
-def _sizes(layout: object, fact: Any) -> str:
+def _sizes(layout: object, fact: JsonObject) -> str:
     from layoutproof.layouts.xla import XlaLayout
     from layoutproof.layouts.xla.sizes import sizes
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -105,7 +106,7 @@ def _sums(found: Any, dtype: str) -> dict[str, Any]:
     return _unless(said, Verdict.REFUTED, figures)
 
 
-def _unless(said: Sequence[str], verdict: Verdict, figures: Mapping[str, int]) -> dict[str, Any]:
+def _unless(said: Sequence[str], verdict: Verdict, figures: Mapping[str, int]) -> JsonObject:
     if not said:
         return {"figures": figures}
     by = "" if verdict is Verdict.UNKNOWN else "the code"

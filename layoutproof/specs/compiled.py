@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from layoutproof.compiler.tracing import NOT_TRACED, Tracing, permit, run_now, running
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import MAX_TEXT, lines, named, read_json
 from layoutproof.core.finding import Finding
@@ -43,7 +44,7 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
     return Finding(kind, name, problem.reason, verdict=problem.verdict)
 
 
-def permitted(program: Mapping[str, Any]) -> Tracing:
+def permitted(program: JsonObject) -> Tracing:
     """The rule for what an entry of the section `programs` names that would be run to compile it.
 
     Raises Undecided where it may not be, LayoutError for an option of the compiler that names a file: a compiler reads
@@ -92,7 +93,7 @@ def _of_run(run: str) -> dict[str, _Kept]:
     return {}
 
 
-def asked_of(given: Mapping[str, Any], rule: Tracing) -> Asked:
+def asked_of(given: JsonObject, rule: Tracing) -> Asked:
     """The request to compile an entry of the section `programs` with a function or an export, and its rule."""
     return Asked(
         given.get("function") or given["export"],

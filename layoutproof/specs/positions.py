@@ -128,7 +128,7 @@ class _Reader:
         self.step(size, line, column)
         self.add(node._replace(line=line, column=column), size, height, None)
 
-    def scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> Any:
+    def scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> object:
         tag = event.tag
         if tag is None:
             return self.resolve(event.value, line, column) if event.implicit[0] else event.value
@@ -140,7 +140,7 @@ class _Reader:
         shown = shorten(tag.replace(_CORE, "!!"), 60)
         return self.refuse(f"the tag {shown} is not understood; write the value without it", line, column)
 
-    def resolve(self, text: str, line: int, column: int) -> Any:
+    def resolve(self, text: str, line: int, column: int) -> object:
         if text in _WORDS:
             return _WORDS[text]
         if text[0] not in "0123456789+-.":

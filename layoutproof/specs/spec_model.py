@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
 from layoutproof.registry.expressions import operator, operators
@@ -42,7 +43,7 @@ def _exact(value: object) -> object:
     raise ValueError(f"expected a whole number, a closed form as text, or lists of them; found {shown(value)}")
 
 
-def _some(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _some(checks: list[JsonObject]) -> list[JsonObject]:
     if not checks:
         raise LayoutError("'checks' is empty; there is nothing to prove")
     return checks
@@ -587,7 +588,7 @@ def _sentence(page: str, option: str) -> str:
     return next((text for text in sentences if f"`{option}`" in text), f"An option; the page of it: {sentences[0]}")
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonObject:
     """The JSON Schema (draft 2020-12) of a spec file, for editors.
 
     >>> list(json_schema()["properties"])
@@ -605,7 +606,7 @@ def json_schema() -> dict[str, Any]:
     return {**_referring(whole), "$defs": {**_referring(definitions), "any_layout": _layout_schema()}}
 
 
-def _one_kind(definitions: dict[str, Any]) -> dict[str, Any]:
+def _one_kind(definitions: JsonObject) -> JsonObject:
     """A check has one of the kinds as a key, and what else it may say is that kind's.
 
     Each kind is a condition of its own, so that a validator names the wrong key or value; of alternatives it could only
@@ -622,7 +623,7 @@ def _one_kind(definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _layout_schema() -> dict[str, Any]:
+def _layout_schema() -> JsonObject:
     """What may stand for a layout: also a language with its value, or an operator with as many operands as it takes."""
     known: dict[str, Any] = {name: {} for name in languages()}
     for name in operators():

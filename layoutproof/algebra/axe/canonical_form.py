@@ -18,7 +18,7 @@ from typing import Any
 
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.progressions import LISTED, low_high, values
-from layoutproof.core.size import evaluate
+from layoutproof.core.size import Extent, evaluate
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, addresses, axis_iters, constant
 from layoutproof.layouts.axe.swizzle import swizzled, trivial
 from layoutproof.solvers.equations import collides
@@ -76,7 +76,7 @@ def canonical(layout: AxeLayout) -> AxeLayout:
     return AxeLayout(shard, replicas, offset, layout.shape, layout.within, swizzle)
 
 
-def _canonical_replicas(replicas: Sequence[Iter], offset: dict[str, Any]) -> tuple[Iter, ...]:
+def _canonical_replicas(replicas: Sequence[Iter], offset: dict[str, Extent]) -> tuple[Iter, ...]:
     """R per axis from its set of sums; moves what negative strides mean into `offset`."""
     if len(replicas) == 1:
         extent, stride, axis = replicas[0]
@@ -148,7 +148,7 @@ def same_replicas(left: AxeLayout, right: AxeLayout) -> bool:
     return True
 
 
-def nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
+def nonzero(offset: Mapping[str, Extent]) -> dict[str, Extent]:
     """The nonzero parts of an offset, by axis."""
     return {axis: value for axis, value in offset.items() if value != 0}
 

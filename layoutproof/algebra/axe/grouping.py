@@ -98,7 +98,7 @@ def blocks_of(iters: Sequence[Iter], shape: Sequence[Extent]) -> Blocks | Reason
     return tuple(blocks)
 
 
-def _whole(extent: Any, by: Any) -> tuple[Any, bool]:
+def _whole(extent: Extent, by: Extent) -> tuple[Extent, bool]:
     """(extent / by, True) where `by` divides, for all sizes."""
     quotient, rest = divide(extent, by)
     return quotient, bool(rest == 0)

@@ -148,7 +148,7 @@ def _divided(iters: Sequence[Iter], width: Mapping[str, object]) -> tuple[Iter, 
     return tuple(found)
 
 
-def _lows(layout: AxeLayout) -> dict[str, Any]:
+def _lows(layout: AxeLayout) -> dict[str, Extent]:
     """The smallest place of the replicas per axis, D aside."""
     low: dict[str, Any] = dict(layout.O)
     for extent, stride, axis in layout.R:
@@ -158,7 +158,7 @@ def _lows(layout: AxeLayout) -> dict[str, Any]:
 
 
 def _outer_offset(
-    tiled: Mapping[str, Any], inner: Mapping[str, Any], width: Mapping[str, Any]
+    tiled: Mapping[str, Extent], inner: Mapping[str, Extent], width: Mapping[str, Extent]
 ) -> dict[str, Extent] | Reason:
     offset: dict[str, Extent] = {}
     for axis in dict.fromkeys([*tiled, *inner]):
@@ -171,8 +171,8 @@ def _outer_offset(
 
 
 def _replicas(
-    tiled: AxeLayout, width: Mapping[str, Any]
-) -> tuple[tuple[Iter, ...], tuple[Iter, ...], dict[str, Any]] | Reason:
+    tiled: AxeLayout, width: Mapping[str, Extent]
+) -> tuple[tuple[Iter, ...], tuple[Iter, ...], dict[str, Extent]] | Reason:
     """R per axis: what steps by whole spans (divided by them), what stays within one; and the smallest places."""
     outer: list[Iter] = []
     inner: list[Iter] = []

@@ -71,7 +71,7 @@ def slice_(layout: AxeLayout, shape: Sequence[Extent], region: Sequence[tuple[Ex
 
 def sliced_digits(
     iters: Sequence[Iter], begin: Extent, count: Extent
-) -> tuple[tuple[Iter, ...], dict[str, Any]] | Reason:
+) -> tuple[tuple[Iter, ...], dict[str, Extent]] | Reason:
     """Digits r and a place o with o + r(u) = f(begin + u) for 0 <= u < count; proved.
 
     Requires normal `iters` and begin + count <= their product (where that has no run-time sizes).
@@ -212,11 +212,11 @@ def _difference(iters: Sequence[Iter], start: int, end: int) -> Vector:
     return tuple(sorted([(axis, number) for axis, number in total.items() if number]))
 
 
-def _vector(stride: Any, axis: str) -> Vector:
+def _vector(stride: Extent, axis: str) -> Vector:
     return ((axis, stride),) if stride else ()
 
 
-def _at(iters: Sequence[Iter], index: int) -> dict[str, Any]:
+def _at(iters: Sequence[Iter], index: int) -> dict[str, Extent]:
     place: dict[str, Any] = {}
     left: Any = index
     for number in range(len(iters) - 1, -1, -1):
@@ -228,7 +228,7 @@ def _at(iters: Sequence[Iter], index: int) -> dict[str, Any]:
     return place
 
 
-def _box(shape: Sequence[Extent], region: Sequence[tuple[Extent, Extent]]) -> list[tuple[Any, Any]]:
+def _box(shape: Sequence[Extent], region: Sequence[tuple[Extent, Extent]]) -> list[tuple[Extent, Extent]]:
     """(begin, count) per dimension; LayoutError for what is outside."""
     if len(region) != len(shape):
         raise LayoutError(f"the region has {len(region)} ranges for the {len(shape)} dimensions of {shown(shape)}")
@@ -245,7 +245,7 @@ def _box(shape: Sequence[Extent], region: Sequence[tuple[Extent, Extent]]) -> li
 
 
 def _whole(
-    layout: AxeLayout, iters: Sequence[Iter], shape: Sequence[Extent], box: Sequence[tuple[Any, Any]], why: Reason
+    layout: AxeLayout, iters: Sequence[Iter], shape: Sequence[Extent], box: Sequence[tuple[Extent, Extent]], why: Reason
 ) -> AxeLayout | Reason:
     """Where digits cross dimensions: only a box that is one run of indices is a slice of all digits together."""
     partial = [d for d, (extent, (_, count)) in enumerate(zip(shape, box, strict=True)) if count != extent]

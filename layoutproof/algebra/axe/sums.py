@@ -150,7 +150,7 @@ def _other(
     return Reason(problem or "no replicas were found that add up to the sum's")
 
 
-def _remaining(total: AxeLayout, part: AxeLayout) -> list[tuple[tuple[Iter, ...], dict[str, Any]]]:
+def _remaining(total: AxeLayout, part: AxeLayout) -> list[tuple[tuple[Iter, ...], dict[str, Extent]]]:
     """Candidates for the other part's replicas and offset: as written, in canonical form, from the sets of places."""
     found: list[tuple[tuple[Iter, ...], dict[str, Any]]] = []
     whole, known = canonical(AxeLayout((), total.R, total.O)), canonical(AxeLayout((), part.R, part.O))
@@ -166,7 +166,7 @@ def _remaining(total: AxeLayout, part: AxeLayout) -> list[tuple[tuple[Iter, ...]
     return found
 
 
-def _difference(one: AxeLayout, other: AxeLayout) -> dict[str, Any]:
+def _difference(one: AxeLayout, other: AxeLayout) -> dict[str, Extent]:
     return add(one.O, {axis: -1 * value for axis, value in other.O.items()})
 
 

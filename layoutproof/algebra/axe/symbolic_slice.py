@@ -11,7 +11,9 @@ from layoutproof.core.size import Extent, as_size, divide, surely_less
 from layoutproof.layouts.axe.layout import Iter
 
 
-def symbolic(iters: Sequence[Iter], begin: Extent, count: Extent) -> tuple[tuple[Iter, ...], dict[str, Any]] | Reason:
+def symbolic(
+    iters: Sequence[Iter], begin: Extent, count: Extent
+) -> tuple[tuple[Iter, ...], dict[str, Extent]] | Reason:
     """Digits r and a place o with o + r(u) = f(begin + u) for 0 <= u < count and all sizes within the domain.
 
     Requires that begin + count stays within the domain at run time; then the slowest digit needs no remainder.
@@ -58,13 +60,13 @@ def symbolic(iters: Sequence[Iter], begin: Extent, count: Extent) -> tuple[tuple
     return _parts(rest, left[-1], peeled), place
 
 
-def _parts(count: Any, digit: Iter, peeled: list[Iter]) -> tuple[Iter, ...]:
+def _parts(count: Extent, digit: Iter, peeled: list[Iter]) -> tuple[Iter, ...]:
     if type(count) is int and count == 1 and peeled:
         return tuple(peeled)
     return ((count, digit[1], digit[2]), *peeled)
 
 
-def _fits(start: Any, count: Any, extent: Any) -> bool:
+def _fits(start: Extent, count: Extent, extent: Extent) -> bool:
     """Whether start % extent + count <= extent for all sizes."""
     if type(count) is not int or type(extent) is not int:
         quotient, over = divide(start, extent)

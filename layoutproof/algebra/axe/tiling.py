@@ -178,7 +178,7 @@ def halves_of(
     return tuple([i for b in blocks[::2] for i in b]), tuple([i for b in blocks[1::2] for i in b])
 
 
-def _scaled(iters: Sequence[Iter], width: Mapping[str, Any]) -> list[Iter]:
+def _scaled(iters: Sequence[Iter], width: Mapping[str, Extent]) -> list[Iter]:
     return [(e, s * width.get(a, 1), a) for e, s, a in iters]
 
 
@@ -194,7 +194,7 @@ def unrepeatable(inner: AxeLayout, swizzle: Swizzle) -> Reason | None:
     )
 
 
-def _absolute(stride: Any, layout: AxeLayout) -> Any:
+def _absolute(stride: Extent, layout: AxeLayout) -> Extent:
     if surely_less(-1, stride):
         return stride
     if surely_less(stride, 1):

@@ -50,7 +50,7 @@ class AxeLayout(Shown):
     swizzle: Swizzle | None = None
     derivation: tuple[str, ...] = ()
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         within = frozenset((self.within or {}).items())
         replicas = frozenset(Counter(self.R).items())
         return (self.D, replicas, frozenset(self.O.items()), self.shape, within, self.swizzle)
@@ -277,7 +277,9 @@ def shown(values: Iterable[object]) -> str:
     return f"({', '.join(map(str, values))})"
 
 
-def add(left: Mapping[str, Any], right: Mapping[str, Any], factor: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def add(
+    left: Mapping[str, Extent], right: Mapping[str, Extent], factor: Mapping[str, Extent] | None = None
+) -> dict[str, Extent]:
     """Offsets per axis: left * factor + right; a factor that is not there is 1."""
     total = {axis: value * factor.get(axis, 1) if factor else value for axis, value in left.items()}
     for axis, value in right.items():
@@ -285,7 +287,7 @@ def add(left: Mapping[str, Any], right: Mapping[str, Any], factor: Mapping[str, 
     return total
 
 
-def _summed(iters: Sequence[Iter], digits: Sequence[int], axes: Sequence[str]) -> tuple[Any, ...]:
+def _summed(iters: Sequence[Iter], digits: Sequence[int], axes: Sequence[str]) -> tuple[Extent, ...]:
     """The sum of digits times strides on each axis."""
     total: dict[str, Any] = dict.fromkeys(axes, 0)
     for (_, stride, axis), digit in zip(iters, digits, strict=True):

@@ -32,7 +32,11 @@ from layoutproof.pallas.from_jax.of_jax import (
 )
 
 if TYPE_CHECKING:
-    from jax.core import Tracer
+    from jax._src.source_info_util import SourceInfo
+    from jax.core import ShapedArray, Tracer
+    from jax.extend.core import Jaxpr, JaxprEqn
+    from jax.sharding import Mesh
+    from jax.typing import ArrayLike
 
 KNOWN = ((0, 10), (0, 11), (0, 12))
 """Versions of JAX (major, minor) whose Pallas calls are read; 0.10.2 and 0.12.0.1 were tried."""
@@ -78,7 +82,7 @@ def memory_word(space: object) -> str:
     return _SPACES.get(text, "any")
 
 
-def need_jax() -> Any:
+def need_jax() -> ModuleType:
     """The jax module. LayoutError where it is missing or of an untested version."""
     if "jax" not in sys.modules:
         # shapes are traced on the CPU; looking for other devices takes time, and libtpu writes to the terminal
@@ -91,10 +95,11 @@ def need_jax() -> Any:
     if version not in KNOWN:
         known = ", ".join(f"{a}.{b}" for a, b in KNOWN)
         raise LayoutError(f"jax {jax.__version__}: Pallas calls are read from jax {known}")
-    return jax
+    module: ModuleType = jax
+    return module
 
 
-def opened(jaxpr: EitherJaxpr) -> tuple[JaxJaxpr, tuple[Any, ...]]:
+def opened(jaxpr: EitherJaxpr) -> tuple[JaxJaxpr, tuple[ArrayLike, ...]]:
     """(the jaxpr, values of its constants), from a ClosedJaxpr or a Jaxpr."""
     inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
     return inner, tuple(getattr(jaxpr, "consts", ()))
@@ -104,7 +109,7 @@ MESH_KERNELS = ("mpmd_map", "core_map")
 """Primitives that run a kernel over a mesh of cores."""
 
 
-def over_meshes(params: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def over_meshes(params: Params) -> tuple[tuple[Mesh, ...], tuple[Jaxpr, ...]]:
     """(The meshes of a `mpmd_map` or `core_map`, the jaxpr that runs over each)."""
     meshes = tuple(params["meshes"]) if "meshes" in params else (params["mesh"],)
     return meshes, tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
@@ -139,8 +144,12 @@ def scan_parts(equation: JaxEquation) -> tuple[int, int]:
 
 
 def evaluated(
-    jaxpr: Any, equations: Sequence[Any], variables: Sequence[Any], values: Sequence[Any], result: Any
-) -> Any:
+    jaxpr: Jaxpr,
+    equations: Sequence[JaxEquation],
+    variables: Sequence[JaxAtom],
+    values: Sequence[ArrayLike],
+    result: JaxAtom,
+) -> ArrayLike:
     """The result of some equations of a jaxpr on this machine's CPU. values: of the variables they start from."""
     jax = need_jax()
     eval_jaxpr = importlib.import_module("jax._src.core").eval_jaxpr
@@ -234,7 +243,7 @@ def enclosing_extent(value: object) -> int | None:
     return extent if type(extent) is int else None
 
 
-def body_of(params: Mapping[str, Any]) -> Any:
+def body_of(params: Params) -> Jaxpr:
     """The jaxpr of what an equation runs: of a `pallas_call`, a `core_map`, or the one body of a `mpmd_map`."""
     return params["jaxprs"][0] if "jaxprs" in params else params["jaxpr"]
 
@@ -250,7 +259,7 @@ def is_placed(aval: JaxAval) -> bool:
     return space not in ("none", "any", "device", "default")
 
 
-def put(value: Any, aval: Any) -> Any:
+def put(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """A value where `with_memory_space_constraint` puts one of this type, as the kernel is given it."""
     if not is_placed(aval):
         return value
@@ -274,7 +283,7 @@ def dropped(variable: JaxAtom) -> bool:
     return type(variable).__name__ == "DropVar"
 
 
-def blocks_with_names() -> contextlib.AbstractContextManager[Any]:
+def blocks_with_names() -> contextlib.AbstractContextManager[object]:
     """Within it blocks of kernels may have sizes that are names: those that hold all of an array.
 
     Source: jax/_src/pallas/core.py (pallas_export_experimental), jax 0.10.2 and 0.12.0. Where a version has no such
@@ -355,7 +364,7 @@ def replaced(
     original = getattr(module, name)
     ours, thread, active = make(original), threading.get_ident(), [True]
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> object:
         chosen = ours if active and threading.get_ident() == thread else original
         return chosen(*args, **options)
 
@@ -426,15 +435,15 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
 
     def watching(platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def emit(body: Any, **options: Any) -> Any:
+            def emit(body: Callable[..., object], **options: object) -> Callable[..., object]:
                 @functools.wraps(body)
-                def scoped(*given: Any, **named: Any) -> Any:
+                def scoped(*given: object, **named: object) -> object:
                     with jax.named_scope(BODY):
                         return body(*given, **named)
 
                 pipeline = original(scoped, **options)
 
-                def called(*refs: Any, **more: Any) -> Any:
+                def called(*refs: object, **more: object) -> object:
                     # a pipeline calls itself again once its buffers are there; seen is seen
                     seen({**options, **more, "platform": platform, "body": body}, refs)
                     cut = any(is_view(ref) for ref in jax.tree.leaves(list(refs), is_leaf=is_view))
@@ -462,7 +471,7 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
         yield
 
 
-def _like(pipeline: Any, called: Callable[..., Any]) -> Callable[..., Any]:
+def _like(pipeline: object, called: Callable[..., object]) -> Callable[..., object]:
     """`called` with the name and attributes of the pipeline that JAX gave out (`get_allocations` of the GPU's).
 
     A kernel that is a pipeline and nothing else has its name.
@@ -493,7 +502,7 @@ def scope_of(equation: JaxEquation) -> str:
     return {BODY: "body", MARK: "pipeline", PARTS: "pipeline"}.get(_scope(equation), "")
 
 
-def _scope(equation: Any) -> str:
+def _scope(equation: JaxprEqn) -> str:
     """The innermost of our scopes round an equation, as its own jaxpr says; "" where there is none."""
     scopes = str(equation.source_info.name_stack).split("/")
     return next((scope for scope in reversed(scopes) if scope in (MARK, PARTS, BODY)), "")
@@ -520,7 +529,7 @@ def _uses(jaxpr: JaxJaxpr, scope: str) -> tuple[set[int], set[int]]:
     return whole, touched
 
 
-def _passed(equation: JaxEquation) -> Iterator[tuple[tuple[list[Any], list[Any]], Any]]:
+def _passed(equation: JaxEquation) -> Iterator[tuple[tuple[list[JaxAtom], list[JaxAtom]], EitherJaxpr]]:
     """((operands, the variables that they become), jaxpr) of each inner jaxpr that is understood."""
     operands = list(equation.invars)
     for name, closed in inner_jaxprs(equation.params):
@@ -540,7 +549,7 @@ def _passed(equation: JaxEquation) -> Iterator[tuple[tuple[list[Any], list[Any]]
                 break
 
 
-def place_of(source_info: Any) -> str:
+def place_of(source_info: SourceInfo) -> str:
     """`file:line` of the user's frame of an equation, "" where there is none."""
     util = importlib.import_module("jax._src.source_info_util")
     with contextlib.suppress(Exception):
@@ -557,7 +566,7 @@ def place_of_function(debug_info: object) -> str:
     return text.rpartition(" at ")[2] if " at " in text else ""
 
 
-def is_jaxs_own(jaxpr: Any) -> bool:
+def is_jaxs_own(jaxpr: EitherJaxpr) -> bool:
     """Whether a nested jaxpr was traced from a function of the jax package, by JAX's description of it."""
     inner, _ = opened(jaxpr)
     file = place_of_function(getattr(inner, "debug_info", None)).rpartition(":")[0]
@@ -578,7 +587,7 @@ def name_of(primitive: JaxPrimitive) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def _primitives(modules: int) -> Mapping[str, tuple[Any, ...]]:
+def _primitives(modules: int) -> Mapping[str, tuple[JaxPrimitive, ...]]:
     """JAX's primitives by name, of the modules that are imported by now. modules: how many these are."""
     from jax.extend.core import Primitive
 

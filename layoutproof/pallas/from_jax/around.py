@@ -18,7 +18,7 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
     place_of,
 )
-from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxEquation
+from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxEquation, JaxSourced
 
 ONCE = (
     "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "shard_map", "custom_vmap_call",
@@ -65,7 +65,7 @@ class _Function:
             self.semaphores.add(number)
         return number
 
-    def read(self, jaxpr: Any, path: Path, inputs: Sequence[int]) -> list[int]:
+    def read(self, jaxpr: EitherJaxpr, path: Path, inputs: Sequence[int]) -> list[int]:
         """Adds the steps of a jaxpr; the values that it returns."""
         jaxpr, _ = opened(jaxpr)
         numbers: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
@@ -99,13 +99,13 @@ class _Function:
             self.paths.append(here)
         return [of(atom) for atom in jaxpr.outvars]
 
-    def _once(self, equation: JaxEquation, inner: Sequence[Any]) -> bool:
+    def _once(self, equation: JaxEquation, inner: Sequence[tuple[str, EitherJaxpr]]) -> bool:
         if equation.primitive.name not in ONCE or len(inner) != 1:
             return False
         body, _ = opened(inner[0][1])
         return len(body.invars) == len(equation.invars) and len(body.outvars) == len(equation.outvars)
 
-    def _step(self, equation: Any, path: Path, given: tuple[int, ...], made: tuple[int, ...]) -> FunctionStep:
+    def _step(self, equation: JaxSourced, path: Path, given: tuple[int, ...], made: tuple[int, ...]) -> FunctionStep:
         name, source = equation.primitive.name, place_of(equation.source_info)
         kernel = self.found.get(path)
         kept = bool(equation.effects)
@@ -120,7 +120,9 @@ class _Function:
         return FunctionStep(kernel.name, kernel.source or source, given, made, kernel, same, kept=kept)
 
 
-def _functions(jaxpr: Any, path: Path, found: dict[Path, Kernel]) -> Iterator[tuple[list[Path], CallingFunction]]:
+def _functions(
+    jaxpr: EitherJaxpr, path: Path, found: dict[Path, Kernel]
+) -> Iterator[tuple[list[Path], CallingFunction]]:
     """A function, and those in its loops and branches: where its steps stand, and what is around each of them."""
     function = _Function(found)
     inputs = [function.new(variable) for variable in opened(jaxpr)[0].invars]

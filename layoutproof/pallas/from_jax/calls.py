@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
@@ -37,27 +37,29 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import TableReference, table_of, terms_of
-from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, JaxJaxpr
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, JaxEquation, JaxJaxpr, Params
 from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
 from layoutproof.pallas.from_jax.ranges import range_of
 from layoutproof.pallas.from_jax.work import work_of
 
 if TYPE_CHECKING:
+    from jax._src.pallas.core import BlockDim, BlockMapping
     from jax.experimental.pallas import BlockSpec
     from jax.experimental.pallas.tpu import TransformedRef
+    from jax.ref import Ref
 
 Found = Kernel | Unmodelled
 
 
 def kernel_of(
-    params: Mapping[str, Any],
+    params: Params,
     source: str,
     live: Sequence[bool],
     given: Sequence[JaxAtom] = (),
     platform: str = "",
     axes: Mapping[str, int] = MappingProxyType({}),
     known: Callable[[JaxAtom], tuple[int, ...] | None] = lambda atom: None,
-    beside: Sequence[JaxAtom] = (),
+    beside: Sequence[JaxEquation] = (),
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
@@ -148,7 +150,9 @@ def kernel_of(
     return with_body(params["jaxpr"], placed(kernel, axes))
 
 
-def _extent(atom: Any, known: Callable[[Any], tuple[int, ...] | None], beside: Sequence[Any]) -> Extent | None:
+def _extent(
+    atom: JaxAtom, known: Callable[[JaxAtom], tuple[int, ...] | None], beside: Sequence[JaxEquation]
+) -> Extent | None:
     """The extent of a dimension of the grid that the program computes of constants, or of sizes that are names, alone.
 
     None where data say it.
@@ -192,7 +196,7 @@ def _stored_to(jaxpr: JaxJaxpr) -> set[str]:
     return found
 
 
-def _known(table: Table, atom: Any, known: Callable[[Any], tuple[int, ...] | None]) -> Table:
+def _known(table: Table, atom: JaxAtom | None, known: Callable[[JaxAtom], tuple[int, ...] | None]) -> Table:
     """The table, with its entries where the code says what the call is given."""
     values = None if atom is None else known(atom)
     return table if values is None else containing(table, values)
@@ -213,7 +217,7 @@ def _says_no_platform(params: Mapping[str, object]) -> bool:
     return params.get("compiler_params") is None and spaces <= {"none", "default", "any"}
 
 
-def _blocks(params: Mapping[str, Any]) -> Sequence[Any]:
+def _blocks(params: Params) -> Sequence[BlockMapping]:
     return tuple(params["grid_mapping"].block_mappings)
 
 
@@ -279,14 +283,14 @@ def _shared(operand: Operand, pipelines: int) -> Operand:
     return replace(operand, part="an array that another pipeline moves too") if other else operand
 
 
-def _root(ref: Any) -> Any:
+def _root(ref: Ref) -> Ref:
     """The whole array that a reference is a view of."""
     while is_view(ref) and hasattr(ref, "ref"):
         ref = ref.ref
     return ref
 
 
-def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) -> Kernel | Unmodelled:
+def pipeline_of(options: Params, refs: Sequence[Ref], source: str) -> Kernel | Unmodelled:
     """A Kernel from the arguments of emit_pipeline and the references it is called with."""
     import jax
 
@@ -370,17 +374,17 @@ class _Step:
         self.size = size
 
     @property
-    def index(self) -> Any:
+    def index(self) -> NoReturn:
         raise UnsupportedOp("`pl.program_id`, which is the step that runs, whichever step's block is asked for")
 
 
 def _pipeline_index(
-    index_map: Any,
+    index_map: Callable[..., object],
     block: Sequence[Block],
     names: Sequence[str],
-    grid: tuple[Sequence[Any], Sequence[Any]],
-    captured: dict[int | str, Any],
-    jax: Any,
+    grid: tuple[Sequence[object], Sequence[object]],
+    captured: Captured,
+    jax: ModuleType,
 ) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
     """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables.
 
@@ -392,7 +396,7 @@ def _pipeline_index(
     scalars = [jax.ShapeDtypeStruct((), "int32")] * len(names)
     parts: list[bool] = []
 
-    def flat(*index: Any) -> tuple[Any, ...]:
+    def flat(*index: object) -> tuple[object, ...]:
         with core.grid_env([_Step(n) for n in grid[0]]):
             result = index_map(*index)
         out: list[Any] = []
@@ -442,11 +446,11 @@ class _without_constants:
 
 
 def _operand(
-    block: Any,
+    block: BlockMapping,
     role: str,
     position: int,
-    arguments: Sequence[Any],
-    grid: Sequence[Any],
+    arguments: Sequence[object],
+    grid: Sequence[object],
     names: Sequence[str],
     live: bool,
 ) -> Operand:
@@ -494,7 +498,7 @@ def _of_user(place: str) -> str:
     return "" if skipped_frame(place) and not is_kernel_of_jax(place) else place
 
 
-def _block(entry: Any) -> Block:
+def _block(entry: int | BlockDim | None) -> Block:
     """A block dimension; kinds that the model does not have are named with a question mark in front."""
     kind = type(entry).__name__
     if entry is None or kind == "Squeezed":
@@ -594,7 +598,7 @@ def _function_place(function: object) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
-def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, str, Any, Any]]:
+def _paired(options: Params, refs: Sequence[Ref]) -> list[tuple[str, str, BlockSpec, Ref]]:
     """(role, name, spec, reference) of each operand of a pipeline. UnsupportedOp where one is not one array in blocks.
 
     As `_make_pipeline_allocations` of jax/_src/pallas/mosaic/pipeline.py pairs them: by the structure of the specs. A

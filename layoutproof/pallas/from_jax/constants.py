@@ -81,7 +81,7 @@ class Constants:
         if len(inner.invars) != len(equation.invars) - first:
             return Constants(closed)
 
-        def given(k: int) -> Any:
+        def given(k: int) -> object:
             return self.value(equation.invars[k + first]) if k + first < last else None
 
         def maker(k: int) -> Maker | None:
@@ -131,7 +131,7 @@ class Constants:
         self._held[id(atom)] = found = numpy.asarray(evaluated(self._inner, equations, variables, values, atom))
         return found
 
-    def _needed(self, atom: JaxAtom) -> tuple[list[Any], list[Any]] | None:
+    def _needed(self, atom: JaxAtom) -> tuple[list[JaxEquation], list[JaxAtom]] | None:
         """The equations that make a value, in order, and what they start from; None for what is not computed here."""
         chosen: dict[int, Any] = {}
         starts: dict[int, Any] = {}
@@ -170,7 +170,7 @@ def _every(equation: JaxEquation) -> Iterator[JaxEquation]:
             yield from _every(inner)
 
 
-def _harmless(equation: Any) -> bool:
+def _harmless(equation: JaxEquation) -> bool:
     name = equation.primitive.name
     if getattr(equation, "effects", None) or name == "while" or "call" in name.split("_") or "callback" in name:
         return False
@@ -181,7 +181,7 @@ def _harmless(equation: Any) -> bool:
     return all(map(_whole, _avals(equation.outvars)))
 
 
-def _avals(variables: Sequence[Any]) -> Iterator[Any]:
+def _avals(variables: Sequence[JaxAtom]) -> Iterator[JaxAval]:
     yield from (variable.aval for variable in variables)
 
 

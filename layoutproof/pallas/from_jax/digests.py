@@ -10,12 +10,15 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import isfunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from layoutproof.pallas.from_jax.adapter import is_tracer, place_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 NOT_RUN = ("fwd_jaxpr_thunk", "bwd", "out_trees", "jvp_jaxpr_fun")
 """Parameters of functions with a derivative of their own: the derivative is in a jaxpr, and these never run."""
@@ -87,7 +90,7 @@ def _said(value: object) -> bytes:
     return f"{kind.__module__}.{kind.__qualname__} {text}".encode(errors="surrogatepass")
 
 
-def _program(value: Any) -> Iterator[bytes]:
+def _program(value: Jaxpr) -> Iterator[bytes]:
     jaxpr = getattr(value, "jaxpr", value)
     yield from _parts(tuple(getattr(value, "consts", ())))
     numbers: dict[Any, int] = {}

@@ -6,18 +6,16 @@ jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.pallas.from_jax.adapter import memory_word, opened
 from layoutproof.pallas.from_jax.bodies import with_body
+from layoutproof.pallas.from_jax.of_jax import Params
 
 
-def gpu_kernel(params: Mapping[str, Any], name: str, place: str) -> Kernel:
+def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     """A Kernel from the parameters of mpmd_map. UnsupportedOp where more runs than one body on one grid of a GPU."""
     meshes, jaxprs = tuple(params.get("meshes") or ()), tuple(params.get("jaxprs") or ())
     if len(meshes) != 1 or len(jaxprs) != 1 or params.get("external_meshes"):

@@ -24,6 +24,9 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
 
 if TYPE_CHECKING:
+    from jax import ShapeDtypeStruct
+    from jax.extend.core import ClosedJaxpr, Jaxpr
+
     from layoutproof.pallas.from_jax.calls import Pipelines
 
 Found = Kernel | Unmodelled
@@ -75,14 +78,14 @@ class _Watch(importlib.abc.MetaPathFinder):
         return None
 
 
-def function_of(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+def function_of(jaxpr: ClosedJaxpr) -> tuple[Callable[..., object], list[ShapeDtypeStruct]]:
     """A traced function to be traced again, of its arrays one by one, and their shapes."""
     import jax
     from jax.extend.core import jaxpr_as_fun
 
     call = jaxpr_as_fun(jaxpr)
 
-    def function(*arrays: Any) -> Any:
+    def function(*arrays: object) -> object:
         return call(*arrays)
 
     function.__name__ = getattr(jaxpr.jaxpr.debug_info, "func_name", "") or "the function"
@@ -156,7 +159,7 @@ def _each_time(callback: Callback, stack: contextlib.ExitStack) -> Callback:
         here.has_calls = bool(known[jaxpr])
         return found
 
-    def fastpath_data(*args: Any, **options: Any) -> Any:
+    def fastpath_data(*args: object, **options: object) -> object:
         return None if getattr(here, "has_calls", False) else fast(*args, **options)
 
     for name, old, new in (("_infer_params", infer, infer_params), ("_get_fastpath_data", fast, fastpath_data)):
@@ -175,7 +178,7 @@ def _outermost(trace: object, kind: type) -> bool:
     return True
 
 
-def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
+def _calls(jaxpr: Jaxpr, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
     from layoutproof.pallas.from_jax.trace import caller, walk
 
     found: list[Found] = []

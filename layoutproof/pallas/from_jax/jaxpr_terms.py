@@ -19,10 +19,11 @@ from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
-from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr, Params
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr, Var
+    from jax.typing import ArrayLike
 
 _INLINED = (
     "pjit",
@@ -58,7 +59,7 @@ class TableReference:
         self.table = table
 
 
-def table_of(name: str, array: Any) -> Table:
+def table_of(name: str, array: ArrayLike) -> Table:
     """A table that an index map reads, of which only the type is known; a single number has one entry."""
     dims = tuple(int(n) for n in array.shape) or (1,)
     kind = array.dtype.kind if hasattr(array.dtype, "kind") else "i"
@@ -84,7 +85,7 @@ def terms_of(
     return tuple(number_of(_value(v, values)) for v in inner.outvars)
 
 
-def _constants(jaxpr: JaxJaxpr, consts: Sequence[Any]) -> dict[Any, Any]:
+def _constants(jaxpr: JaxJaxpr, consts: Sequence[object]) -> dict[object, Term]:
     if len(jaxpr.constvars) != len(consts):
         raise UnsupportedOp("a captured value that is not known when tracing")
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
@@ -161,7 +162,7 @@ def called(equation: JaxEquation, operands: Sequence[Term]) -> ClosedJaxpr | Non
     return params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
 
 
-def _division(params: Mapping[str, object], operands: Sequence[Term]) -> Term | None:
+def _division(params: Params, operands: Sequence[Term]) -> Term | None:
     """The quotient or rest by a positive number: JAX writes it out with div, sign, select; the name says it better."""
     known = DIVISIONS.get(str(params.get("name", "")))
     jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])

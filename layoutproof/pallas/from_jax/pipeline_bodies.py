@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import literal
@@ -24,11 +24,18 @@ from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, op
 from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
 from layoutproof.pallas.from_jax.jaxpr_terms import table_of
-from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr
+from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr, Params
 from layoutproof.pallas.from_jax.programs import memory_of
 
+if TYPE_CHECKING:
+    from jax.experimental.pallas import BlockSpec
+    from jax.extend.core import Jaxpr
+    from jax.ref import Ref
 
-def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any], captured: Captured) -> Kernel:
+
+def with_pipeline_body(
+    kernel: Kernel, options: Params, specs: Sequence[tuple[str, BlockSpec, Ref]], captured: Captured
+) -> Kernel:
     """The pipeline with its body. A part that cannot be traced or read is recorded in the body; questions become
     unknown.
 
@@ -48,7 +55,7 @@ def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequen
     return replace(kernel, body_reader=TracedBody(jaxpr, kernel, around))
 
 
-def _traced(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any]) -> tuple[Any, list[Any]]:
+def _traced(kernel: Kernel, options: Params, specs: Sequence[tuple[str, BlockSpec, Ref]]) -> tuple[Jaxpr, list[object]]:
     """The jaxpr of the body, and what its constants are: ids of the grid as terms, and captured values.
 
     Its inputs are the windows.
@@ -94,7 +101,7 @@ def _traced(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any]) ->
     return scoped.params["jaxpr"], [atom.val if is_literal(atom) else known[atom] for atom in scoped.invars]
 
 
-def _window(spec: Any, reference: Any) -> Any:
+def _window(spec: BlockSpec, reference: Ref) -> Ref:
     """The window of an operand in the body: memory of the block's shape, without squeezed dimensions."""
     from jax.experimental.pallas import tpu as pltpu
 

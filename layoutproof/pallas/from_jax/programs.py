@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.ir.program import (
     Array,
+    Atom,
     Aval,
     Dimension,
     Equation,
@@ -47,6 +48,13 @@ from layoutproof.pallas.from_jax.adapter import (
     scope_of,
 )
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr
+
+if TYPE_CHECKING:
+    from jax._src.pallas.core import BlockDim, BlockMapping, GridMapping
+    from jax.extend.core import JaxprEqn
+    from jax.sharding import Mesh
+    from jax.tree_util import PyTreeDef
+    from jax.typing import ArrayLike
 
 _TREES = ("tree", "args_tree")
 """Parameters that are trees of operands."""
@@ -118,7 +126,7 @@ class _Converter:
             variables.update(zip(given, made, strict=True))
             return made
 
-        def atoms(given: Sequence[Any]) -> tuple[Any, ...]:
+        def atoms(given: Sequence[JaxAtom]) -> tuple[Atom, ...]:
             return tuple([Literal(a.val, aval_of(a.aval)) if is_literal(a) else variables[a] for a in given])
 
         constvars, invars = new(jaxpr.constvars), new(jaxpr.invars)
@@ -134,7 +142,7 @@ class _Converter:
             )  # fmt: skip
         return Program(invars, tuple(eqns), atoms(jaxpr.outvars), constvars, own=is_jaxs_own(jaxpr))
 
-    def parameters(self, equation: JaxEquation) -> Mapping[str, Any]:
+    def parameters(self, equation: JaxEquation) -> Mapping[str, object]:
         """The parameters of an equation, but for functions, which are none of its data."""
         params = equation.params
         found = {
@@ -169,7 +177,7 @@ class _Converter:
         made = tuple([self.parameter(entry) for entry in value])
         return made if any(map(operator.is_not, made, value)) else value
 
-    def tree(self, tree: Any) -> Any:
+    def tree(self, tree: PyTreeDef) -> object:
         """The structure of a tree of JAX, once for all equal trees."""
         if tree not in self.trees:
             from jax.tree_util import tree_unflatten
@@ -181,7 +189,7 @@ class _Converter:
                 self.trees[tree] = Other(type(error).__name__, {})
         return self.trees[tree]
 
-    def grid(self, mapping: Any) -> Grid:
+    def grid(self, mapping: GridMapping) -> Grid:
         """The grid of a kernel call."""
         extents = tuple(mapping.grid)
         batched = tuple(getattr(mapping, "vmapped_dims", ()) or ())
@@ -191,19 +199,19 @@ class _Converter:
             tuple(k for k in range(len(extents)) if k not in batched),
         )  # fmt: skip
 
-    def window(self, block: Any) -> Window:
+    def window(self, block: BlockMapping) -> Window:
         """The window of one operand."""
         memory = memory_of(getattr(block, "transformed_block_aval", block.block_aval))
         dims = tuple(map(_dimension, block.block_shape))
         return Window(dims, self.program(block.index_map_jaxpr), aval_of(block.array_aval), memory)
 
 
-def _axes(mesh: Any) -> tuple[tuple[str, int], ...]:
+def _axes(mesh: Mesh) -> tuple[tuple[str, int], ...]:
     """The axes of a mesh of devices or cores, with their extents."""
     return tuple((str(name), int(extent)) for name, extent in dict(mesh.shape).items())
 
 
-def _computed(equation: Any, arrays: Sequence[Any]) -> list[Any]:
+def _computed(equation: JaxprEqn, arrays: Sequence[ArrayLike]) -> list[ArrayLike]:
     """The results of an equation for some arrays, computed by JAX on this machine's processor."""
     import jax
     import numpy as np
@@ -217,7 +225,7 @@ def _computed(equation: Any, arrays: Sequence[Any]) -> list[Any]:
     return list(found) if equation.primitive.multiple_results else [found]
 
 
-def _dimension(entry: Any) -> Dimension:
+def _dimension(entry: int | BlockDim | None) -> Dimension:
     """A dimension of a block, as the versions of JAX have it."""
     kind = type(entry).__name__
     if entry is None or kind == "Squeezed":
@@ -235,7 +243,7 @@ def _dimension(entry: Any) -> Dimension:
     return Dimension(kind, 1)
 
 
-def _planted(value: Any) -> Any:
+def _planted(value: object) -> object:
     """An object that JAX's tree made of leaves, as data."""
     if isinstance(value, tuple | list):
         return tuple(map(_planted, value))

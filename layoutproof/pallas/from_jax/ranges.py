@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 from layoutproof.core.element_types import integer_range
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, is_literal, opened
-from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxEquation
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, JaxEquation
 
 Range = tuple[int, int]
 """The least and the greatest."""
@@ -29,7 +28,7 @@ RUNS = frozenset({"pjit", "jit", "closed_call", "core_call", "remat", "remat2", 
 """Primitives that pass their operands to their one jaxpr, each in its place."""
 
 
-def range_of(atom: Any, equations: Sequence[Any]) -> Range | None:
+def range_of(atom: JaxAtom, equations: Sequence[JaxEquation]) -> Range | None:
     """The range of an integer of a program, by its equations alone; None where it is unbounded."""
     whole = _type_of(atom.aval)
     try:
@@ -60,7 +59,7 @@ class _Ranges:
         self._known: dict[int, Range | None] = dict(given)
         self._left = [MOST_EQUATIONS] if left is None else left
 
-    def __call__(self, atom: Any) -> Range | None:
+    def __call__(self, atom: JaxAtom) -> Range | None:
         whole = _type_of(atom.aval)
         if is_literal(atom):
             number = atom.val

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.codec import written
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -43,7 +44,7 @@ def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
     return "".join(map(record_of, calls)).encode()
 
 
-def _body(traced: TracedBody) -> dict[str, Any]:
+def _body(traced: TracedBody) -> JsonObject:
     if traced.refused:
         return {"refused": traced.refused}
     body = written(traced.program, cache(_short))
@@ -55,7 +56,7 @@ def _traced(call: Kernel) -> bool:
     return call.body_reader is None or (isinstance(call.body_reader, TracedBody) and call.around is None)
 
 
-def _shortened(data: dict[str, Any]) -> dict[str, Any]:
+def _shortened(data: JsonObject) -> JsonObject:
     """A kernel's data whose places name no folder of this machine."""
     for part in (data, *data["operands"]):
         if "source" in part:

@@ -16,7 +16,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.folding import folded
 from layoutproof.core.numbers import INTS
@@ -26,6 +26,9 @@ from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Work
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
 from layoutproof.pallas.from_jax.calls import scratch_of
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
+
+if TYPE_CHECKING:
+    from jax.experimental.pallas import BlockSpec, GridSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
     traced: list[Amounts] = []
     shapes: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
-    def seen(original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(kernel: Any, out_shape: Any, *, grid_spec: Any, **more: Any) -> Any:
+    def seen(original: Callable[..., object]) -> Callable[..., object]:
+        def call(kernel: Callable[..., object], out_shape: object, *, grid_spec: GridSpec, **more: object) -> object:
             spec, amounts = _plain_grid(grid_spec, shapes, trail)
             calls.append(amounts)
             # the cost estimate is for the compiler, and chooses nothing
@@ -81,8 +84,8 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
 
         return call
 
-    def scoped(original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(function: Any, *types: Any, **named: Any) -> Any:
+    def scoped(original: Callable[..., object]) -> Callable[..., object]:
+        def call(function: Callable[..., object], *types: object, **named: object) -> object:
             known = [shapes[id(leaf)] for leaf in tree_leaves((types, named)) if id(leaf) in shapes]
             for amounts in traced[-1:]:
                 amounts.scoped.extend((scratch_of(made), terms) for made, terms in known)
@@ -90,8 +93,8 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
 
         return call
 
-    def shaped(original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(space: Any, shape: Any, *more: Any, **named: Any) -> Any:
+    def shaped(original: Callable[..., object]) -> Callable[..., object]:
+        def call(space: Callable[..., object], shape: object, *more: object, **named: object) -> object:
             if not isinstance(shape, tuple | list):
                 return original(space, shape, *more, **named)
             made = original(space, tuple(map(plain, shape)), *more, **named)
@@ -102,7 +105,7 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
 
         return call
 
-    def constant(original: Callable[..., Any]) -> Callable[..., Any]:
+    def constant(original: Callable[..., object]) -> Callable[..., object]:
         return lambda extent: type(extent) is Recorded or original(extent)
 
     module = importlib.import_module("jax._src.pallas.pallas_call")
@@ -190,7 +193,9 @@ def _with_spec(operand: Operand, spec: RecordedSpec) -> Operand:
     return replace(operand, block=tuple(sized), index=operand.index if spec.index is None else spec.index)
 
 
-def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]], trail: Trail) -> tuple[Any, Amounts]:
+def _plain_grid(
+    grid_spec: GridSpec, shapes: dict[int, tuple[object, tuple[object, ...]]], trail: Trail
+) -> tuple[GridSpec, Amounts]:
     """The same for JAX, with plain ints, and its amounts."""
     from jax.tree_util import tree_flatten
 
@@ -214,14 +219,14 @@ def _is_spec(value: object) -> bool:
     return hasattr(value, "block_shape") and hasattr(value, "index_map")
 
 
-def _sizes(spec: Any) -> tuple[Any, ...] | None:
+def _sizes(spec: BlockSpec) -> tuple[object, ...] | None:
     """The sizes that are numbers; a dimension of another kind is as JAX has it."""
     if spec.block_shape is None:
         return None
     return tuple(term_of(n) if type(n) in (Recorded, int) else None for n in spec.block_shape)
 
 
-def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
+def _index(spec: BlockSpec, grid_spec: GridSpec, trail: Trail) -> tuple[Term, ...] | None:
     """The results of an index map as terms over the grid's names and those of recorded numbers, which it does not read.
 
     None where it looks at tables, or at numbers in another way than by arithmetic.
@@ -236,7 +241,7 @@ def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
     def numbered(*values: Any) -> Any:
         given = dict(zip(wanted, values[len(names) :], strict=True))
 
-        def stand_in(number: Recorded) -> Any:
+        def stand_in(number: Recorded) -> object:
             wanted[number.term] = None
             return given.get(number.term, number.value)
 
@@ -261,7 +266,7 @@ def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
         return None
 
 
-def _plain_spec(spec: Any, index: Sequence[Term] | None) -> Any:
+def _plain_spec(spec: BlockSpec, index: Sequence[Term] | None) -> BlockSpec:
     """The same for JAX; a map whose terms are known returns nothing but zeros."""
     shape = spec.block_shape
     sizes = None if shape is None else tuple(plain(n) if type(n) is Recorded else plain_parts(n) for n in shape)
@@ -309,7 +314,9 @@ def _nothing(*references: object) -> None:
     """A body that does nothing."""
 
 
-def _watched(kernel: Any, trail: Trail, amounts: Amounts, traced: list[Amounts]) -> Any:
+def _watched(
+    kernel: Callable[..., object], trail: Trail, amounts: Amounts, traced: list[Amounts]
+) -> Callable[..., object]:
     """The same body, in which numbers that go into operations of JAX are not recorded.
 
     amounts: of its call, the last of `traced` while it is traced.
@@ -318,7 +325,7 @@ def _watched(kernel: Any, trail: Trail, amounts: Amounts, traced: list[Amounts])
         return functools.partial(_watched(kernel.func, trail, amounts, traced), *kernel.args, **kernel.keywords)
 
     @functools.wraps(kernel)
-    def body(*args: Any, **named: Any) -> Any:
+    def body(*args: object, **named: object) -> object:
         before, trail.inside = trail.inside, True
         traced.append(amounts)
         try:

@@ -16,12 +16,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import shorten
 from layoutproof.pallas.from_jax.of_jax import JaxEquation
 from layoutproof.pallas.from_jax.sent import call_of
+
+if TYPE_CHECKING:
+    from jax.extend.core import JaxprEqn
+    from jax.typing import ArrayLike
 
 STILL = 5.0
 """Seconds without any work after which a kernel waits for ever. A waiting thread looks ten times a second."""
@@ -34,7 +39,7 @@ _RACE = re.compile(r"RACE DETECTED\s+(read|write) of .*? (\S+:\d+)\S*.*?\s(read|
 _RAISED = re.compile(r"^(\w*(?:Error|Exception|Warning))\b:? ?(.*)", re.MULTILINE)
 
 
-def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def run(request: JsonObject, tell: Tell) -> dict[str, object]:
     """Runs one call of a function; returns the outcome as plain data."""
     import jax
 
@@ -54,7 +59,7 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     return {"signs": signs, "problem": problem, "jax": jax.__version__, "tables": tables}
 
 
-def _arguments(jax: Any, equation: JaxEquation, tables: Mapping[int, Sequence[int]]) -> list[Any]:
+def _arguments(jax: ModuleType, equation: JaxEquation, tables: Mapping[int, Sequence[int]]) -> list[ArrayLike]:
     """Small numbers, 1 to 8 as floats and 0 to 7 as integers, that repeat after no power of two; tables as said.
 
     tables: the entries of arguments, by their position.
@@ -123,8 +128,8 @@ def _more(where: Any) -> str:
 
 
 def _interpreted(
-    jax: Any, equation: Any, arguments: Sequence[Any], memory: str, copies: str
-) -> tuple[list[Any] | None, list[Sign], str]:
+    jax: ModuleType, equation: JaxprEqn, arguments: Sequence[object], memory: str, copies: str
+) -> tuple[list[object] | None, list[Sign], str]:
     """(results, signs, problem) of one run. No results where it raised, hung, or the interpreter cannot run it."""
     from jax.experimental.pallas import tpu
 

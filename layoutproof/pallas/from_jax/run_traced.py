@@ -9,10 +9,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, need_jax, opened
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxJaxpr
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, JaxprEqn
+    from jax.typing import ArrayLike
+    from numpy import generic
+    from numpy.typing import NDArray
 
 MOST_STEPS = 2**28
 """Programs of a kernel times the elements of its arguments and results."""
@@ -54,7 +60,7 @@ def _floats(jaxpr: JaxJaxpr) -> bool:
     return any(getattr(getattr(a, "dtype", None), "kind", "f") not in "iub" for a in read)
 
 
-def run(jaxpr: Any, values: Sequence[Any]) -> list[Any]:
+def run(jaxpr: ClosedJaxpr, values: Sequence[ArrayLike]) -> list[NDArray[generic]]:
     """The results of a traced function for these values, as NumPy arrays.
 
     jaxpr: as `jax.make_jaxpr` gives it.  values: arrays, which are converted to the types of its arguments.
@@ -83,7 +89,7 @@ def _interpreted(value: Any) -> Any:
     return value if all(a is b for a, b in zip(made, value.eqns, strict=True)) else value.replace(eqns=made)
 
 
-def _equation(equation: Any) -> Any:
+def _equation(equation: JaxprEqn) -> JaxprEqn:
     if equation.primitive.name == "pallas_call":
         return equation.replace(params={**equation.params, "interpret": True})
     made = {name: _interpreted(value) for name, value in equation.params.items()}

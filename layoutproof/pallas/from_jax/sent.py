@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 
@@ -54,7 +55,7 @@ def identity(call: Kernel) -> str:
     return f"{call.name} grid {list(map(str, call.grid))} of {operands}"
 
 
-def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Site]:
+def call_of(request: JsonObject) -> tuple[Kernel, Site]:
     """The call of a request, and where it stands.
 
     request: `code` as `sent` makes it, `target` as it is traced for ("" for none), `call` the number of the call, and

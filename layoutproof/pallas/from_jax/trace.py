@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
@@ -33,6 +33,9 @@ from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_
 from layoutproof.pallas.from_jax.constants import Constants, Maker
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, Jaxpr
 
 
 def kernels_of(
@@ -64,7 +67,7 @@ def _with_sharing(kernel: Kernel, found: Sequence[Found]) -> Kernel:
     return replace(kernel, sharing=tuple(others)) if kernel.collective is not None and others else kernel
 
 
-def _alone(jaxpr: Any) -> bool:
+def _alone(jaxpr: Jaxpr) -> bool:
     """Whether a program makes one call, inside of functions that do nothing else, or none."""
     if len(jaxpr.eqns) != 1:
         return not jaxpr.eqns
@@ -76,13 +79,13 @@ def _alone(jaxpr: Any) -> bool:
 
 
 def traced(
-    function: Callable[..., Any],
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
+    function: Callable[..., object],
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
     *,
     target: str = "v5e",
     names: Sequence[str] = (),
-) -> tuple[Any, Pipelines]:
+) -> tuple[ClosedJaxpr, Pipelines]:
     """The jaxpr of `function(*args, **kwargs)` with its constants, and the pipelines in it.
 
     Arguments and errors as of `kernels_of`; of the target "cpu" it is told what is here. names: of the arrays among the
@@ -94,7 +97,7 @@ def traced(
     arrays_at = [k for k, value in enumerate(args) if is_array(value)]
     named = [name for name, value in kept.items() if is_array(value)]
 
-    def call(arrays: Sequence[Any], more: Mapping[str, Any]) -> Any:
+    def call(arrays: Sequence[object], more: Mapping[str, object]) -> object:
         given = list(args)
         for k, value in zip(arrays_at, arrays, strict=True):
             given[k] = value

@@ -172,7 +172,7 @@ def argument(text: str, scope: Any = None) -> Any:
         raise LayoutError(f"jax {jax.__version__} has no arrays of {kind}", text=text[:200]) from None
 
 
-def _literal(text: str, rule: str) -> Any:
+def _literal(text: str, rule: str) -> object:
     """A Python literal. LayoutError says `rule`."""
     try:
         return ast.literal_eval(text.strip())

@@ -6,14 +6,13 @@ by one child process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
 
 from layoutproof.bodies.effects import Body, BodyReference, StartedCopy
 from layoutproof.bodies.interpreter import Begin
 from layoutproof.bodies.reading import LateBody, read_body
+from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.ir.program import Program, element_type_named
@@ -62,7 +61,7 @@ def _partial(kernel: Kernel) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _written(modules: tuple[Module, ...]) -> dict[Module, Mapping[str, Any]]:
+def _written(modules: tuple[Module, ...]) -> dict[Module, JsonObject]:
     return dict(zip(modules, read_bodies(modules), strict=True))
 
 
@@ -115,13 +114,13 @@ def _windows(kernel: Kernel) -> tuple[BodyReference, ...]:
     )
 
 
-def _block(given: Mapping[str, Any]) -> MosaicBlock:
+def _block(given: JsonObject) -> MosaicBlock:
     if given["cut"]:
         raise BudgetExceeded("the body has too many operations")
     return MosaicBlock(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
 
 
-def _operation(given: Mapping[str, Any]) -> MosaicOperation:
+def _operation(given: JsonObject) -> MosaicOperation:
     return MosaicOperation(
         given["name"].removeprefix(PREFIX),
         tuple(given["operands"]),

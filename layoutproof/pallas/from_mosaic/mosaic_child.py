@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from layoutproof.compiler.child import Child, ask
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 
 PATIENCE = 60.0
@@ -20,7 +20,7 @@ _WORKER = "layoutproof.pallas.from_mosaic.mosaic_worker"
 
 def read_modules(
     bodies: Sequence[str], patience: float = PATIENCE, worker: str | Path = _WORKER
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[JsonObject, ...]:
     """One answer for each module (base64 of MLIR bytecode or text): what `mosaic_worker` makes of it.
 
     A module that is none, that ends the child, or that it hangs on has `{"error": words}`; those after it are read by a
@@ -30,7 +30,7 @@ def read_modules(
     return _answers(bodies, patience, worker)
 
 
-def read_bodies(modules: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], ...]:
+def read_bodies(modules: Sequence[tuple[str, str]]) -> tuple[JsonObject, ...]:
     """One answer for each module and its locations: its functions with all that they do, or `{"error": words}`.
 
     As `read_modules`. locations: base64 of a module that tells them, "" for none.
@@ -38,7 +38,7 @@ def read_bodies(modules: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], ...
     return _answers([{"module": module, "locations": where} for module, where in modules], PATIENCE, _WORKER)
 
 
-def _answers(requests: Sequence[Any], patience: float, worker: str | Path) -> tuple[dict[str, Any], ...]:
+def _answers(requests: Sequence[object], patience: float, worker: str | Path) -> tuple[JsonObject, ...]:
     child = Child("jaxlib's reader of Mosaic modules", worker, seconds=patience, memory=MEMORY)
     found = []
     for answer in ask(child, requests, dict):

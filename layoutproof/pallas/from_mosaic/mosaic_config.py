@@ -135,7 +135,7 @@ def _number(value: object, name: str) -> int:
     raise LayoutError(f"{name} in its backend_config is {shorten(repr(value), 40)}, which is no number")
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.JSONDecoder().raw_decode(text.lstrip())[0]
     except (ValueError, RecursionError) as error:

@@ -135,7 +135,7 @@ class Operands:
         self.atoms.append(atom)
         return Leaf(len(self.atoms) - 1 - self.skipped)
 
-    def steps(self, steps: Sequence[Any]) -> tuple[Any, ...]:
+    def steps(self, steps: Sequence[object]) -> tuple[object, ...]:
         """Views."""
         return tuple(map(self._step, steps))
 
@@ -143,7 +143,7 @@ class Operands:
         """A reference through its views."""
         return Transformed(self.value(seen.base), self.steps(seen.steps))
 
-    def _step(self, step: Any) -> Any:
+    def _step(self, step: object) -> object:
         return Indexed(tuple(map(self._entry, step.indices))) if isinstance(step, Indexed) else step
 
     def _entry(self, entry: Any) -> Any:
@@ -308,7 +308,7 @@ class Writer:
                 self.truths[made] = truth
         return self.inputs[outer]
 
-    def _brought_step(self, step: Any) -> Any:
+    def _brought_step(self, step: object) -> object:
         if not isinstance(step, Indexed):
             return step
         return Indexed(tuple(map(self._brought_entry, step.indices)))

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term
@@ -47,7 +48,7 @@ _MODULE = frozenset({"stable_mosaic.version", "sym_name"})
 _BUFFERS = {"synchronous": 1, "double_buffered": 2}
 
 
-def kernel_in(call: MosaicCall, config: Config, module: Mapping[str, object]) -> Kernel | Unmodelled:
+def kernel_in(call: MosaicCall, config: Config, module: JsonObject) -> Kernel | Unmodelled:
     """The kernel of a call, but for its body; Unmodelled names what is not modelled.
 
     module: as `mosaic_worker` writes it.
@@ -60,7 +61,7 @@ def kernel_in(call: MosaicCall, config: Config, module: Mapping[str, object]) ->
         return Unmodelled(call.name, call.source, failure(error))
 
 
-def _kernel(call: MosaicCall, config: Config, module: Mapping[str, Any]) -> Kernel:
+def _kernel(call: MosaicCall, config: Config, module: JsonObject) -> Kernel:
     _known(module["attributes"], _MODULE, "the module")
     functions = {str(f["attributes"].get("sym_name", "")): f for f in module["functions"]}
     mains = [f for f in module["functions"] if "body" not in f]
@@ -147,8 +148,8 @@ def _operand(
     position: int,
     array: MosaicArray,
     reference: MosaicReference,
-    window: Mapping[str, object] | None,
-    functions: Mapping[str, Mapping[str, object]],
+    window: JsonObject | None,
+    functions: Mapping[str, JsonObject],
     passed: Sequence[object],
     live: bool,
 ) -> Operand:
@@ -231,7 +232,7 @@ def _count(given: Mapping[str, object], name: str) -> int:
     return value
 
 
-def _known(given: Mapping[str, Any], names: frozenset[str], what: str) -> None:
+def _known(given: JsonObject, names: frozenset[str], what: str) -> None:
     for name in given:
         if name not in names:
             raise LayoutError(f"{what} has the attribute {name[:80]}, which is not modelled")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -93,7 +93,7 @@ def read_calls(calls: Iterable[MosaicCall]) -> tuple[ReadCall, ...]:
 
 
 @lru_cache(maxsize=256)
-def _modules(bodies: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+def _modules(bodies: tuple[str, ...]) -> tuple[JsonObject, ...]:
     # the audit and the gate ask of the same kernels, and each answer costs a process
     return read_modules(bodies)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.core.document import JsonObject
 from layoutproof.core.term import Term
 from layoutproof.pallas.from_mosaic.mosaic_ops import (
     BITS,
@@ -33,7 +34,7 @@ LARGEST, DEEPEST = 5000, 120
 """Bounds on the parts of one term, and on their depth, so that it can be printed and evaluated."""
 
 
-def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments: Sequence[object]) -> tuple[Term, ...]:
+def index_terms(functions: Mapping[str, JsonObject], name: str, arguments: Sequence[object]) -> tuple[Term, ...]:
     """The results of the function `name`, a module's function as `mosaic_worker` writes it.
 
     arguments: a term for each program index, after them the name (a str) of each table of signed
@@ -49,7 +50,7 @@ def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments
 class _Walk:
     """The functions there are, and how large each term made so far is."""
 
-    def __init__(self, functions: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, functions: Mapping[str, JsonObject]) -> None:
         self.functions = functions
         self.sizes: dict[int, tuple[int, int]] = {}
         self.kept: list[Term] = []

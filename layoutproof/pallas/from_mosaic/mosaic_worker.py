@@ -12,10 +12,14 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
+
+if TYPE_CHECKING:
+    from jaxlib.mlir.ir import Attribute, Block, Context, Module, Operation
 
 MOST = 2000
 """Operations of one function that are written out; index maps have a few dozen."""
@@ -30,7 +34,7 @@ _PLACE = re.compile(r'"([^"]*)":([1-9]\d*):')
 _LOCATION = re.compile(r"(?:^\[|, )loc\(")
 
 
-def described(text: str) -> dict[str, Any]:
+def described(text: str) -> JsonObject:
     """One module. Its errors are jaxlib's own words."""
     with _context():
         module = _parsed(text)
@@ -42,7 +46,7 @@ def described(text: str) -> dict[str, Any]:
         return {"attributes": own, "functions": functions, "digest": digest}
 
 
-def bodies(module: str, locations: str = "") -> dict[str, Any]:
+def bodies(module: str, locations: str = "") -> JsonObject:
     """All functions of one module with their bodies, and where each operation stands in the user's program.
 
     locations: base64 of another module, where the first one does not say that itself.
@@ -58,7 +62,7 @@ def bodies(module: str, locations: str = "") -> dict[str, Any]:
         return {"functions": functions, "marks": MARKS}
 
 
-def _entries(operation: Any) -> list[Any]:
+def _entries(operation: Operation) -> list[Operation]:
     """An operation, and all that is in it, in order; None for an argument of a block."""
     found = [operation]
     for region in operation.regions:
@@ -79,7 +83,7 @@ def _told(locations: str) -> list[str]:
     return [_first(text) for text in _LOCATION.split(said)[1:]]
 
 
-def _with_body(operation: Any, places: Iterator[str]) -> dict[str, Any]:
+def _with_body(operation: Operation, places: Iterator[str]) -> JsonObject:
     blocks = [block for region in operation.regions for block in region.blocks]
     next(places)
     numbers = ValueNumbers(MOST_BODY, places)
@@ -90,7 +94,7 @@ def _with_body(operation: Any, places: Iterator[str]) -> dict[str, Any]:
     }
 
 
-def _context() -> Any:
+def _context() -> Context:
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
     from jaxlib.mosaic.python import tpu
@@ -106,13 +110,13 @@ def _context() -> Any:
     return context
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> Module:
     from jaxlib.mlir import ir
 
     return ir.Module.parse(base64.b64decode(text, validate=True))
 
 
-def allocated(operation: Any) -> list[Any]:
+def allocated(operation: Operation) -> list[list[object]]:
     """The allocations of an operation, by its regions: [types that a region itself allocates and uses, its regions]."""
     found = []
     for region in operation.regions:
@@ -128,7 +132,7 @@ def allocated(operation: Any) -> list[Any]:
     return found
 
 
-def place(operations: list[Any]) -> str:
+def place(operations: list[Operation]) -> str:
     """`file:line` that the first operation with a location tells, its innermost frame; "" where none tells any."""
     return next(filter(None, (_first(str(operation.location)) for operation in operations)), "")
 
@@ -139,7 +143,7 @@ def _first(location: str) -> str:
     return f"{found[1]}:{found[2]}" if found is not None and found[1] not in ("", "-") else ""
 
 
-def function(operation: Any) -> dict[str, Any]:
+def function(operation: Operation) -> JsonObject:
     """A function: its operations, or for the kernel itself only the types of its arguments."""
     own = attributes(operation)
     blocks = [block for region in operation.regions for block in region.blocks]
@@ -174,7 +178,7 @@ class ValueNumbers:
         return self.known.setdefault(value, len(self.known))
 
 
-def body(block: Any, numbers: ValueNumbers) -> dict[str, Any]:
+def body(block: Block, numbers: ValueNumbers) -> JsonObject:
     """A block: numbers of its arguments, and its operations."""
     arguments = [numbers.of(a) for a in block.arguments]
     operations = []
@@ -203,14 +207,14 @@ def body(block: Any, numbers: ValueNumbers) -> dict[str, Any]:
     return {"arguments": arguments, "operations": operations, "cut": numbers.operations > numbers.most}
 
 
-def attributes(operation: Any) -> dict[str, Any]:
+def attributes(operation: Operation) -> JsonObject:
     """The attributes of an operation, as plain data."""
     # iterating gives names in one version and named attributes in another
     names = [getattr(entry, "name", entry) for entry in operation.attributes]
     return {name: plain(operation.attributes[name]) for name in names}
 
 
-def plain(attribute: Any) -> Any:
+def plain(attribute: Attribute) -> object:
     """Numbers, texts, lists and dictionaries as such, names of functions as `@name`, everything else as MLIR text."""
     from jaxlib.mlir import ir
 
@@ -225,7 +229,7 @@ def plain(attribute: Any) -> Any:
     return str(attribute)
 
 
-def answer(asked: str | dict[str, str], tell: Tell) -> dict[str, Any]:
+def answer(asked: str | dict[str, str], tell: Tell) -> JsonObject:
     """The description of one module, or its bodies. LayoutError where jaxlib is not there."""
     try:
         return described(asked) if isinstance(asked, str) else bodies(**asked)

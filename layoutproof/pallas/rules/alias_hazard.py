@@ -38,7 +38,7 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
@@ -130,7 +130,7 @@ def _by_steps(pair: _Pair) -> Claim:
 
     writes, reads_ = beside(written, 1), beside(fetched, -1)
 
-    def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
+    def hazard(places: tuple[Index, ...], on: Numbers) -> object:
         (*w, leaving), (*r, entering) = places
         here, after = tuple(w[: len(w) // 2]), tuple(w[len(w) // 2 :])
         there, before = tuple(r[: len(r) // 2]), tuple(r[len(r) // 2 :])
@@ -153,7 +153,7 @@ def _by_tables(pair: _Pair) -> Claim:
     maps = {"writer": written, "reader": fetched, "next": written, "previous": fetched}
     points, replicas = _points(maps)
 
-    def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
+    def hazard(places: tuple[Index, ...], on: Numbers) -> object:
         leaving, entering, after, before = (pair.step(place, on) for place in places)
         here, there, next_, previous = map(pair.block, places)
         beside = on.logical_and(on.equal(after, leaving + 1), on.equal(before, entering - 1))
@@ -181,7 +181,7 @@ def _at_once(pair: _Pair) -> Claim:
     maps = {"writer": pair.seen(output), "reader": pair.seen(operand)}
     points, replicas = _points(maps)
 
-    def shared(places: tuple[Index, ...], on: Numbers) -> Any:
+    def shared(places: tuple[Index, ...], on: Numbers) -> object:
         writer, reader = places
         one, other = (tuple(place[k] for k in kernel.parallel()) for place in places)
         return on.logical_and(
@@ -231,18 +231,18 @@ def _one_map(pair: _Pair) -> Claim | None:
     return leading_claim(pair.kernel, output) if same and apart else None
 
 
-def _near(distance: Any, buffers: int, on: Numbers) -> Any:
+def _near(distance: Numeral, buffers: int, on: Numbers) -> object:
     return on.logical_and(on.less(0, distance), on.less(distance, buffers + 1))
 
 
-def _differ(left: Index, right: Index, on: Numbers) -> Any:
+def _differ(left: Index, right: Index, on: Numbers) -> object:
     held: Any = False
     for a, b in zip(left, right, strict=True):
         held = on.logical_or(held, on.logical_not(on.equal(a, b)))
     return held
 
 
-def _overlap(first: Operand, one: Index, second: Operand, other: Index, on: Numbers) -> Any:
+def _overlap(first: Operand, one: Index, second: Operand, other: Index, on: Numbers) -> object:
     """Two windows of one array share an element of it."""
     held: Any = True
     windows = zip(first.block, _sides(first, one, on), second.block, _sides(second, other, on), strict=True)

@@ -129,7 +129,7 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
     reads_ = "reads" if ends.replicas.extents else ""
     points = {"program": ends.domain} | ({"reads": ends.replicas} if reads_ else {})
 
-    def too_long(places: tuple[Index, ...], on: Numbers) -> Any:
+    def too_long(places: tuple[Index, ...], on: Numbers) -> object:
         found: Any = False
         for start, size, block, extent in _rows(places[0], operand, on):
             past = on.less(extent, start + size)

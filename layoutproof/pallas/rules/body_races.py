@@ -27,7 +27,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
@@ -327,7 +326,7 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
     return _in_doubt(asked_for, what, doubt_of_order or doubt_of_mask)
 
 
-def _differs(kernel: Kernel, at: Any) -> int:
+def _differs(kernel: Kernel, at: Mapping[str, tuple[int, ...]]) -> int:
     return next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
 
 

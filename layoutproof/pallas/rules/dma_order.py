@@ -25,12 +25,11 @@ Limits: Copies and semaphores of one program and its iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
-from typing import Any
 
 from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_devices
@@ -82,7 +81,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     return (_walked(kernel, body, figures), *found)
 
 
-def _elsewhere(moving: list[Any], kernel: Kernel) -> Iterator[Obligation]:
+def _elsewhere(moving: Sequence[StartedCopy | Wait | Signal], kernel: Kernel) -> Iterator[Obligation]:
     copies = [e for e in moving if isinstance(e, StartedCopy)]
     moved = {view.reference.name for e in copies for view in (e.source, e.target)}
     for a, b in kernel.aliases:
@@ -120,7 +119,7 @@ def _read_by_hand(kernel: Kernel, source: int, result: int) -> bool:
     return plain and in_order and not reads(output.terms()) and all(type(n) is int for n in kernel.grid)
 
 
-def _written_back(kernel: Kernel, body: Body, moving: list[Any]) -> list[Obligation]:
+def _written_back(kernel: Kernel, body: Body, moving: Sequence[StartedCopy | Wait | Signal]) -> list[Obligation]:
     """No copy from an input reads a block of an output in the same buffer that is being written back.
 
     The block of one visit goes out while the next one runs. Earlier blocks have arrived: that no copy reads them is

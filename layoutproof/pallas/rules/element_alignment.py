@@ -52,7 +52,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
     m = program_map(kernel, operand)
     reads = "reads" if m.replicas.extents else ""
 
-    def off(places: tuple[Index, ...], on: Numbers) -> Any:
+    def off(places: tuple[Index, ...], on: Numbers) -> object:
         found: Any = False
         for d, tile in tiles:
             found = on.logical_or(found, on.logical_not(on.equal(places[0][d] % tile, 0)))

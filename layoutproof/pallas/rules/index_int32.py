@@ -198,7 +198,7 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
         return ()
     program = IndexMap(m.domain, m.domain, lambda index, replica, on: index)
 
-    def fits(places: tuple[Index, ...], on: Numbers) -> Any:
+    def fits(places: tuple[Index, ...], on: Numbers) -> object:
         held: Any = True
         for k in doubtful:
             held = on.logical_and(held, on.less(places[0][k], LIMIT - 1))

@@ -191,7 +191,7 @@ def _no_other(kernel: Kernel, other: Operand, d: int, start: Extent, end: Extent
     """No program reads an element from `start` on through another operand of the same array."""
     m, block = program_map(kernel, other), other.block[d]
 
-    def seen(places: tuple[Index, ...], on: Numbers) -> Any:
+    def seen(places: tuple[Index, ...], on: Numbers) -> object:
         begin = block.start(places[0][d], on)
         return on.logical_and(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
 
@@ -202,7 +202,7 @@ def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
     """All windows start at multiples of their size, as blocks do."""
     m = program_map(kernel, operand)
 
-    def odd(places: tuple[Index, ...], on: Numbers) -> Any:
+    def odd(places: tuple[Index, ...], on: Numbers) -> object:
         return on.logical_not(on.equal(places[0][d] % on.size(size), 0))
 
     return Claim({"program": m.domain}, PlacePredicate((At(m, "program"),), odd))

@@ -21,12 +21,12 @@ Limits: Windows; `body_races` is about other writes of the body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Equal, Formula, LexLess, PlacePredicate
 from layoutproof.core.index_map import Index
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.kernel.fixes import KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel, Operand
@@ -74,7 +74,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         pair = f"({', '.join(m.domain.names)}) = {at['first']} and {at['second']}"
         return f"{operand.name}: programs {pair} may run at the same time, and both write {written} {place}"
 
-    def differ(at: Mapping[str, Any]) -> tuple[int, ...]:
+    def differ(at: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         return tuple(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
@@ -98,7 +98,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     )
 
 
-def _inside(place: Index, extents: Any, on: Numbers) -> Any:
+def _inside(place: Index, extents: Sequence[Numeral], on: Numbers) -> object:
     held: Any = True
     for entry, extent in zip(place, extents, strict=True):
         held = on.logical_and(held, on.logical_and(on.less(-1, entry), on.less(entry, on.size(extent))))

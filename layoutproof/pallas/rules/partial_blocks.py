@@ -52,7 +52,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     reads = "reads" if m.replicas.extents else ""
     consistency = consistent(kernel, operand, [("program", reads)])
 
-    def partial(places: tuple[Index, ...], on: Numbers) -> Any:
+    def partial(places: tuple[Index, ...], on: Numbers) -> object:
         found: Any = False
         for d in dims:
             start, extent = operand.block[d].start(places[0][d], on), on.size(operand.dims[d])

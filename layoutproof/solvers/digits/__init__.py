@@ -30,8 +30,9 @@ from layoutproof.core.claim import (
 )
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap, Permutation, permutation
+from layoutproof.core.numbers import Numeral
 from layoutproof.core.result import Point
-from layoutproof.core.size import product, surely_less
+from layoutproof.core.size import Extent, product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
 from layoutproof.solvers.digits import permuted, sets
 from layoutproof.solvers.digits.number import (
@@ -130,13 +131,13 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     raise Unsupported("digits do not know this kind of claim")
 
 
-def _before_within(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> IndexMap:
+def _before_within(m: IndexMap, box: tuple[Extent, ...], on: DigitNumbers) -> IndexMap:
     """The map without a permutation of its places at the end, where that permutes those of a box among themselves."""
     found = permutation(m)
     return before(m) if found is not None and found.keeps(on.size(box[found.axis])) else m
 
 
-def _first_permuted_hole(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+def _first_permuted_hole(m: IndexMap, box: tuple[Extent, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     """The first place of a box that no element has, where places are permuted at the end."""
     found, plain = permutation(m), before(m)
     assert found is not None
@@ -166,7 +167,7 @@ def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) 
     return points
 
 
-def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
+def _digits(extents: Iterable[Extent], first: int, on: DigitNumbers) -> tuple[list[Digit], tuple[Numeral, ...]]:
     """A point of a box on digits, its entries numbered from `first`."""
     roots: list[Digit] = []
     point: list[Any] = []
@@ -229,7 +230,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 
 
 def _outside(
-    m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers, moved: Permutation | None = None
+    m: IndexMap, extents: tuple[Extent, ...], on: DigitNumbers, moved: Permutation | None = None
 ) -> tuple[int, ...] | None:
     """The first index and replica with a coordinate outside of its extent; moved: the permutation of one at the end."""
     roots, coordinates = placed(m, on)
@@ -376,7 +377,7 @@ def _difference(
 
 def _both_placed(
     left: At, right: At, on: DigitNumbers
-) -> tuple[list[Digit], int, tuple[tuple[Any, ...], tuple[Any, ...]]]:
+) -> tuple[list[Digit], int, tuple[tuple[Numeral, ...], tuple[Numeral, ...]]]:
     """(digits of one index and one replica, how many entries these have, where each of two maps puts them)."""
     replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
     if len(replicas) == 2 and replicas[0] != replicas[1]:
@@ -390,7 +391,7 @@ def _both_placed(
     return roots, len(index) + len(replica), (one, other)
 
 
-def _differing(one: Any, other: Any) -> Collection[Digit] | None:
+def _differing(one: Numeral, other: Numeral) -> Collection[Digit] | None:
     """The digits by which two coordinates differ; None where they differ when every digit is 0."""
     if type(one) is type(other) is DigitSum and one.terms == other.terms and one.constant == other.constant:
         return ()
@@ -427,7 +428,7 @@ def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | No
     return None if found is None else index_of(len(point), roots, found)
 
 
-def _each_covered(coordinates: Sequence[Any], box: Sequence[Any]) -> bool:
+def _each_covered(coordinates: Sequence[Numeral], box: Sequence[Numeral]) -> bool:
     """Whether each coordinate takes every value of its extent, for all sizes, independently of the others."""
     seen: set[Digit] = set()
     for coordinate, extent in zip(coordinates, box, strict=True):
@@ -446,7 +447,7 @@ def _each_covered(coordinates: Sequence[Any], box: Sequence[Any]) -> bool:
     return True
 
 
-def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+def _covers(m: IndexMap, box: tuple[Extent, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
     elements, places = on.size(m.domain.count() * m.replicas.count()), on.size(product(box))
     if elements == places:

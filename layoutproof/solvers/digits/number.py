@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
-from typing import Any
+from typing import Any, NoReturn
 
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import ceil_div, divide, evaluate, surely_less, symbol
+from layoutproof.core.numbers import Numbers, Numeral
+from layoutproof.core.size import Extent, ceil_div, divide, evaluate, surely_less, symbol
 
 
 class Digit:
@@ -40,7 +40,7 @@ class Digit:
         self.joins = joins
         self.split: tuple[Any, Any, Any] | None = None
 
-    def split_by(self, by: Any) -> tuple[Digit, Digit]:
+    def split_by(self, by: Extent) -> tuple[Digit, Digit]:
         """The digits `self // by` and `self % by`."""
         high = Digit(self.dimension, _pieces(self.extent, by), self.weight * by, self.joins)
         low = Digit(self.dimension, by, self.weight, self.joins)
@@ -203,7 +203,7 @@ class DigitSum:
             known = self._divide(by)
         return known[2]
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> NoReturn:
         raise Unsupported("digits cannot divide by an index")
 
     __rmod__ = __rfloordiv__
@@ -305,13 +305,13 @@ class DigitNumbers(Numbers):
         value = self.sizes.get(name)
         return symbol(name) if value is None else value
 
-    def xor(self, left: Any, right: Any) -> Any:
+    def xor(self, left: Numeral, right: Numeral) -> Numeral:
         if all(type(end) is int and end == 0 for end in ends(right)):
             # a swizzle of bits that are never set
             return left
         raise Unsupported("digits have no exclusive or")
 
-    def less(self, left: Any, right: Any) -> bool:
+    def less(self, left: Numeral, right: Numeral) -> bool:
         """True or False when the answer is the same for all digits and sizes."""
         low, high = ends(right - left)
         if surely_less(0, low):
@@ -320,7 +320,7 @@ class DigitNumbers(Numbers):
             return False
         raise Unsupported("digits cannot settle a comparison for all indices and sizes")
 
-    def equal(self, left: Any, right: Any) -> bool:
+    def equal(self, left: Numeral, right: Numeral) -> bool:
         low, high = ends(right - left)
         if surely_less(0, low) or surely_less(high, 0):
             return False
@@ -372,7 +372,7 @@ def index_of(dimensions: int, roots: Iterable[Digit], values: Mapping[Digit, int
     return tuple(index)
 
 
-def readable(coordinates: Iterable[Any]) -> tuple[set[Digit], bool]:
+def readable(coordinates: Iterable[Numeral]) -> tuple[set[Digit], bool]:
     """The digits that can be read back from the coordinates, and whether some coordinate was of no use."""
     known: set[Digit] = set()
     waiting: list[dict[Digit, Any]] = []
@@ -404,7 +404,7 @@ def decoded(known: set[Digit], waiting: list[dict[Digit, Any]]) -> tuple[set[Dig
     return known, bool(waiting)
 
 
-def decodes(form: dict[Digit, Any]) -> bool:
+def decodes(form: dict[Digit, Extent]) -> bool:
     """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
     span: Any = 0
     for digit, coefficient in ascending(form):

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import LARGEST_REST, Permutation
-from layoutproof.core.size import as_size
+from layoutproof.core.numbers import Numeral
+from layoutproof.core.size import Extent, as_size
 from layoutproof.solvers.digits.number import Digit, ends
 from layoutproof.solvers.digits.sets import Values, form_of
 from layoutproof.solvers.equations import solution, solutions
@@ -41,7 +42,7 @@ class _Step(NamedTuple):
 
 
 def first_difference(
-    pair: tuple[Any, Any], moved: tuple[Permutation | None, Permutation | None], leaves: Sequence[Digit]
+    pair: tuple[Numeral, Numeral], moved: tuple[Permutation | None, Permutation | None], leaves: Sequence[Digit]
 ) -> Values | None:
     """The first digits, in the order of `leaves`, at which two coordinates differ once each is permuted.
 
@@ -66,7 +67,7 @@ def first_difference(
     return {step.digit: value for step, value in zip(steps, found, strict=True) if value and step.digit is not None}
 
 
-def first_hole(coordinate: Any, moved: Permutation, extent: int, full: int) -> int | None:
+def first_hole(coordinate: Numeral, moved: Permutation, extent: int, full: int) -> int | None:
     """The smallest number below `extent` that a coordinate on exact digits does not take once it is permuted.
 
     full: without the permutation, the same; `extent` where there is none.
@@ -87,7 +88,7 @@ def first_hole(coordinate: Any, moved: Permutation, extent: int, full: int) -> i
     return None
 
 
-def moved_beyond(coordinate: Any, moved: Permutation, extent: int, leaves: Sequence[Digit]) -> list[Values]:
+def moved_beyond(coordinate: Numeral, moved: Permutation, extent: int, leaves: Sequence[Digit]) -> list[Values]:
     """For each number around `extent` that is permuted to one not below it, the first digits that make it, if any do.
 
     Raises Undecided where too many numbers would have to be looked at, and where too many digits make one.
@@ -121,7 +122,7 @@ def _moved(by: Permutation | None, number: int) -> int:
     return number if by is None else by.apply(number)
 
 
-def _steps(leaf: Digit, by: Any, other: Any, window: int) -> Iterator[_Step]:
+def _steps(leaf: Digit, by: Extent, other: Numeral, window: int) -> Iterator[_Step]:
     """The steps of a digit in the two numbers; none where it adds whole windows to both."""
     yield from _free(by, other, window)
     by, other = _whole(by), _whole(other)
@@ -133,7 +134,7 @@ def _steps(leaf: Digit, by: Any, other: Any, window: int) -> Iterator[_Step]:
         yield _Step(leaf, by, apart, extent)
 
 
-def _free(by: Any, other: Any, window: int) -> Iterator[_Step]:
+def _free(by: Extent, other: Numeral, window: int) -> Iterator[_Step]:
     """The amounts that a step which depends on sizes may add to both numbers: any multiple of its divisor."""
     if type(by) is type(other) is int:
         return
@@ -149,7 +150,7 @@ def _whole(number: Any) -> int:
     return number if type(number) is int else sum(c for mono, c in as_size(number).terms if not mono)
 
 
-def is_of_bits(coordinate: Any) -> bool:
+def is_of_bits(coordinate: Numeral) -> bool:
     """Whether a sum is one of single bits, each of one digit or of the constant: then rank over bits is quicker."""
     form, constant = form_of(coordinate)
     if type(constant) is not int or constant < 0:
