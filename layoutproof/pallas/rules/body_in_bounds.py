@@ -287,7 +287,7 @@ def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another:
         return next(_found_in_runs(kernel, body, after_another, left), held)
 
 
-def _found_in_runs(kernel: Kernel, body: Body, after_another: bool, look: Look) -> Iterator[Any]:
+def _found_in_runs(kernel: Kernel, body: Body, after_another: bool, look: Look) -> Iterator[Obligation]:
     """What is found in some programs, the first of each that is run."""
     for fill in fillings():
         alone = (ProgramWalk(kernel, body, program, fill) for program in programs(kernel))
