@@ -7,15 +7,16 @@ The points of such a claim are the `program`, the `iteration` of the loops aroun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of
 from layoutproof.bodies.sums import with_sums
-from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced
-from layoutproof.bodies.wraps import bounds, without
+from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced, written
+from layoutproof.bodies.wraps import Bounds, bounds, without
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -117,7 +118,9 @@ def asked(
         seen = {**point, "element": tuple(int(run(entry)) for entry in place)} if place else point
         return values.shown(seen, run)
 
-    claim = Claim(spaces, said(spaces, at, [*assumed, *related, *facts, whole], values), sentence, shown=shown)
+    told = [*assumed, *related, *facts, whole]
+    key = _key(spaces, told, values, body.definitions)
+    claim = Claim(spaces, said(spaces, at, told, values), sentence, shown=shown, key=key)
     of_call = {table.name for table in every_table(kernel)}
     tables = values.tables
     return BodyClaim(
@@ -150,22 +153,44 @@ def without_wraps(
     known = {name: (0, max(n - 1, 0)) for name, n in spans.items() if type(n) is int}
     known |= {name: (0, max(n - 1, 0)) for name, n in body.witnesses.items()}
     within = bounds(kernel, body, known, reads)
-    names, shown = [*body.definitions], without([*body.definitions.values()], within)
-    if any(term is not body.definitions[name] for name, term in zip(names, shown, strict=True)):
-        definitions = dict(zip(names, shown, strict=True))
-        if not isinstance(body, Body):
-            # an interpreter on its way
-            body = Body(
-                tuple(body.references),
-                tuple(body.effects),
-                body.unknowns,
-                loads=body.loads,
-                witnesses=body.witnesses,
-                facts=tuple(body.facts),
-                kept=body.kept,
-            )
-        body = replace(body, definitions=definitions)
+    if not body.definitions:
+        return without(terms, within), body
+    if not isinstance(body, Body):
+        # an interpreter on its way
+        body = Body(
+            tuple(body.references),
+            tuple(body.effects),
+            body.unknowns,
+            loads=body.loads,
+            witnesses=body.witnesses,
+            facts=tuple(body.facts),
+            kept=body.kept,
+            definitions=body.definitions,
+        )
+    body = replace(body, definitions=_Unwrapped(body.definitions, within))
     return without(terms, within), body
+
+
+class _Unwrapped(Mapping[str, Term]):
+    """Definitions as `without_wraps` has them: each is rewritten once it is asked for, of many mostly few are."""
+
+    def __init__(self, definitions: Mapping[str, Term], within: Bounds) -> None:
+        self.definitions, self.within = definitions, within
+        self.known: dict[str, Term] = {}
+
+    def __getitem__(self, name: str) -> Term:
+        if name not in self.known:
+            (self.known[name],) = without([self.definitions[name]], self.within)
+        return self.known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.definitions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.definitions)
+
+    def __len__(self) -> int:
+        return len(self.definitions)
 
 
 def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
@@ -232,6 +257,24 @@ class TablePoint:
             for table, read in zip(self.tables, self.reads, strict=True)
         ]
         return consistent_reads(rows, on) if rows else True
+
+
+def _key(
+    spaces: Mapping[str, Space], terms: Sequence[Term], values: TablePoint, definitions: Mapping[str, Term]
+) -> str:
+    """A digest of all that decides whether there are places in some spaces where all of some terms hold.
+
+    It is the same whatever the names are that interpreters and questions make for counters, unknowns and loads.
+    """
+    rows, names = written([*terms, *values.reads], definitions)
+    places = [(label, [names.get(name, -1) for name in space.names], space.extents) for label, space in spaces.items()]
+    inside = {name for space in spaces.values() for name in space.names}
+    tables = {table.name for table in values.tables}
+    # all others are sizes, whose names an answer has
+    sizes = {name: k for name, k in names.items() if not (name in inside or name in definitions or name in tables)}
+    lowest = [*(low for low, _ in values.ranges), *(unknown.low for unknown in values.unknowns)]
+    kinds = [(names[table.name], replace(table, name="")) for table in values.tables]
+    return hashlib.blake2b(repr((rows, places, sizes, lowest, kinds)).encode(), digest_size=16).hexdigest()
 
 
 Environment = Callable[[Sequence[Index], Numbers], Evaluation]

@@ -252,8 +252,8 @@ class States:
                 return claim, True
             if self._strengthen():
                 claim = self._asked(make(), elements)
-            if claim is None or self.holds(claim):
-                return claim, True
+                if claim is None or self.holds(claim):
+                    return claim, True
             # an unknown number cannot witness a violation
             return claim, not claim.lost and self.proves(claim)
         except (BudgetExceeded, RecursionError):

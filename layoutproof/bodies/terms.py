@@ -5,7 +5,7 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -15,7 +15,7 @@ from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import all_of, fold
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.operations import CONDITIONS, apply
+from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, apply
 from layoutproof.core.term import Term, every, rebuilt
 
 PARTS = 32
@@ -52,6 +52,50 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
         return made if other is None else other
 
     return rebuilt(term, changed, parts)
+
+
+def written(terms: Sequence[Term], definitions: Mapping[str, Term]) -> tuple[list[tuple[object, ...]], dict[str, int]]:
+    """Terms and the definitions of their names as rows, and the number by which a row has each name.
+
+    Equal for terms that differ in names only. A row is a part: its operation, and the numbers of earlier rows.
+
+    >>> def doubled(name):
+    ...     return Term("+", Term("name", name), Term("name", name))
+    >>> written([doubled("i")], {})
+    ([('name', 0), ('+', 0, 0), ('whole', 1)], {'i': 0})
+    >>> written([doubled("j")], {})[0] == written([doubled("i")], {})[0]
+    True
+    """
+    names: dict[str, int] = {}
+    number: dict[int, int] = {}
+    rows: list[tuple[object, ...]] = []
+
+    def called(name: Term) -> int:
+        return names.setdefault(name.args[0], len(names))
+
+    def add(term: Term) -> int:
+        for part in every(term):
+            if id(part) in number:
+                continue
+            if part.op in LEAVES:
+                own: tuple[object, ...] = (called(part) if part.op == "name" else part.args[0],)
+            elif part.op in NAMED:
+                own = (called(part.args[0]), *(number[id(a)] for a in part.args[1:]))
+            else:
+                own = tuple(number[id(a)] for a in part.args)
+            number[id(part)] = len(number)
+            rows.append((part.op, *own))
+        return number[id(term)]
+
+    wholes: list[tuple[object, ...]] = [("whole", add(term)) for term in terms]
+    told = 0
+    while told < len(names):
+        # names grow while definitions are written
+        for name in [*names][told:]:
+            if name in definitions:
+                wholes.append(("is", names[name], add(definitions[name])))
+            told += 1
+    return [*rows, *wholes], names
 
 
 def tabulated(term: Term, extents: Mapping[str, object]) -> Term:

@@ -58,6 +58,12 @@ def spend(steps: int) -> None:
             raise BudgetExceeded(spent())
 
 
+def left() -> int | None:
+    """Steps that are left, None where nothing is counted."""
+    mine = _NOW.get()
+    return None if mine is None else mine.left
+
+
 def effort() -> int:
     """The factor on every budget of the current call, 1 by default."""
     mine = _NOW.get()

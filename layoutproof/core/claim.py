@@ -167,6 +167,7 @@ class Claim:
         hint: Where to look, from a violating point; "" if unknown.
         shown: The counterexample as people see it, from the claim's own; None shows the claim's own.
         provided: Claims that must hold at the sizes of a violation too; where one does not, nothing is violated.
+        key: Equal only for claims with the same points and the same violation, "" where nothing says that.
     """
 
     points: Mapping[str, Space]
@@ -179,6 +180,7 @@ class Claim:
     hint: Callable[[Point, Numbers], str] = lambda point, on: ""
     shown: Callable[[Point, Numbers], Counterexample] | None = None
     provided: tuple[Claim, ...] = ()
+    key: str = ""
 
     def numbers(self, point: Point) -> Numbers:
         """Plain ints that know the sizes of a point.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from types import ModuleType
 from typing import NamedTuple
 
-from layoutproof.core.budget import spent
+from layoutproof.core.budget import left, spend, spent
 from layoutproof.core.claim import (
     And,
     At,
@@ -208,8 +208,63 @@ def candidate_holds(claim: Claim) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question to an engine, equal to another one about the same points and violation.
+
+    claims: the claim, taken out by who answers: what is kept of a question does not hold it.
+    """
+
+    name: str
+    function: str
+    share: float
+    key: str
+    where: Term | None
+    symbols: tuple[str, ...]
+    claims: list[Claim] = field(compare=False)
+
+
+class _NotKept(Exception):
+    """An answer for which there were not steps enough, `held`: where there are more, it may be another one."""
+
+    def __init__(self, held: bool | None) -> None:
+        super().__init__()
+        self.held = held
+
+
 def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | None:
-    """Whether an engine proves a claim; None where it does not know."""
+    """Whether an engine proves a claim; None where it does not know.
+
+    A claim that was asked before is not asked again. It takes the same steps: a verdict does not depend on what else
+    was asked.
+    """
+    if not claim.key or left() is None or spent():
+        return _proved_anew(name, function, claim, share)
+    asked = _Asked(name, function, share, claim.key, claim.where, claim.symbols, [claim])
+    try:
+        held, steps = _answered(asked)
+    except _NotKept as short:
+        return short.held
+    if asked.claims:
+        try:
+            spend(steps)
+        except BudgetExceeded:
+            return None
+    return held
+
+
+@lru_cache(maxsize=4096)
+def _answered(asked: _Asked) -> tuple[bool | None, int]:
+    """Whether an engine proves a claim, and the steps that it took. Raises _NotKept where there were too few."""
+    before = left()
+    held = _proved_anew(asked.name, asked.function, asked.claims.pop(), asked.share)
+    after = left()
+    if before is None or after is None or spent():
+        raise _NotKept(held)
+    return held, before - after
+
+
+def _proved_anew(name: str, function: str, claim: Claim, share: float) -> bool | None:
     try:
         if name == "smt":
             return bool(_solver(name).proves(unpermuted(claim), share))

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+from layoutproof.bodies.runs import Look, ProgramWalk
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -69,6 +70,45 @@ def test_a_number_that_moves_by_at_most_a_step_is_bounded_by_the_iterations() ->
     wrong = asked(with_tables(skipping(2), 1), T, X)
     assert worst(wrong) is Verdict.UNKNOWN
     assert any("a number that a loop hands on" in f.reason for f in wrong)
+
+
+def going_on(last: int, lines: int) -> Callable[..., None]:
+    """A loop that reads a row and goes on to the next one, up to the last: no term says that it stops there."""
+
+    def body(x: Any, o: Any) -> None:
+        o[...] = jnp.zeros_like(o)
+
+        def turn(_: Any, at: Any) -> Any:
+            o[pl.ds(0, 1), :] = x[pl.ds(at, 1), :]
+            if lines > 1:
+                o[pl.ds(1, 1), :] = x[pl.ds(at, 1), :] + 1
+            if lines > 2:
+                o[pl.ds(2, 1), :] = x[pl.ds(at, 1), :] + 2
+            return jnp.where(at * at >= last * last, at, at + 1)
+
+        jax.lax.fori_loop(0, 20, turn, jnp.int32(0))
+
+    return body
+
+
+def test_runs_in_which_nothing_goes_wrong_are_made_once_for_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[ProgramWalk] = []
+    first = ProgramWalk.first
+
+    def counted(run: ProgramWalk, look: Look) -> Any:
+        runs.append(run)
+        return first(run, look)
+
+    monkeypatch.setattr(ProgramWalk, "first", counted)
+    made = []
+    for lines in (1, 3):
+        runs.clear()
+        found = asked(with_tables(going_on(7, lines), 0), X)
+        assert [f.verdict for f in found].count(Verdict.UNKNOWN) == lines
+        made.append(len(runs))
+    assert made[0] == made[1] > 0
+    wrong = [f for f in asked(with_tables(going_on(8, 3), 0), X) if f.verdict is Verdict.REFUTED]
+    assert [(f.counterexample, f.decided_by) for f in wrong] == [({"program": (0,), "iteration": (8,)}, "run")] * 3
 
 
 def test_what_stores_keep_holds_if_the_call_begins_with_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.bodies.terms import Evaluation
+from layoutproof.bodies.terms import Evaluation, written
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 
@@ -24,3 +24,23 @@ def test_what_is_not_needed_is_not_computed(term: Term, value: object) -> None:
     assert Evaluation({"i": 3}, INTS).on_ints(term) == value
     with pytest.raises(ZeroDivisionError):
         Evaluation({"i": 3}, INTS)(term)
+
+
+def _of(name: str, table: str, number: int) -> Term:
+    at = Term("+", Term("name", name), Term("int", number))
+    return Term("<", Term("read", Term("name", table), at), at)
+
+
+def test_terms_are_written_alike_that_differ_in_names_only() -> None:
+    """Which names are one is told, and what a name stands for."""
+    rows = written([_of("i", "t", 1)], {})[0]
+    assert written([_of("j", "u", 1)], {}) == (rows, {"u": 1, "j": 0})
+    others = [
+        written([_of("i", "i", 1)], {}),
+        written([_of("i", "t", 2)], {}),
+        written([_of("i", "t", 1), AT], {}),
+        written([_of("i", "t", 1)], {"i": ONE}),
+        written([_of("i", "t", 1)], {"i": Term("name", "k")}),
+    ]
+    assert all(other[0] != rows for other in others)
+    assert written([AT], {"i": Term("name", "k")}) != written([AT], {"i": Term("+", Term("name", "k"), ONE)})

@@ -334,6 +334,39 @@ def test_a_proof_alone_is_asked_for(say: Any) -> None:
     assert proves(OVERLAP, confirm=True)
 
 
+def test_a_claim_with_a_key_is_asked_once_and_takes_the_same_steps_again(say: Any) -> None:
+    """Whoever has it: with another key, or without one, it is asked again."""
+    asked = say({"smt.proves": None})
+    known = replace(OVERLAP, key="a claim that is asked once")
+    left = []
+    for claim in (known, replace(known), replace(known, key="another one"), OVERLAP, OVERLAP):
+        with budget(1000) as mine:
+            spend(1)
+            assert candidate_holds(claim) == "smt"
+            left.append((mine.left, len(asked)))
+    assert [count for _, count in left] == [2, 2, 4, 6, 8]
+    # without a budget nothing says what it took
+    assert candidate_holds(known) == "smt"
+    assert len(asked) == 10
+
+
+def test_steps_that_are_not_there_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that took 300 steps is none where 100 are left; one for want of steps is not kept."""
+
+    def holds(claim: Claim, effort: float) -> None:
+        spend(300)
+
+    engine = SimpleNamespace(decide=holds, proves=holds)
+    monkeypatch.setattr("layoutproof.solvers.decide._solver", lambda name: engine)
+    for key, steps in (("a claim for many steps", (1000, 1000, 100)), ("a claim for few", (100, 1000, 1000))):
+        found = []
+        for count in steps:
+            with budget(count) as mine:
+                found.append((candidate_holds(replace(OVERLAP, key=key)), mine.left))
+        # two engines more are asked, in vain
+        assert found == [("isl", 700) if count == 1000 else ("", count - 3 * 300) for count in steps]
+
+
 def test_a_candidate_is_shown_by_isl_or_z3_and_refuted_by_whoever_sees_it_first(say: Any) -> None:
     say({"isl.decide": None})
     assert candidate_holds(OVERLAP) == "isl"

@@ -189,6 +189,16 @@ def test_products_are_spelled_out(where: str, violated: str, found: tuple[int, .
     """Beyond the sizes that are tried as constants, and beyond what monotony says."""
     claim = Claim({}, SizeCondition(parse_condition(violated)), where=parse_condition(where))
     assert smt.decide(claim) == (found and {"sizes": found})
+    assert smt.proves(claim) is (found is None)
+
+
+def test_a_proof_for_all_sizes_ends_at_any_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which one is the smallest takes most of the steps, and nobody has asked."""
+    monkeypatch.delattr(Search, "smallest")
+    right, wrong = (mapping((N, M), lambda on, i, j, s=s: i * on.size(s) + j, (N * M,)) for s in (M, N))
+    assert [smt.proves(same(right, right)), smt.proves(same(right, wrong))] == [True, False]
+    short = mapping((N,), lambda on, i: i // 2, (N,))
+    assert [smt.proves(in_bounds(short)), smt.proves(injective(short))] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from layoutproof.bodies.cells import kept_by
@@ -36,11 +36,11 @@ from layoutproof.bodies.effects import (
     Wait,
     loads_of,
 )
-from layoutproof.bodies.runs import STEPS, ProgramWalk, fillings, in_order, programs
+from layoutproof.bodies.runs import STEPS, Look, ProgramWalk, fillings, in_order, programs
 from layoutproof.bodies.symbolic import Number, Symbolic
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import Lost, maybe
-from layoutproof.core.budget import budget, effort
+from layoutproof.core.budget import budget, effort, spent
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.numbers import Numbers
@@ -54,6 +54,8 @@ from layoutproof.pallas.body_fixes import inside
 TARGET = False
 BODY = True
 SETTLED_BY = "clamp the index, or guard the access by what program ids, loop counters and tables say"
+LONGER = 2
+"""How many times the budget of one question the runs may take that are looked at for all questions."""
 MOST_PIECES = 8
 """Slices of one line that are asked about at once, each in one dimension."""
 
@@ -86,18 +88,12 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
     accesses = 0
     for effect in body.effects:
-        for view, what in _views(effect):
-            for place, step in enumerate((*_cut(effect, view), *_picked(view))):
-                accesses += 1
-                listed = step.part is not None
-                for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
-                    outside = _outside(piece, extent)
-                    if outside is not FALSE:
-                        spot = _where_masked(effect, view) if listed else effect.spot
-                        path = tuple(map(id, spot.path))
-                        key = (spot.source, view.reference.name, what, place, path, spot.loops)
-                        one = AskedCut(spot, view, what, k, piece, extent, listed)
-                        groups.setdefault(key, {}).setdefault(outside, one)
+        for place, cuts in _cuts(effect):
+            accesses += 1
+            for outside, one in cuts:
+                path = tuple(map(id, one.spot.path))
+                key = (one.spot.source, one.view.reference.name, one.what, place, path, one.spot.loops)
+                groups.setdefault(key, {}).setdefault(outside, one)
     found: list[Due] = [
         partial(_inside, kernel, body, many[k : k + MOST_PIECES])
         for many in ([*pieces.items()] for pieces in groups.values())
@@ -112,6 +108,20 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 def unasked(kernel: Kernel) -> Settled:
     """Where there is no body to look at."""
     return undecided("the body is not known" if kernel.body is None else "the body reads and writes nothing")
+
+
+def _cuts(effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
+    """The slices of an effect, of each the number in its view and where it may leave what it cuts."""
+    for view, what in _views(effect):
+        for place, step in enumerate((*_cut(effect, view), *_picked(view))):
+            found = []
+            for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
+                outside = _outside(piece, extent)
+                if outside is not FALSE:
+                    listed = step.part is not None
+                    spot = _where_masked(effect, view) if listed else effect.spot
+                    found.append((outside, AskedCut(spot, view, what, k, piece, extent, listed)))
+            yield place, found
 
 
 def _views(effect: Effect) -> Iterator[tuple[View, str]]:
@@ -254,6 +264,9 @@ def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another:
     of_effect: dict[int, list[AskedCut]] = {}
     for piece in pieces:
         of_effect.setdefault(piece.spot.number, []).append(piece)
+    leaving = _leaving_in_runs(kernel, body, after_another)
+    if leaving is not None and leaving.isdisjoint(of_effect):
+        return held
 
     def left(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Number, ...]) -> Obligation | None:
         shown = _left(on, of_effect.get(effect.spot.number, ()))
@@ -271,18 +284,47 @@ def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another:
         return Obligation(name, settled, source=effect.spot.source, tables=tables)
 
     with budget(STEPS, effort()):
-        for fill in fillings():
-            alone = (ProgramWalk(kernel, body, program, fill) for program in programs(kernel))
-            for run in in_order(kernel, body, fill) if after_another else alone:
-                try:
-                    found: Obligation | None = run.first(left)
-                except (Undecided, ArithmeticError):
-                    if after_another:
-                        break
-                    continue
-                if found is not None:
-                    return found
-    return held
+        return next(_found_in_runs(kernel, body, after_another, left), held)
+
+
+def _found_in_runs(kernel: Kernel, body: Body, after_another: bool, look: Look) -> Iterator[Obligation]:
+    """What is found in some programs, the first of each that is run."""
+    for fill in fillings():
+        alone = (ProgramWalk(kernel, body, program, fill) for program in programs(kernel))
+        for run in in_order(kernel, body, fill) if after_another else alone:
+            try:
+                found = run.first(look)
+            except (Undecided, ArithmeticError):
+                if after_another:
+                    break
+                continue
+            if found is not None:
+                yield found
+
+
+@lru_cache(maxsize=4)
+def _leaving_in_runs(kernel: Kernel, body: Body, after_another: bool) -> frozenset[int] | None:
+    """The numbers of effects that may leave what they address in some run; None where the runs are too long together.
+
+    All questions about a body look at the same runs, and most of them find nothing.
+    """
+    asked_of = {effect.spot.number: [one for _, cuts in _cuts(effect) for _, one in cuts] for effect in body.effects}
+    leaving: set[int] = set()
+
+    def look(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Number, ...]) -> None:
+        number = effect.spot.number
+        if number not in leaving:
+            try:
+                shown = _left(on, asked_of[number])
+            except (Undecided, ArithmeticError):
+                shown = "perhaps"
+            if shown:
+                leaving.add(number)
+
+    with budget(LONGER * STEPS, effort()):
+        for _ in _found_in_runs(kernel, body, after_another, look):
+            pass
+        return None if spent() else frozenset(leaving)
 
 
 def _left(on: Symbolic, pieces: Iterable[AskedCut]) -> str:

@@ -17,7 +17,7 @@ from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
 from layoutproof.solvers.smt.library import z3
-from layoutproof.solvers.smt.minimum import NotShown, searching
+from layoutproof.solvers.smt.minimum import NotShown, Search, searching
 from layoutproof.solvers.smt.products import spelled
 from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
@@ -60,9 +60,11 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
 
 
 def proves(claim: Claim, effort: float = 1) -> bool:
-    """Whether there is no violation. As `decide`, which alone looks for one, and the smallest."""
-    if claim.sizes() or isinstance(claim.violation, Uncovered):
+    """Whether there is no violation. As `decide`, which alone looks for the smallest one: any ends this."""
+    if isinstance(claim.violation, Uncovered):
         return decide(claim, effort) is None
+    if claim.sizes():
+        return _alone(lambda session, budget: _by_integers(session, claim, budget, least=False), effort) is None
     return _alone(lambda session, budget: _proved(session, claim, budget), effort)
 
 
@@ -98,7 +100,10 @@ def _proved(session: Session, claim: Claim, budget: int) -> bool:
         if dialect.doubts:
             raise Unsupported("divides by a value that may be 0 or negative")
         assumed = [*dialect.assumed, *dialect.monotony()]
-        return statement.violated is False or _impossible(session, assumed, statement.violated, budget)
+        if statement.violated is False:
+            return True
+        search = _ended(session, assumed, statement.violated, budget)
+        return search is not None and search.solution is None
     widths = Widths()
     Statement(claim, widths, {})
     bits = Bits(session.context, widths.width)
@@ -107,8 +112,13 @@ def _proved(session: Session, claim: Claim, budget: int) -> bool:
     return statement.violated is False or not search.possible()
 
 
-def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
-    """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then."""
+def _by_bits(
+    session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int, least: bool = True
+) -> Point | None:
+    """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then.
+
+    least: False for any violation.
+    """
     widths = Widths(divisors_known=type(sizes) is int)
     Statement(claim, widths, sizes)
     dialect = Bits(session.context, widths.width, divisors_known=type(sizes) is int)
@@ -116,14 +126,16 @@ def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, bud
     search = searching(session, dialect.assumed, statement.violated, session.bits(), budget)
     if statement.violated is False or not search.possible():
         return None
+    if not least:
+        return statement.point([search.value(term) for term in statement.unknowns()])
     try:
         return statement.point(search.smallest(statement.unknowns(), z3.ULE))
     except NotShown as best:
         raise NotSmallest(str(best), statement.point(best.values)) from None
 
 
-def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
-    """The smallest violation for sizes without bound."""
+def _by_integers(session: Session, claim: Claim, budget: int, least: bool = True) -> Point | None:
+    """The smallest violation for sizes without bound. least: False for any violation."""
     if divided_by(claim):
         # among products of unknowns that are divided by unknowns, z3 spends its budget before it finds any
         try:
@@ -141,10 +153,16 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
         if search.possible():
             raise Unsupported(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
-    if statement.violated is False or _impossible(session, assumed, statement.violated, budget):
+    if statement.violated is False:
         return None
+    ended = _ended(session, assumed, statement.violated, budget)
+    if ended is not None and ended.solution is None:
+        return None
+    if ended is not None and not least and not dialect.products():
+        # a solution without products is a violation
+        return statement.point([ended.value(dialect.unknown(term)) for term in statement.unknowns()])
     for highest in SMALL:
-        found = _small(session, claim, highest, budget)
+        found = _small(session, claim, highest, budget, least)
         if found is not None:
             return found
     assumed += dialect.scaled_quotients()
@@ -155,11 +173,15 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     unknowns = [dialect.unknown(term) for term in statement.unknowns()[:count]]
     spent = ""
     try:
-        values = search.smallest(unknowns, lambda term, value: term <= value)
+        values = (
+            search.smallest(unknowns, lambda term, value: term <= value)
+            if least
+            else [search.value(term) for term in unknowns]
+        )
     except NotShown as best:
         values, spent = best.values, str(best)
     values = values[len(statement.largest) :]
-    found = _by_bits(session, claim, dict(zip(statement.sizes, values, strict=True)), budget)
+    found = _by_bits(session, claim, dict(zip(statement.sizes, values, strict=True)), budget, least)
     if found is not None and spent:
         raise NotSmallest(spent, found)
     if found is None:
@@ -167,23 +189,27 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     return found
 
 
-def _small(session: Session, claim: Claim, highest: int, budget: int) -> Point | None:
-    """The smallest violation with sizes up to `highest`; None says nothing."""
+def _small(session: Session, claim: Claim, highest: int, budget: int, least: bool) -> Point | None:
+    """The smallest violation with sizes up to `highest`, or any; None says nothing."""
     try:
-        return _by_bits(session, claim, highest, budget)
+        return _by_bits(session, claim, highest, budget, least)
     except Undecided:
         return None
 
 
-def _impossible(session: Session, assumed: list[BoolRef], violated: BoolRef, budget: int) -> bool:
-    """True only if there is no violation even where products may be any numbers that the lemmas allow."""
+def _ended(session: Session, assumed: list[BoolRef], violated: BoolRef, budget: int) -> Search | None:
+    """A search that ended, in which products may be any numbers that the lemmas allow; None where none does.
+
+    Where it has no solution, there is no violation.
+    """
     for seed in range(RESTARTS):
         # the later, the longer: half of the budget for the last
         search = searching(
             session, assumed, violated, session.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2)
         )
         try:
-            return not search.possible()
+            search.possible()
         except Undecided:
             continue
-    return False
+        return search
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import Unsupported
@@ -27,6 +28,7 @@ class Bits(Operators):
         self.width = width
         self.divisors_known = divisors_known
         self.assumed: list[Any] = []
+        self._constants: dict[int, BitVecRef] = {}
 
     def note(self, low: Bound, high: Bound) -> None:
         """The width is known by now."""
@@ -35,7 +37,33 @@ class Bits(Operators):
         return z3.BitVec(name, self.width, self.context)
 
     def constant(self, value: int) -> BitVecRef:
-        return z3.BitVecVal(value, self.width, self.context)
+        if value not in self._constants:
+            self._constants[value] = z3.BitVecVal(value, self.width, self.context)
+        return self._constants[value]
+
+    # z3's own operators look for a context and for sorts to convert to, which takes most of the time of many questions
+
+    def add(self, left: BitVecRef, right: BitVecRef) -> BitVecRef:
+        return self._made(z3.Z3_mk_bvadd, left, right)
+
+    def subtract(self, left: BitVecRef, right: BitVecRef) -> BitVecRef:
+        return self._made(z3.Z3_mk_bvsub, left, right)
+
+    def multiply(self, left: BitVecRef, right: BitVecRef) -> BitVecRef:
+        return self._made(z3.Z3_mk_bvmul, left, right)
+
+    def less(self, left: BitVecRef, right: BitVecRef) -> BoolRef:
+        return z3.BoolRef(z3.Z3_mk_bvslt(self.context.ref(), left.as_ast(), right.as_ast()), self.context)
+
+    def equal(self, left: BitVecRef, right: BitVecRef) -> BoolRef:
+        return z3.BoolRef(z3.Z3_mk_eq(self.context.ref(), left.as_ast(), right.as_ast()), self.context)
+
+    def choose(self, condition: BoolRef, left: BitVecRef, right: BitVecRef, low: Bound) -> BitVecRef:
+        made = z3.Z3_mk_ite(self.context.ref(), condition.as_ast(), left.as_ast(), right.as_ast())
+        return z3.BitVecRef(made, self.context)
+
+    def _made(self, operation: Callable[..., object], left: BitVecRef, right: BitVecRef) -> BitVecRef:
+        return z3.BitVecRef(operation(self.context.ref(), left.as_ast(), right.as_ast()), self.context)
 
     def quotient(self, value: Bounded | int, by: Bounded | int) -> BitVecRef:
         if type(by) is int and by & (by - 1) == 0:
