@@ -1,0 +1,118 @@
+"""The answering side of `serving.pool`: runs commands in one process, and says which files it has opened.
+
+A request is {"do": "warm"}, {"do": "tools"}, or {"do": "run", "tool": name, "arguments": {..}}. The answer is
+{"value": .., "seen": .., "good": ..} as of `serving.pool.Answered`; of a run its value is {"document", "text",
+"picture"}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from layoutproof.cli.main import BAD_INPUT, run
+from layoutproof.cli.progress import heard
+from layoutproof.cli.spoken import spoken
+from layoutproof.cli.tools import all_declared, command_line
+from layoutproof.compiler import cache
+from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.document import envelope, error_entry
+from layoutproof.core.errors import LayoutError
+from layoutproof.serving.watched import Watch
+
+MOST_CALLS = 500
+"""Questions to one process: each leaves a little in it, and more where it imports a file again (SECURITY.md)."""
+
+
+class Answering:
+    """What one worker does. folder: for its pictures."""
+
+    def __init__(self, watch: Watch, folder: str) -> None:
+        self.watch, self.folder, self.calls = watch, folder, 0
+
+    def answer(self, request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+        """Of one request."""
+        self.calls += 1
+        match request["do"]:
+            case "warm":
+                value: object = warm()
+            case "tools":
+                value = all_declared()
+            case _:
+                with heard(tell):
+                    value = ran(request["tool"], request["arguments"], self.folder)
+        return {"value": value, "seen": self.watch.told(), "good": self.calls < MOST_CALLS and not _is_large()}
+
+
+def ran(tool: str, arguments: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """The answer of a tool: the object that its command prints, the same in words, and its picture."""
+    picture = Path(folder, "picture.svg")
+    picture.unlink(missing_ok=True)
+    try:
+        words = command_line(tool, arguments, str(picture))
+    except LayoutError as error:
+        failed = {**envelope(BAD_INPUT), "error": error_entry(error, "usage", str(error))}
+        return {"document": failed, "text": spoken(failed), "picture": ""}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        run(words)
+    document = json.loads(printed.getvalue())
+    drawn = picture.read_text("utf-8") if picture.is_file() else ""
+    return {"document": document, "text": spoken(document), "picture": drawn}
+
+
+def warm() -> str:
+    """Imports what most questions need, and asks one of each kind. What is not installed is left out."""
+    import layoutproof
+
+    layoutproof.ask("injective", "f32[N,M]{1,0:T(8,128)}")
+    cache.tool()
+    try:
+        import jax
+        from jax.experimental import pallas
+    except ImportError:
+        return "no jax"
+
+    def copied(source: Any, result: Any) -> None:
+        result[...] = source[...] * 2.0
+
+    def called(x: Any) -> Any:
+        spec = pallas.BlockSpec((8, 128), lambda i: (i, 0))
+        kernel = pallas.pallas_call(
+            copied, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=jax.ShapeDtypeStruct((16, 128), x.dtype)
+        )
+        return kernel(x)
+
+    layoutproof.kernels(called, jax.ShapeDtypeStruct((16, 128), "float32"), target="v5e")
+    return "jax"
+
+
+def _is_large() -> bool:
+    """Whether this process has come to use half of the address space that it may use."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        return most != resource.RLIM_INFINITY and 2 * pages * os.sysconf("SC_PAGE_SIZE") > most
+    except (ImportError, OSError, ValueError):
+        return False
+
+
+def main() -> None:
+    """Answers until there is no more to answer."""
+    with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
+        kept = cache.folder()
+        watch = Watch([folder, *([str(kept)] if kept else [])])
+        watch.begin()
+        serve(Answering(watch, folder).answer)
+
+
+if __name__ == "__main__":
+    main()
