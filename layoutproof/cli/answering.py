@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,10 +24,12 @@ from layoutproof.compiler import cache
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import envelope, error_entry
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import MIB, read
 from layoutproof.serving.watched import Watch
 
 MOST_CALLS = 500
 """Questions to one process: each leaves a little in it, and more where it imports a file again (SECURITY.md)."""
+MOST_PICTURE = 64 * MIB
 
 
 class Answering:
@@ -63,7 +65,7 @@ def ran(tool: str, arguments: Mapping[str, Any], folder: str) -> dict[str, Any]:
     with contextlib.redirect_stdout(printed):
         run(words)
     document = json.loads(printed.getvalue())
-    drawn = picture.read_text("utf-8") if picture.is_file() else ""
+    drawn = read(picture, MOST_PICTURE).decode() if picture.is_file() else ""
     return {"document": document, "text": spoken(document), "picture": drawn}
 
 
@@ -94,15 +96,14 @@ def warm() -> str:
 
 
 def _is_large() -> bool:
-    """Whether this process has come to use half of the address space that it may use."""
+    """Whether this process has come to hold half of the memory that it may use."""
     try:
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        return most != resource.RLIM_INFINITY and 2 * pages * os.sysconf("SC_PAGE_SIZE") > most
-    except (ImportError, OSError, ValueError):
+        import resource  # not on every system
+    except ImportError:
         return False
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return most != resource.RLIM_INFINITY and 2 * held > most
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ picture comes with the answer.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypedDict
 
 import click
@@ -65,7 +65,7 @@ def declared(name: str) -> Tool:
     return {"name": name, "title": page_of(name).summary, "description": page, "arguments": schema, "answer": answer}
 
 
-@functools.cache
+@lru_cache(maxsize=32)
 def parameters_of(name: str) -> Mapping[str, click.Parameter]:
     """The parameters of a command that a tool has, by the names of its arguments."""
     command = _command(name)

@@ -26,7 +26,7 @@ from layoutproof.pallas.findings import Judged
 from layoutproof.pallas.judge import kernel_target, meant_for
 from layoutproof.pallas.records import plain
 
-MIN_SECONDS = 0.02
+MIN_SECONDS = 0.005
 """Seconds that a judgement must have taken to be kept. No verdict depends on it."""
 
 _HELD = classes(Judged, Finding)

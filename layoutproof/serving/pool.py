@@ -9,6 +9,7 @@ answer to the one question that it had (`compiler.child`).
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -83,9 +84,12 @@ class Worker:
 class Pool:
     """Some workers. Its methods may be called by several threads at once."""
 
-    def __init__(self, child: Child, many: int) -> None:
-        """child: the program of a worker, with its bounds.  many: workers that are kept, besides the one made ready."""
-        self._child, self._many = child, many
+    def __init__(self, child: Child, many: int, seconds: float) -> None:
+        """child: the program of a worker.  many: workers that are kept, besides the one made ready.
+
+        seconds: that one question may take; then its worker is ended.
+        """
+        self._child, self._many, self._seconds = child, many, seconds
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
         self._ready: Future[Worker | None] | None = None
@@ -123,11 +127,14 @@ class Pool:
         Raises NoLongerAwaited where `stop` says so, LayoutError where no process can be started.
         """
         worker = self._taken(tuple(modules), stop)
+        until = time.monotonic() + self._seconds
         try:
-            reply = worker.ask(request, progress, stop)
-        except BaseException:
+            reply = worker.ask(request, progress, lambda: stop() or time.monotonic() > until)
+        except BaseException as error:
             worker.close()
-            raise
+            if stop() or not isinstance(error, NoLongerAwaited):
+                raise
+            return Reply(None, f"{self._child.what} did not come to an end within {self._seconds:g} s on it", "slow")
         finally:
             self.begin()
         if reply.value is None:

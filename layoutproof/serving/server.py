@@ -113,7 +113,8 @@ class Serving:
                 return Reply(None, "cancelled", "ended")
 
         try:
-            return await anyio.to_thread.run_sync(waited, abandon_on_cancel=True, limiter=room)
+            found: Reply[Any] = await anyio.to_thread.run_sync(waited, abandon_on_cancel=True, limiter=room)
+            return found
         finally:
             stop.set()
 

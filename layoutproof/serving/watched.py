@@ -93,7 +93,6 @@ class Watch:
             # what was imported before
             if isinstance(path := getattr(module, "__file__", None), str):
                 self._note(path)
-        sys.dont_write_bytecode = True
         sys.addaudithook(self._hear)
 
     def told(self) -> dict[str, Stamp]:
@@ -118,10 +117,8 @@ class Watch:
         name = os.path.abspath(os.fsdecode(path))
         if writes:
             self._seen.pop(name, None)
-        elif name.endswith(_COMPILED) and f"{os.sep}__pycache__{os.sep}" in name:
-            self._compiled(name)
         else:
-            self._note(name)
+            self._note(self._source(name) if name.endswith(_COMPILED) else name)
 
     def _note(self, path: str) -> None:
         if path in self._seen or path.startswith(self._own):
@@ -130,12 +127,16 @@ class Watch:
         self._seen[path] = ABSENT
         self._seen[path] = stamp(path)
 
-    def _compiled(self, path: str) -> None:
-        """Notes the source of a compiled module. One that is no library's is refused, and its source is read: Python
-        takes it for current where the source was changed twice within a second and kept its size."""
-        if not path.startswith(self._libraries) and f"{os.sep}site-packages{os.sep}" not in path:
-            raise FileNotFoundError(f"{path} is compiled anew")
+    def _source(self, path: str) -> str:
+        """The source of a compiled module, or itself where it has none.
+
+        One that is no library's is refused, and its source is read: Python takes it for current where the source was
+        changed twice within a second and kept its size.
+        """
         try:
-            self._note(importlib.util.source_from_cache(path))
+            source = importlib.util.source_from_cache(path)
         except ValueError:
-            return
+            return path
+        if not source.startswith(self._libraries) and f"{os.sep}site-packages{os.sep}" not in source:
+            raise FileNotFoundError(f"{path} is compiled anew")
+        return source

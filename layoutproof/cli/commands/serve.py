@@ -6,6 +6,7 @@ In the list: about: Serve agents and editors from one warm process (MCP).
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 
 import click
@@ -62,7 +63,7 @@ def command(http: str | None, seconds: float, memory: str, workers: int, as_json
     from layoutproof.serving.server import Serving
     from layoutproof.serving.transports import serve
 
-    pool = Pool(Child("the worker", WORKER, seconds=seconds, memory=bound), workers)
+    pool = Pool(Child("the worker", WORKER, seconds=math.inf, memory=bound), workers, seconds)
     pool.begin()
     try:
         serve(
