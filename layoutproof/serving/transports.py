@@ -43,6 +43,8 @@ async def by_http(server: Server[dict[str, Any]], port: int, told: Callable[[str
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        # from here on a request waits, also while the server still starts
+        listening.listen()
     except OSError as error:
         listening.close()
         raise LayoutError(f"port {port} of {HOST} cannot be had: {error.strerror}") from None
