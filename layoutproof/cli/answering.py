@@ -1,8 +1,7 @@
 """The answering side of `serving.pool`: runs commands in one process, and says which files it has opened.
 
-A request is {"do": "warm"}, {"do": "tools"}, or {"do": "run", "tool": name, "arguments": {..}}. The answer is
-{"value": .., "seen": .., "good": ..} as of `serving.pool.Answered`; of a run its value is {"document", "text",
-"picture"}.
+A request is a `Request`, the answer {"value": .., "seen": .., "good": ..} as of `serving.pool.Answered`; of a run its
+value is a `Ran`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from layoutproof.cli.main import BAD_INPUT, run
 from layoutproof.cli.progress import heard
@@ -25,34 +24,44 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import envelope, error_entry
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
-from layoutproof.serving.watched import Watch
+from layoutproof.serving.pool import Ran
+from layoutproof.serving.watched import Opened
 
 MOST_CALLS = 500
 """Questions to one process: each leaves a little in it, and more where it imports a file again (SECURITY.md)."""
 MOST_PICTURE = 64 * MIB
 
 
+class Request(TypedDict):
+    """What a worker is sent. do: "warm", "tools" or "run"; of a run the tool and its arguments."""
+
+    do: str
+    tool: NotRequired[str]
+    arguments: NotRequired[dict[str, object]]
+
+
 class Answering:
     """What one worker does. folder: for its pictures."""
 
-    def __init__(self, watch: Watch, folder: str) -> None:
-        self.watch, self.folder, self.calls = watch, folder, 0
+    def __init__(self, opened: Opened, folder: str) -> None:
+        self.opened, self.folder, self.calls = opened, folder, 0
 
-    def answer(self, request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    def answer(self, request: Request, tell: Tell) -> dict[str, object]:
         """Of one request."""
         self.calls += 1
         match request["do"]:
             case "warm":
-                value: object = warm()
+                warm()
+                value: object = None
             case "tools":
                 value = all_declared()
             case _:
                 with heard(tell):
                     value = ran(request["tool"], request["arguments"], self.folder)
-        return {"value": value, "seen": self.watch.told(), "good": self.calls < MOST_CALLS and not _is_large()}
+        return {"value": value, "seen": self.opened.told(), "good": self.calls < MOST_CALLS and not _is_large()}
 
 
-def ran(tool: str, arguments: Mapping[str, Any], folder: str) -> dict[str, Any]:
+def ran(tool: str, arguments: Mapping[str, object], folder: str) -> Ran:
     """The answer of a tool: the object that its command prints, the same in words, and its picture."""
     picture = Path(folder, "picture.svg")
     picture.unlink(missing_ok=True)
@@ -69,7 +78,7 @@ def ran(tool: str, arguments: Mapping[str, Any], folder: str) -> dict[str, Any]:
     return {"document": document, "text": spoken(document), "picture": drawn}
 
 
-def warm() -> str:
+def warm() -> None:
     """Imports what most questions need, and asks one of each kind. What is not installed is left out."""
     import layoutproof
 
@@ -79,12 +88,12 @@ def warm() -> str:
         import jax
         from jax.experimental import pallas
     except ImportError:
-        return "no jax"
+        return
 
-    def copied(source: Any, result: Any) -> None:
+    def copied(source, result):  # type: ignore[no-untyped-def]
         result[...] = source[...] * 2.0
 
-    def called(x: Any) -> Any:
+    def called(x):  # type: ignore[no-untyped-def]
         spec = pallas.BlockSpec((8, 128), lambda i: (i, 0))
         kernel = pallas.pallas_call(
             copied, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=jax.ShapeDtypeStruct((16, 128), x.dtype)
@@ -92,7 +101,6 @@ def warm() -> str:
         return kernel(x)
 
     layoutproof.kernels(called, jax.ShapeDtypeStruct((16, 128), "float32"), target="v5e")
-    return "jax"
 
 
 def _is_large() -> bool:
@@ -110,9 +118,9 @@ def main() -> None:
     """Answers until there is no more to answer."""
     with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
         kept = cache.folder()
-        watch = Watch([folder, *([str(kept)] if kept else [])])
-        watch.begin()
-        serve(Answering(watch, folder).answer)
+        opened = Opened([folder, *([str(kept)] if kept else [])])
+        opened.begin()
+        serve(Answering(opened, folder).answer)
 
 
 if __name__ == "__main__":

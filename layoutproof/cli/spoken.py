@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 MOST_LINES = 40
-_MEANS = {0: "all proved", 1: "something is refuted", 2: "bad input", 3: "something is unknown"}
+_MEANS = {0: "nothing is refuted or unknown", 1: "something is refuted", 2: "bad input", 3: "something is unknown"}
 
 
-def spoken(document: Mapping[str, Any]) -> str:
+def spoken(document: Mapping[str, object]) -> str:
     """The object that a command prints with `--json`, in words.
 
     >>> print(spoken({"version": 2, "exit_code": 1, "question": "injective", "subject": "a", "verdict": "refuted",
@@ -17,8 +16,7 @@ def spoken(document: Mapping[str, Any]) -> str:
     exit code 1: something is refuted
     refuted injective, a (s.yaml:3): two at offset 4
     """
-    if "error" in document:
-        error = document["error"]
+    if isinstance(error := document.get("error"), dict):
         return f"exit code {document['exit_code']}: {_at(error)}{error['message']}"
     for key in ("page", "summary"):
         if isinstance(text := document.get(key), str):
@@ -27,11 +25,13 @@ def spoken(document: Mapping[str, Any]) -> str:
     lines = list(dict.fromkeys(line for line in lines if line))
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} more; the object has all"]
-    code = document["exit_code"]
+    if not lines:
+        lines = [f"the object has {', '.join(key for key in document if key not in ('version', 'exit_code'))}"]
+    code = int(str(document["exit_code"]))
     return "\n".join([f"exit code {code}: {_MEANS.get(code, 'see the object')}", *lines])
 
 
-def _findings(value: object) -> Iterator[Mapping[str, Any]]:
+def _findings(value: object) -> Iterator[Mapping[str, object]]:
     """Everything with a verdict in an answer, wherever it stands."""
     if isinstance(value, Mapping):
         if isinstance(value.get("verdict"), str):
@@ -43,7 +43,7 @@ def _findings(value: object) -> Iterator[Mapping[str, Any]]:
             yield from _findings(each)
 
 
-def _line(finding: Mapping[str, Any]) -> str:
+def _line(finding: Mapping[str, object]) -> str:
     """One finding; "" for what is proved, and for what nobody asked."""
     verdict = finding["verdict"]
     if verdict == "proved" or finding.get("asked") is False:
@@ -56,6 +56,6 @@ def _line(finding: Mapping[str, Any]) -> str:
     return f"{verdict} {what}{place}{f': {reason}' if reason else ''}{fix}"
 
 
-def _at(entry: Mapping[str, Any]) -> str:
+def _at(entry: Mapping[str, object]) -> str:
     file, line = entry.get("file"), entry.get("line")
     return f"{file}:{line}: " if file and line else f"{file}: " if file else ""

@@ -21,6 +21,8 @@ from layoutproof.registry.catalogue import kernel_properties, properties
 
 TOOLS = ("kernels", "same", "ask", "compile", "why", "search", "explain")
 """The commands that are tools."""
+_READERS = ("ask", "why", "explain")
+"""Those that run no code of anybody's."""
 KEPT = ["tools"]
 """The key of what is kept of them."""
 PICTURE = "picture"
@@ -30,13 +32,14 @@ _LEFT_OUT = ("json", "no-cache", "help", "record", "write-baseline", "output", "
 
 
 class Tool(TypedDict):
-    """A tool: its name, what it does, and the schemas of its arguments and of its answer."""
+    """A tool: its name, what it does, whether it may run code that a call names, its arguments and its answer."""
 
     name: str
+    runs_code: bool
     title: str
     description: str
-    arguments: dict[str, Any]
-    answer: dict[str, Any]
+    arguments: dict[str, object]
+    answer: dict[str, object]
 
 
 def all_declared() -> list[Tool]:
@@ -51,27 +54,33 @@ def all_declared() -> list[Tool]:
 def declared(name: str) -> Tool:
     """A command as a tool. KeyError where there is none."""
     found = {key: parameter for key, parameter in parameters_of(name).items() if key != PICTURE}
-    schema: dict[str, Any] = {
+    properties_of = {key: _schema(parameter) for key, parameter in found.items()}
+    if PICTURE in parameters_of(name):
+        properties_of[PICTURE] = {"type": "boolean", "description": "Also draw what was found: SVG."}
+    schema: dict[str, object] = {
         "type": "object",
-        "properties": {key: _schema(parameter) for key, parameter in found.items()},
+        "properties": properties_of,
         "required": [key for key, parameter in found.items() if parameter.required],
         "additionalProperties": False,
     }
-    if PICTURE in parameters_of(name):
-        schema["properties"][PICTURE] = {"type": "boolean", "description": "Also draw what was found: SVG."}
     # an answer is an object whichever of its documents it is
     answer = {"type": "object", **json_schema(name)}
     page = (_command(name).help or "").replace("\b\n", "").strip()
-    return {"name": name, "title": page_of(name).summary, "description": page, "arguments": schema, "answer": answer}
+    return {
+        "name": name, "runs_code": name not in _READERS, "title": page_of(name).summary, "description": page,
+        "arguments": schema, "answer": answer,
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=32)
 def parameters_of(name: str) -> Mapping[str, click.Parameter]:
     """The parameters of a command that a tool has, by the names of its arguments."""
+    from layoutproof.cli.commands.ask import ASKED
+
     command = _command(name)
     context = click.Context(command)
     # what one property of a layout asks for is an option of its own
-    context.meta["layoutproof.asked"] = [*properties(), *kernel_properties()]
+    context.meta[ASKED] = [*properties(), *kernel_properties()]
     found: dict[str, click.Parameter] = {}
     for parameter in command.get_params(context):
         long = max(parameter.opts, key=len).removeprefix("--") if isinstance(parameter, click.Option) else ""
@@ -81,7 +90,7 @@ def parameters_of(name: str) -> Mapping[str, click.Parameter]:
     return found
 
 
-def command_line(name: str, arguments: Mapping[str, Any], picture: str) -> list[str]:
+def command_line(name: str, arguments: Mapping[str, object], picture: str) -> list[str]:
     """The command line that an object of arguments stands for.
 
     Args:
@@ -148,7 +157,7 @@ def _is_flag(parameter: click.Parameter) -> bool:
     return bool(getattr(parameter, "is_flag", False))
 
 
-def _schema(parameter: click.Parameter) -> dict[str, Any]:
+def _schema(parameter: click.Parameter) -> dict[str, object]:
     """The JSON Schema of one argument."""
     kind = parameter.type
     one: dict[str, Any]
@@ -163,7 +172,7 @@ def _schema(parameter: click.Parameter) -> dict[str, Any]:
         one = {"type": "integer"}
     else:
         one = {"type": ["string", "integer"] if parameter.nargs == -1 else "string"}
-    found = {"anyOf": [{"type": "array", "items": one}, one]} if _repeats(parameter) else one
+    found: dict[str, object] = {"anyOf": [{"type": "array", "items": one}, one]} if _repeats(parameter) else one
     said = " ".join(filter(None, (getattr(parameter, "metavar", None), getattr(parameter, "help", None))))
     return {**found, "description": said} if said else found
 

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from layoutproof.compiler.cache import get, put
 from layoutproof.compiler.kept import as_json, classes, from_json
@@ -35,7 +34,7 @@ _OTHER_LINES = re.compile(r"\blines?\b")
 """Words after which numbers are lines, too, in sentences that say more than one."""
 
 
-def kept(call: Kernel | Unmodelled, asked: Mapping[str, Any], make: Callable[[], Judged]) -> Judged:
+def kept(call: Kernel | Unmodelled, asked: Mapping[str, object], make: Callable[[], Judged]) -> Judged:
     """What was found of the call before, or what `make` finds now.
 
     asked: everything that was asked, and how, as plain data, with `target` and `compiler`.
@@ -52,8 +51,9 @@ def kept(call: Kernel | Unmodelled, asked: Mapping[str, Any], make: Callable[[],
     except KeyError:
         found = None
     if isinstance(found, Judged):
-        target = asked["target"]
-        chip = None if target is None else kernel_target(target, asked["compiler"])
+        target, compiler = asked["target"], asked["compiler"]
+        version = None if compiler is None else str(compiler)
+        chip = None if target is None else kernel_target(str(target), version)
         return replace(found, call=meant_for(call, chip))
     start = time.perf_counter()
     answer = make()
@@ -62,7 +62,7 @@ def kept(call: Kernel | Unmodelled, asked: Mapping[str, Any], make: Callable[[],
     return answer
 
 
-def _text(call: Kernel, asked: Mapping[str, Any]) -> str | None:
+def _text(call: Kernel, asked: Mapping[str, object]) -> str | None:
     """Everything that an answer rests on; None where the call was not traced here."""
     from layoutproof.pallas.from_jax.bodies import TracedBody
 
@@ -93,7 +93,7 @@ def _keep(answer: Judged, exact: list[str], moved: list[str], to_ranks: Mapping[
         put(exact, entry)
 
 
-def _with_lines(data: Any, numbers: Mapping[int, int]) -> Any:
+def _with_lines(data: object, numbers: Mapping[int, int]) -> object:
     """An answer as JSON with other lines in it. KeyError for one that has no other."""
     if isinstance(data, str):
         return _LINE.sub(lambda found: str(numbers[int(found[0])]), data)
@@ -104,7 +104,7 @@ def _with_lines(data: Any, numbers: Mapping[int, int]) -> Any:
     return {key: numbers[each] if key == "line" else _with_lines(each, numbers) for key, each in data.items()}
 
 
-def _texts(data: Any) -> Iterator[str]:
+def _texts(data: object) -> Iterator[str]:
     """The texts in an answer as JSON, the keys of its mappings too."""
     if isinstance(data, str):
         yield data

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from layoutproof.compiler.child import Child, NoLongerAwaited, Reply, ask
 from layoutproof.serving.watched import Stamp, changed
@@ -32,14 +32,25 @@ class Answered:
     good: whether it can be asked again.
     """
 
-    value: Any
+    value: object
     seen: Mapping[str, Stamp]
     good: bool
 
 
-def read_answer(data: Any) -> Answered:
-    """An answer as a worker writes it."""
-    return Answered(data["value"], dict(data["seen"]), bool(data["good"]))
+def read_answer(data: Mapping[str, object]) -> Answered:
+    """An answer as a worker writes it. ValueError, TypeError or KeyError for anything else."""
+    seen = data["seen"]
+    if not isinstance(seen, dict):
+        raise TypeError("no files")
+    return Answered(data["value"], seen, bool(data["good"]))
+
+
+class Ran(TypedDict):
+    """What a worker answers of a tool: the object that the command prints, the same in words, an SVG or ""."""
+
+    document: dict[str, object]
+    text: str
+    picture: str
 
 
 class Worker:
@@ -49,7 +60,7 @@ class Worker:
         self.modules: tuple[str, ...] | None = None
         self._seen: dict[str, Stamp] = {}
         self._next: list[object] = []
-        self._progress: Callable[[Any], None] = _nothing
+        self._progress: Callable[[object], None] = _nothing
         self._stop: Callable[[], bool] = _never
         self._answers = ask(child, self._requests(), read_answer, lambda said: self._progress(said), self._stopped)
 
@@ -60,7 +71,7 @@ class Worker:
     def _stopped(self) -> bool:
         return self._stop()
 
-    def ask(self, request: object, progress: Callable[[Any], None], stop: Callable[[], bool]) -> Reply[Answered]:
+    def ask(self, request: object, progress: Callable[[object], None], stop: Callable[[], bool]) -> Reply[Answered]:
         """Its answer. Raises NoLongerAwaited where `stop` says so.
 
         Then, and after a reply without a value, it is over.
@@ -119,9 +130,9 @@ class Pool:
         self,
         request: object,
         modules: Sequence[str] = (),
-        progress: Callable[[Any], None] = lambda said: None,
+        progress: Callable[[object], None] = lambda said: None,
         stop: Callable[[], bool] = lambda: False,
-    ) -> Reply[Any]:
+    ) -> Reply[object]:
         """The answer of a worker that has imported these modules, and no others, from files that are as they were.
 
         Raises NoLongerAwaited where `stop` says so, LayoutError where no process can be started.
@@ -139,7 +150,7 @@ class Pool:
             self.begin()
         if reply.value is None:
             worker.close()
-            return reply
+            return Reply(None, reply.problem, reply.cause, reply.error, reply.stderr)
         self._keep(worker, reply.value.good)
         return Reply(reply.value.value)
 
@@ -208,7 +219,7 @@ def _closed(made: Future[Worker | None]) -> None:
         worker.close()
 
 
-def _nothing(said: Any) -> None:
+def _nothing(said: object) -> None:
     """Hears a message of progress, and does nothing."""
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
@@ -25,7 +26,7 @@ import layoutproof
 from layoutproof.compiler.child import NoLongerAwaited, Reply
 from layoutproof.core.document import Failure, envelope, error_entry
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.serving.pool import Pool
+from layoutproof.serving.pool import Pool, Ran
 
 SCHEME = "layoutproof://pictures/"
 """Begins the addresses of pictures."""
@@ -49,7 +50,7 @@ functions that you name are imported and traced on this machine. Files are read 
 class Serving:
     """What one server keeps: its workers, its list of tools, and the last pictures."""
 
-    def __init__(self, pool: Pool, many: int, kept: Callable[[], Sequence[Mapping[str, Any]] | None]) -> None:
+    def __init__(self, pool: Pool, many: int, kept: Callable[[], object]) -> None:
         """many: calls that are worked on at once; others wait.  kept: the tools where they are known already."""
         self._pool = pool
         self._known = kept
@@ -60,7 +61,7 @@ class Serving:
         self._pictures: dict[str, str] = {}
         self._drawn = 0
 
-    def server(self) -> Server[dict[str, Any]]:
+    def server(self) -> Server:
         """The server, for any transport."""
         return Server(
             "layoutproof",
@@ -72,7 +73,7 @@ class Serving:
             on_read_resource=self._read_resource,
         )
 
-    async def _list_tools(self, context: Any, params: Any) -> types.ListToolsResult:
+    async def _list_tools(self, context: object, params: object) -> types.ListToolsResult:
         if not self._tools:
             found = await anyio.to_thread.run_sync(self._known, limiter=self._aside)
             if found is None:
@@ -80,10 +81,12 @@ class Serving:
                 if reply.value is None:
                     raise MCPError(types.INTERNAL_ERROR, reply.problem)
                 found = reply.value
-            self._tools = [_tool(each) for each in found]
+            self._tools = [_tool(each) for each in cast(list[dict[str, object]], found)]
         return types.ListToolsResult(tools=self._tools)
 
-    async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(
+        self, context: ServerRequestContext, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         given = params.arguments or {}
         request = {"do": "run", "tool": params.name, "arguments": given}
         stop, said = threading.Event(), _Said()
@@ -99,26 +102,26 @@ class Serving:
                 beside.cancel_scope.cancel()
         if reply.value is None:
             return _failed(reply)
-        return self._result(reply.value)
+        return self._result(cast(Ran, reply.value))
 
     async def _asked(
         self, request: object, modules: tuple[str, ...], stop: threading.Event, said: _Said, room: anyio.CapacityLimiter
-    ) -> Reply[Any]:
+    ) -> Reply[object]:
         ask = partial(self._pool.ask, request, modules, said.hear, stop.is_set)
 
-        def waited() -> Reply[Any]:
+        def waited() -> Reply[object]:
             try:
                 return ask()
             except NoLongerAwaited:
                 return Reply(None, "cancelled", "ended")
 
         try:
-            found: Reply[Any] = await anyio.to_thread.run_sync(waited, abandon_on_cancel=True, limiter=room)
+            found: Reply[object] = await anyio.to_thread.run_sync(waited, abandon_on_cancel=True, limiter=room)
             return found
         finally:
             stop.set()
 
-    def _result(self, value: Mapping[str, Any]) -> types.CallToolResult:
+    def _result(self, value: Ran) -> types.CallToolResult:
         """The answer of a worker as the protocol has it."""
         document = dict(value["document"])
         content: list[Any] = [types.TextContent(text=value["text"])]
@@ -137,14 +140,16 @@ class Serving:
             del self._pictures[next(iter(self._pictures))]
         return address
 
-    async def _list_resources(self, context: Any, params: Any) -> types.ListResourcesResult:
+    async def _list_resources(self, context: object, params: object) -> types.ListResourcesResult:
         found = [
             types.Resource(uri=address, name=address.removeprefix(SCHEME), mime_type="image/svg+xml")
             for address in self._pictures
         ]
         return types.ListResourcesResult(resources=found)
 
-    async def _read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def _read_resource(
+        self, context: ServerRequestContext, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         address = str(params.uri)
         if address not in self._pictures:
             why = f"there is no picture {shorten(address, 100)}; the last {MOST_PICTURES} are kept"
@@ -164,7 +169,7 @@ class _Said:
         self.words = shorten(str(words), 300)
 
 
-async def _beat(context: Any, tool: str, said: _Said) -> None:
+async def _beat(context: ServerRequestContext, tool: str, said: _Said) -> None:
     """Tells who asked for it, once a second, that the work goes on, and what is done."""
     begun = time.monotonic()
     while True:
@@ -173,7 +178,7 @@ async def _beat(context: Any, tool: str, said: _Said) -> None:
         await context.session.report_progress(passed, message=f"{said.words or tool}, {passed:.0f} s")
 
 
-def code_in(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def code_in(arguments: Mapping[str, object]) -> tuple[str, ...]:
     """The modules and files that the arguments of a call name, which a worker will have imported.
 
     >>> code_in({"place": "ops.py:fast", "reference": "pkg.ops:plain", "arg": ["f32[8]"]})
@@ -186,8 +191,10 @@ def code_in(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(found | {text for text in texts if _FILE.fullmatch(text)}))
 
 
-def _tool(declared: Mapping[str, Any]) -> types.Tool:
-    hints = types.ToolAnnotations(title=declared["title"], read_only_hint=True, open_world_hint=False)
+def _tool(declared: Mapping[str, object]) -> types.Tool:
+    # a client may take its user's consent for granted where nothing can be changed: code that runs can change anything
+    reads = not declared["runs_code"]
+    hints = types.ToolAnnotations(title=declared["title"], read_only_hint=reads, open_world_hint=False)
     return types.Tool(
         name=declared["name"],
         description=declared["description"],
@@ -197,7 +204,7 @@ def _tool(declared: Mapping[str, Any]) -> types.Tool:
     )
 
 
-def _failed(reply: Reply[Any]) -> types.CallToolResult:
+def _failed(reply: Reply[object]) -> types.CallToolResult:
     """Of a worker that gave no answer: it ended, took too long, or failed."""
     error = reply.error if isinstance(reply.error, LayoutError) else RuntimeError()
     kind = "input" if isinstance(error, LayoutError) else "unknown"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any
 
 import anyio
 import uvicorn
@@ -19,13 +18,13 @@ HOST = "127.0.0.1"
 PATH = "/mcp"
 
 
-async def by_stdio(server: Server[dict[str, Any]]) -> None:
+async def by_stdio(server: Server) -> None:
     """Serves the process that started this one, until it closes standard input."""
     async with stdio_server() as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 
 
-async def by_http(server: Server[dict[str, Any]], port: int, told: Callable[[str], None]) -> None:
+async def by_http(server: Server, port: int, told: Callable[[str], None]) -> None:
     """Serves programs of this machine, until it is stopped.
 
     A page of the web that a browser shows can send requests to the loopback, too: a request whose `Origin` or `Host`
@@ -60,7 +59,7 @@ async def by_http(server: Server[dict[str, Any]], port: int, told: Callable[[str
         await running.serve(sockets=[listening])
 
 
-def serve(server: Server[dict[str, Any]], port: int | None, told: Callable[[str], None]) -> None:
+def serve(server: Server, port: int | None, told: Callable[[str], None]) -> None:
     """Serves until it is stopped. port: of HTTP, None for standard input and output.  told: hears the address."""
     if port is None:
         anyio.run(by_stdio, server)

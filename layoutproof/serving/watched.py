@@ -17,9 +17,8 @@ import sysconfig
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-Stamp = list[Any]
+Stamp = list[int | str]
 """A file as it was: a list of numbers and texts, `ABSENT`, or `YOUNG`."""
 
 ABSENT: Stamp = ["absent"]
@@ -74,7 +73,7 @@ def _stands(path: str, was: Stamp) -> bool:
     return stamp(path)[::2] == was[::2]
 
 
-class Watch:
+class Opened:
     """What this process opens, from when `begin` is called. Folders that are its own are not looked at."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
@@ -101,10 +100,11 @@ class Watch:
         self._told |= new.keys()
         return new
 
-    def _hear(self, event: str, given: tuple[Any, ...]) -> None:
+    def _hear(self, event: str, given: tuple[object, ...]) -> None:
         if event == "open":
             path, mode, flags = given
-            writes = (isinstance(mode, str) and set(mode) & set("wax+")) or (flags or 0) & (os.O_WRONLY | os.O_RDWR)
+            writes = isinstance(mode, str) and bool(set(mode) & set("wax+"))
+            writes = writes or (isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR)))
         elif event in ("os.listdir", "os.scandir"):
             path, writes = given[0], False
         elif event == "import" and given[1]:

@@ -130,6 +130,7 @@ def test_the_tools_are_the_commands_with_their_schemas(served: Served) -> None:
             assert tool.output_schema == {"type": "object", **json_schema(tool.name)}
         assert tool.input_schema["type"] == "object"
         assert tool.description
+        assert tool.annotations.read_only_hint == (tool.name in ("ask", "why", "explain"))
         assert "json" not in tool.input_schema["properties"]
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 OPENS = """
 import json, sys
-from layoutproof.serving.watched import Watch
-watch = Watch([sys.argv[1]])
+from layoutproof.serving.watched import Opened
+watch = Opened([sys.argv[1]])
 watch.begin()
 import helper
 try:
