@@ -44,6 +44,13 @@ def killed_while_it_compiles(room: Path) -> str:
     return said + _killed(room, "check", "specs", least=1)
 
 
+def killed_server(room: Path) -> str:
+    """`serve` is killed by SIGKILL while a worker is made ready: no process may stay."""
+    if importlib.util.find_spec("mcp_types") is None:
+        raise Untried("no MCP SDK, so nothing is served")
+    return _killed(room, "serve", "--http", "0", least=1)
+
+
 def _killed(room: Path, *arguments: str, least: int = 2) -> str:
     """What is left of a command's processes when it is killed. least: how many it has to have started by then."""
     process = subprocess.Popen(

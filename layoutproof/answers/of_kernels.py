@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_of, foreign, judge, kernel_target, meant_for
+from layoutproof.pallas.kept_judgements import kept
 from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
@@ -233,7 +235,8 @@ def judged_all(
     held = conditions_of(calls, where)
     found: list[Judged] = []
     for call, said in zip(calls, held, strict=True):
-        found.append(accepted(judged(_partly_filled(call, found), **how, where=said), known))
+        asked_of = partial(judged, _partly_filled(call, found), **how, where=said)
+        found.append(accepted(kept(asked_of.args[0], asked_of.keywords, asked_of), known))
     return Kernels(tuple(found))
 
 

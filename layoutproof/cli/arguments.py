@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypedDict
 
 import click
 
+from layoutproof.cli.progress import listener
 from layoutproof.core.document import Doc, Document, Failure, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import write_whole as write_whole
@@ -290,8 +291,10 @@ _BACKGROUNDS = re.compile(r"(\x1b\[(?:48;5;\d{1,3};38;5;16|0)m)")
 
 
 def waiting(what: str) -> None:
-    """One line about what is done now, for who waits at a terminal."""
-    if sys.stderr.isatty():
+    """One line about what is done now, for who waits at a terminal or listens."""
+    if (told := listener()) is not None:
+        told(what)
+    elif sys.stderr.isatty():
         say(what, err=True)
 
 

@@ -51,6 +51,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         f"searching.prune:PrunedDocument{_SEARCH}",
         "cli.arguments:FilesDocument",
     ),
+    "serve": ("cli.commands.serve:ServeDocument",),
     "show": ("answers.of_layout:ShowDocument",),
     "why": ("answers.of_messages:WhyDocument",),
 }

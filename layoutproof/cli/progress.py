@@ -1,12 +1,15 @@
-"""A progress bar on stderr for runs that take long."""
+"""What a run that takes long says of itself: a progress bar on stderr, and words for who listens."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
+Listener = Callable[[str], None]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 Progress = Callable[[int, int], None]
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
@@ -37,3 +40,18 @@ def progress_bar(what: str, shown: bool) -> Iterator[Progress | None]:
     finally:
         if bar:
             bar[0].stop()
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Within it that is told what is done now, in words, instead of a terminal."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def listener() -> Listener | None:
+    """Who is told what is done now, None for whoever looks at the terminal."""
+    return _LISTENER.get()

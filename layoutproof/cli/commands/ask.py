@@ -52,7 +52,7 @@ def _property_options(names: Iterable[str]) -> list[click.Parameter]:
     ]
 
 
-_ASKED = "layoutproof.asked"
+ASKED = "layoutproof.asked"
 """Where the context keeps the properties whose options a command line may have."""
 
 
@@ -67,18 +67,18 @@ class Ask(click.Command):
         own = {*properties(), *kernel_properties()}
         words = {text for text in args if not text.startswith("-")}
         asked = words & own or (words.intersection(plugins.names("properties", own)) if words else set())
-        ctx.meta[_ASKED] = sorted(asked)
+        ctx.meta[ASKED] = sorted(asked)
         flags = {text.split("=")[0] for text in args if text.startswith("--")}
         known = {flag for parameter in self.get_params(ctx) for flag in (*parameter.opts, *parameter.secondary_opts)}
         if not asked or not flags <= known or not asked <= own or "--help" in flags or "-h" in args:
-            ctx.meta[_ASKED] = [*properties(), *kernel_properties(), *sorted(asked - own)]
+            ctx.meta[ASKED] = [*properties(), *kernel_properties(), *sorted(asked - own)]
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Those of the command and of the properties that may be asked."""
         own = super().get_params(ctx)
         *before, target, svg, as_json, page = own
-        return [*before, *_property_options(ctx.meta.get(_ASKED, ())), target, svg, as_json, page]
+        return [*before, *_property_options(ctx.meta.get(ASKED, ())), target, svg, as_json, page]
 
 
 def _complete_property(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -6,13 +6,12 @@ In the list: kernels and programs: Compare the values of a function with those o
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say, waiting
 from layoutproof.kernel.kernel_parts import parts_of
 
 if TYPE_CHECKING:
@@ -70,10 +69,9 @@ def command(
         raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
     if _spelled(place) == _spelled(reference):
         raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
-    progress = _Progress().said if sys.stderr.isatty() else lambda what: None
     answer = same(
         place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
-        points=points, target=target, gradient=gradient, reduced=reduced, tick=progress,
+        points=points, target=target, gradient=gradient, reduced=reduced, tick=_Progress().said,
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
     if as_json:
@@ -99,4 +97,4 @@ class _Progress:
         """what: in words."""
         if time.monotonic() - self._last > 1:
             self._last = time.monotonic()
-            say(what, err=True)
+            waiting(what)
