@@ -43,6 +43,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "questions.inverse_formula:FormulaDocument",
     ),
     "same": ("questions.same_answer:SameDocument",),
+    "scan": ("answers.of_scan:ScanDocument",),
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",
