@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from layoutproof import algebra as algebra
+    from layoutproof.answers.of_ci import ci as ci
     from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit
     from layoutproof.answers.of_facts import drift as drift
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from layoutproof.registry.read import read_layout as read_layout
 
 _WHERE = {
+    "answers.of_ci": ("ci",),
     "answers.of_crosscheck": ("crosscheck",),
     "answers.of_dumps": ("audit",),
     "answers.of_facts": ("drift",),

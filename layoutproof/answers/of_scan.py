@@ -120,9 +120,7 @@ class Scanned(Answer):
             The text that the command prints.
         """
         shown = [
-            f
-            for f in self.sites
-            if everything or ((f.is_call or f.site.kind == "shard_map") and not is_test(f.file))
+            f for f in self.sites if everything or ((f.is_call or f.site.kind == "shard_map") and not is_test(f.file))
         ]
         rows = [
             (

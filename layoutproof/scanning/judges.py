@@ -67,7 +67,8 @@ def runs_in(tree: Tree) -> Runs:
     paths: list[tuple[str, str]] = []
     functions: list[tuple[str, str]] = []
     plugin: list[str] = []
-    pytest, by_settings = False, []
+    by_settings: list[str] = []
+    pytest = False
     for file in tree.files:
         ci = _CI.fullmatch(file) is not None
         if not ci and file not in _SETTINGS:

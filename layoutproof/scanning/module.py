@@ -240,7 +240,7 @@ class _Reader:
                 self.uses.setdefault(function, set()).add(name)
         elif isinstance(node, ast.Call):
             self._call(node, function, inside)
-        elif isinstance(node, ast.Constant):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) <= _LONGEST_TEXT and _TEXT.fullmatch(node.value.strip()):
                 self._site("layout text", node, function, inside)
         elif isinstance(node, _SCOPES):

@@ -93,7 +93,9 @@ def tree_of(root: Path) -> Tree:
     folder."""
     if not os.path.isdir(root):
         raise LayoutError(f"{root}: there is no such folder")
-    files, unread, partial = [], [], False
+    files: list[str] = []
+    unread: list[tuple[str, str]] = []
+    partial = False
     for path, problem in _walk(root):
         if len(files) >= MOST_FILES:
             partial = True
