@@ -62,7 +62,8 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "gating", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "scanning", "specs", "searching",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "scanning",
+        "searching", "specs",
     },
     "cli": {
         "answers", "gating", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from layoutproof.core.document import Doc, Document, envelope
+from layoutproof.compiler.workers import apart
+from layoutproof.core.document import VERSION, Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import write_whole
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.scanning.judges import Entry, entries_of, is_test, runs_in
 from layoutproof.scanning.module import CALLS, KINDS, Site
+from layoutproof.scanning.shapes import Called, chosen, run_tests, spec_text
 from layoutproof.scanning.tree import Node, Tree, tree_of
 
 STANDINGS = ("judged in CI", "reached in CI", "judged", "reached", "by none")
@@ -43,6 +50,29 @@ class UnreadEntry(TypedDict):
     reason: str
 
 
+class StatedEntry(TypedDict):
+    function: str
+    args: Annotated[list[Any], Doc("shapes and literals, as the spec file has them")]
+    kwargs: dict[str, Any]
+    status: Annotated[str, Doc("of the claim that every call of it is right: as expected, wrong, unknown")]
+    reason: str
+
+
+class LeftOutEntry(TypedDict):
+    function: str
+    reason: str
+
+
+class FromTestsEntry(TypedDict):
+    """What the project's own tests gave."""
+
+    written: Annotated[str, Doc("the spec file; empty where nothing could be stated")]
+    pytest: Annotated[int, Doc("the exit code of pytest")]
+    stated: list[StatedEntry]
+    left_out: list[LeftOutEntry]
+    summary: Annotated[str, Doc("the last line of `layoutproof check` of the file")]
+
+
 class ScanDocument(Document):
     """Every site of a repository, by syntax, and what judges it."""
 
@@ -54,6 +84,7 @@ class ScanDocument(Document):
     judges: list[JudgeEntry]
     unread: list[UnreadEntry]
     totals: Annotated[dict[str, dict[str, int]], Doc("per kind, how many stand how; without tests")]
+    from_tests: NotRequired[FromTestsEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +103,41 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class FromTests:
+    """What the project's own tests gave.
+
+    file: the spec file that was written, "" where nothing could be stated.  pytest: its exit code.  stated: how the
+    functions were called, with (status, reason) of the claim about each.  left: (function, why it is not stated).
+    summary: the line that counts of the check of the file.  code: its exit code.
+    """
+
+    file: str
+    pytest: int
+    stated: tuple[tuple[Called, str, str], ...]
+    left: tuple[tuple[str, str], ...]
+    summary: str
+    code: int
+
+    def lines(self) -> list[str]:
+        """The report."""
+        lines = [
+            f"stated   {called.place}({', '.join(map(str, called.args))}): {status}{f', {why}' if why else ''}"
+            for called, status, why in self.stated
+        ]
+        lines += [f"left out {place}: {why}" for place, why in self.left]
+        if self.pytest:
+            lines.append(f"note     pytest ended with {self.pytest}: what failed before its Pallas call is not seen")
+        wrote = f"{self.file}: {self.summary}" if self.file else "no call of a test could be stated; nothing is written"
+        return [*lines, wrote]
+
+
+@dataclass(frozen=True, slots=True)
 class Scanned(Answer):
     """The sites of a repository and what judges them.
 
     root: the folder.  sites: in the order of the files.  entries: what judges.  files, python: how many were looked at
     and parsed.  unread: files with why they could not be.  partial: there are more files than are looked at.
+    tests: what the project's own tests gave, None where they were not run.
     """
 
     root: str
@@ -86,6 +147,7 @@ class Scanned(Answer):
     python: int
     unread: tuple[tuple[str, str], ...] = ()
     partial: bool = False
+    tests: FromTests | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -94,8 +156,8 @@ class Scanned(Answer):
 
     @property
     def exit_code(self) -> int:
-        """0: it was looked at."""
-        return 0
+        """0: it was looked at. With a spec file from tests, that of its check; 3 where nothing could be stated."""
+        return 0 if self.tests is None else self.tests.code
 
     def totals(self) -> dict[str, dict[str, int]]:
         """Per kind of site, how many stand how; those in files of tests are left out.
@@ -147,7 +209,8 @@ class Scanned(Answer):
         lines += [f"unread   {file}: {why}" for file, why in self.unread[:most]]
         if len(self.unread) > most:
             lines.append(f"unread   and {len(self.unread) - most} more, which --all names")
-        return "\n".join([*lines, *([""] if lines else []), *self._counts()])
+        told = self.tests.lines() if self.tests is not None else []
+        return "\n".join([*lines, *([""] if lines else []), *self._counts(), *([""] if told else []), *told])
 
     def _counts(self) -> list[str]:
         rows = [
@@ -170,8 +233,9 @@ class Scanned(Answer):
 
     def as_dict(self) -> ScanDocument:
         """What `layoutproof scan --json` prints."""
-        return {
-            **envelope(self.exit_code),
+        document: ScanDocument = {
+            "version": VERSION,
+            "exit_code": self.exit_code,
             "root": self.root,
             "files": self.files,
             "python": self.python,
@@ -196,9 +260,26 @@ class Scanned(Answer):
             "unread": [{"file": file, "reason": why} for file, why in self.unread],
             "totals": self.totals(),
         }
+        if self.tests is not None:
+            document["from_tests"] = {
+                "written": self.tests.file,
+                "pytest": self.tests.pytest,
+                "stated": [
+                    {"function": c.place, "args": list(c.args), "kwargs": dict(c.kwargs), "status": s, "reason": why}
+                    for c, s, why in self.tests.stated
+                ],
+                "left_out": [{"function": place, "reason": why} for place, why in self.tests.left],
+                "summary": self.tests.summary,
+            }
+        return document
 
 
-def scan(path: str | PathLike[str] = ".") -> Scanned:
+def scan(
+    path: str | PathLike[str] = ".",
+    *,
+    from_tests: Sequence[str] | None = None,
+    write: str | PathLike[str] = "specs/from_tests.yaml",
+) -> Scanned:
     """Every Pallas call, `shard_map`, sharding and layout annotation of a repository, and what judges it.
 
     By syntax: nothing is imported. A site is judged where the function that it is in is named by an entry of a spec
@@ -207,12 +288,16 @@ def scan(path: str | PathLike[str] = ".") -> Scanned:
 
     Args:
         path: The folder of the repository.
+        from_tests: Arguments of pytest, () for none. The project's tests are then run, in a process of their own with
+            this Python, and what they call that makes Pallas calls is stated in a spec file with their shapes; the file
+            is checked before it is reported. Functions of modules alone, by arguments that a file can state.
+        write: With `from_tests`, where that file is written, below the folder; one that is there is not replaced.
 
     Returns:
         The sites with what judges them, counts, and the files that could not be read; `str` is the command's output.
 
     Raises:
-        LayoutError: There is no such folder.
+        LayoutError: There is no such folder; with `from_tests`, the file is there already, or pytest is missing.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -231,7 +316,54 @@ def scan(path: str | PathLike[str] = ".") -> Scanned:
         for file, module in tree.modules.items()
         for site in module.sites
     )
-    return Scanned(str(path), sites, entries, len(tree.files), len(tree.modules), tree.unread, tree.partial)
+    tests = None if from_tests is None else _from_tests(tree, sites, tuple(from_tests), Path(write))
+    return Scanned(str(path), sites, entries, len(tree.files), len(tree.modules), tree.unread, tree.partial, tests)
+
+
+def _from_tests(tree: Tree, sites: Sequence[Found], arguments: Sequence[str], write: Path) -> FromTests:
+    """Runs the tests and states what they call, in a file of which every entry can be traced."""
+    root = os.path.abspath(tree.root)
+    file = Path(root) / write
+    if os.path.lexists(file):
+        raise LayoutError(f"{write}: it is there already, and is not replaced; name another file by --write")
+    if importlib.util.find_spec("pytest") is None:
+        raise LayoutError("the tests are run by pytest, which this Python does not have: pip install pytest")
+    ends = {(f.file, f.site.function) for f in sites if f.is_call and f.site.function and not is_test(f.file)}
+    wanted: dict[str, list[str]] = {}
+    for name, function in sorted(tree.reaching(ends)):
+        if function and not is_test(name) and os.path.basename(name) != "conftest.py":
+            wanted.setdefault(name, []).append(function)
+    code, found = apart(run_tests, (root, wanted, tuple(arguments)), root)
+    named, problems = chosen(found)
+    left = [(called.place, called.problem) for called in problems]
+    said = f"layoutproof scan --from-tests, {len(found)} calls seen"
+    outcomes, summary, exit_code = _checked(named, said, root)
+    kept = [(c, status, why) for c, (status, why) in zip(named, outcomes, strict=True) if status != "error"]
+    left += [(c.place, why) for c, (status, why) in zip(named, outcomes, strict=True) if status == "error"]
+    if len(kept) < len(named):
+        outcomes, summary, exit_code = _checked([c for c, _, _ in kept], said, root)
+    if not kept:
+        return FromTests("", code, (), tuple(left), "", 3)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, spec_text([c for c, _, _ in kept], said).encode())
+    return FromTests(write.as_posix(), code, tuple(kept), tuple(left), summary, exit_code)
+
+
+def _checked(named: Sequence[Called], said: str, root: str) -> tuple[list[tuple[str, str]], str, int]:
+    """(status, reason) of the claim about each, the line that counts, and the exit code, by a check in the project."""
+    if not named:
+        return [], "", 3
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "from_tests.yaml")
+        write_whole(Path(path), spec_text(named, said).encode())
+        return apart(_check, path, root)
+
+
+def _check(path: str) -> tuple[list[tuple[str, str]], str, int]:
+    from layoutproof.answers.of_specs import check
+
+    answer = check(path)
+    return [(o.status, o.finding.reason) for o in answer.outcomes], answer.summary(), answer.exit_code
 
 
 def _found(file: str, site: Site, best: tuple[int, Entry] | None) -> Found:

@@ -74,6 +74,22 @@ class Tree:
                 return file, rest[0]
         return None
 
+    def reaching(self, ends: Iterable[Node]) -> set[Node]:
+        """Every function that uses one of these, directly or through others, by name; themselves too."""
+        users: dict[Node, list[Node]] = {}
+        for file, module in self.modules.items():
+            for function, names in module.uses.items():
+                for name in names:
+                    if (found := self.node(name)) is not None:
+                        users.setdefault(found, []).append((file, function))
+        todo, seen = deque(ends), set(ends)
+        while todo:
+            for user in users.get(todo.popleft(), ()):
+                if user not in seen:
+                    seen.add(user)
+                    todo.append(user)
+        return seen
+
     def reached(self, start: Iterable[Node]) -> set[Node]:
         """Every function that these use, directly or through others, by name; themselves too."""
         todo, seen = deque(start), set(start)
