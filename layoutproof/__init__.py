@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from layoutproof import algebra as algebra
+    from layoutproof.answers.of_ci import ci as ci
     from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit
     from layoutproof.answers.of_facts import drift as drift
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
+    from layoutproof.answers.of_scan import scan as scan
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
     from layoutproof.answers.of_states import gate as gate
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from layoutproof.registry.read import read_layout as read_layout
 
 _WHERE = {
+    "answers.of_ci": ("ci",),
     "answers.of_crosscheck": ("crosscheck",),
     "answers.of_dumps": ("audit",),
     "answers.of_facts": ("drift",),
@@ -74,6 +77,7 @@ _WHERE = {
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
     "questions.same": ("same",),
+    "answers.of_scan": ("scan",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),

@@ -45,6 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",
     },
+    "scanning": {"core", "specs"},
     "crosschecks": {
         "compiler", "core", "from_hlo", "hardware", "hlotext", "kernel", "layouts", "pallas", "programs", "questions",
         "registry", "solvers", "specs", "values",
@@ -61,7 +62,8 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "gating", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "searching",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "scanning",
+        "searching", "specs",
     },
     "serving": {"compiler", "core"},
     "cli": {

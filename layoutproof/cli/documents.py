@@ -29,6 +29,7 @@ _SEARCH = "+answers.of_search:SearchDocument"
 DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "ask": (f"core.finding:FindingDocument{_MAY_WRITE}",),
     "check": (f"specs.report:CheckDocument{_MAY_WRITE}", _SUMMARY),
+    "ci": ("answers.of_ci:CiDocument",),
     "compile": ("answers.of_programs:CompileDocument+cli.arguments:FilesDocument",),
     "convert": ("cli.commands.convert:ConvertDocument",),
     "crosscheck": ("answers.of_crosscheck:CrosscheckDocument", "answers.of_facts:FactsDocument"),
@@ -43,6 +44,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "questions.inverse_formula:FormulaDocument",
     ),
     "same": ("questions.same_answer:SameDocument",),
+    "scan": ("answers.of_scan:ScanDocument",),
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",

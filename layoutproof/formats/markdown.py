@@ -5,8 +5,10 @@ Every text of a user stands in a code span, so that it can make no link, no head
 
 from __future__ import annotations
 
+import json
 import re
 
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, Report, following, rank, summary, word, worst
 from layoutproof.core.result import show_point
 
@@ -14,6 +16,10 @@ MOST = 50
 """Findings in full; a comment has at most 65,536 characters. The rest is counted."""
 MOST_FOLLOWS = 50
 """Rows of what comes from one difference."""
+MOST_PICTURES = 5
+"""Findings with a picture of both sides."""
+MOST_PICTURE = 4_000
+"""Characters of one picture; a larger one is left to the HTML form."""
 MOST_HELD = 500
 """Rows of what is as stated."""
 
@@ -30,8 +36,12 @@ def render(report: Report) -> str:
     findings = sorted(report.findings, key=rank)
     lines = [f"### layoutproof: {_plain(report.title)}", "", _plain(summary(report))]
     lines += [f"- {_plain(note)}" for note in report.notes]
+    drawn = 0
     for finding in findings[:MOST]:
         lines += ["", *_finding(finding)]
+        if drawn < MOST_PICTURES and (pictures := _pictures(finding)):
+            lines += pictures
+            drawn += 1
     if len(findings) > MOST:
         lines += ["", f"{len(findings) - MOST} more findings are in the other forms of this report."]
     if report.held:
@@ -60,6 +70,30 @@ def _finding(finding: Finding) -> list[str]:
     )
     head = f"**{word(finding)}** {_code(finding.question)} {_code(finding.subject)} {_code(finding.place)}"
     return [head, "", *(f"- {name}: {value}" for name, value in rows if value), *_follows(finding)]
+
+
+def _pictures(finding: Finding) -> list[str]:
+    """Both sides of a change as terminals show them, to be opened: a comment of GitHub shows no picture that is in it
+    itself. [] for what cannot be drawn."""
+    if not finding.before or not finding.after or finding.before == finding.after:
+        return []
+    from layoutproof.pictures.counterexamples import side
+    from layoutproof.pictures.terminal import terminal_text
+    from layoutproof.registry.read import read_layout
+
+    element = (finding.counterexample or {}).get("element")
+    lines = ["", "<details><summary>pictures</summary>", ""]
+    for name, text in (("before", finding.before), ("after", finding.after)):
+        try:
+            layout = read_layout(json.loads(text) if text.startswith('{"') else text)
+            shown = terminal_text(side(layout, None if element is None else tuple(element)))
+        except (LayoutError, Undecided, ValueError):
+            return []
+        if len(shown) > MOST_PICTURE:
+            return []
+        fence = "`" * max(3, max(map(len, re.findall("`+", shown)), default=0) + 1)
+        lines += [f"{name}:", "", f"{fence}text", *shown.splitlines(), fence, ""]
+    return [*lines, "</details>"]
 
 
 def _follows(finding: Finding) -> list[str]:

@@ -89,16 +89,19 @@ def check_paths(
     paths: Sequence[str | Path],
     workers: Workers = Workers(),  # noqa: B008
     progress: Callable[[int, int], None] | None = None,
+    mine: Callable[[Check | Outcome], bool] | None = None,
 ) -> list[Outcome]:
     """The outcome of every check in the files and folders (`*.yaml`, `*.yml`, all levels), in the order of the files.
 
     workers: where they are asked; the outcomes and their order are the same.  progress: called with how many are done,
-    and of how many. A mistake in a file or a check is an outcome of its own and stops no other check; an interrupt
+    and of how many.  mine: which checks are asked, by default all.
+    A mistake in a file or a check is an outcome of its own and stops no other check; an interrupt
     is the last outcome, after those that are done. Raises LayoutError when there is no file.
     """
     items = [item for path in find(paths) for item in items_of(path)]
     if not items:
         raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; there is nothing to prove")
+    items = [item for item in items if mine is None or mine(item)]
     chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
     done: list[Outcome] = []
     try:

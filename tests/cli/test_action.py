@@ -62,7 +62,7 @@ def run(folder: Path, python: str, **inputs: str) -> subprocess.CompletedProcess
 
 
 REAL = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
-RECORDING = '#!/bin/sh\necho "$@" >> "$CALLS"\ncase "$4" in check) exit $CHECK;; gate) exit $GATE;; esac\n'
+RECORDING = '#!/bin/sh\necho "$@" >> "$CALLS"\ncase "$4" in ci) exit $CI;; esac\n'
 
 
 def test_a_moved_layout_is_denied(checkout: Path) -> None:
@@ -88,13 +88,12 @@ def test_a_false_claim_fails_though_nothing_changed(checkout: Path) -> None:
     assert "are both stored at offset 4" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("check", "gate", "code"), [(0, 0, 0), (3, 1, 1), (2, 3, 2), (1, 2, 1), (0, 3, 3), (3, 0, 3), (0, 130, 130)]
-)
-def test_the_graver_code_wins(check: int, gate: int, code: int, checkout: Path) -> None:
-    """1 over 2 over 3 over 0."""
-    calls = checkout / "calls"
-    assert run(checkout, RECORDING, CALLS=str(calls), CHECK=str(check), GATE=str(gate)).returncode == code
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
+def test_the_code_is_that_of_the_run(code: int, checkout: Path) -> None:
+    """As it is, and as the output of the step."""
+    done = run(checkout, RECORDING, CALLS=str(checkout / "calls"), CI=str(code))
+    assert done.returncode == code
+    assert (checkout / "output").read_text() == f"exit-code={code}\n"
 
 
 @pytest.mark.parametrize(
@@ -112,11 +111,10 @@ def test_flags(inputs: dict[str, str], flags: tuple[str, ...], checkout: Path) -
     """A fork's code is not imported; approvals of the change count only when the label was just set; a refactoring has
     to compute the same, of a fork too, where it is unknown."""
     calls = checkout / "calls"
-    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **inputs)
-    check, gate = calls.read_text().splitlines()
-    assert ("--no-trace" in check) == ("--no-trace" in flags)
+    run(checkout, RECORDING, CALLS=str(calls), CI="0", **inputs)
+    (call,) = calls.read_text().splitlines()
     for flag in ("--no-trace", "--accept-approvals", "--same-function"):
-        assert (flag in gate) == (flag in flags)
+        assert (flag in call) == (flag in flags)
 
 
 def test_what_a_fork_leaves_unjudged_is_named(checkout: Path) -> None:
@@ -130,29 +128,52 @@ def test_what_a_fork_leaves_unjudged_is_named(checkout: Path) -> None:
     assert (done.returncode, (checkout / "ran").exists()) == (3, False)
     assert "title=layoutproof%3A peak_memory step::not traced: --no-trace%0Ahint: nothing of it was run" in done.stdout
     assert "::notice title=layoutproof: not judged here::" in done.stdout
+    assert "::notice::skipped: 1 claim of which code would have to be run" in done.stdout
     assert "### layoutproof: not judged here" in page.read_text()
     # what is wrong without any code is said as ever, and of a change that claims nothing of code nothing is left
     (checkout / "specs" / "b.yaml").write_text("checks:\n  - injective: {strided: 'f32[3,5] strides (4,1)'}\n")
     wrong = run(checkout, REAL, FORK="true", PATHS_TO_GATE="")
-    assert (wrong.returncode, "::notice" in wrong.stdout) == (1, False)
+    assert (wrong.returncode, "::notice title" in wrong.stdout) == (1, False)
     for name in ("b.yaml", "p.yaml"):
         (checkout / "specs" / name).unlink()
     fine = run(checkout, REAL, FORK="true", PATHS_TO_GATE="")
-    assert (fine.returncode, "::notice" in fine.stdout) == (0, False)
+    assert (fine.returncode, "::notice title" in fine.stdout) == (0, False)
 
 
 def test_one_run_writes_all_forms(checkout: Path) -> None:
-    """Programs are traced and compiled once for each half, however many reports are wanted."""
+    """Programs are traced and compiled once, by one process, however many reports are wanted."""
     calls, page = checkout / "calls", checkout / "summary.md"
-    wanted = {"SARIF": "out.sarif", "HTML": "out.html", "GITHUB_STEP_SUMMARY": str(page)}
-    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **wanted)
-    check, gate = calls.read_text().splitlines()
-    assert check.count("--also=") == 1
-    assert gate.count("--also=") == 3
+    wanted = {"SARIF": "out.sarif", "JUNIT": "out.xml", "HTML": "out.html", "GITHUB_STEP_SUMMARY": str(page)}
+    demands = {"FAIL_UNDER": "90%", "BASELINE": "b.json", "SHARD": "1/2"}
+    run(checkout, RECORDING, CALLS=str(calls), CI="0", **wanted, **demands)
+    (call,) = calls.read_text().splitlines()
+    for option in ("--sarif=out.sarif", "--junit=out.xml", "--html=out.html", "--fail-under=90%", "--baseline=b.json"):
+        assert option in call.split()
+    assert call.split()[-3:] == ["--gate=specs", "--", "specs"]
     assert run(checkout, REAL, **wanted).returncode == 0
     assert page.read_text().count("### layoutproof: 1 claim as stated") == 1
     assert '"version": "2.1.0"' in (checkout / "out.sarif").read_text()
     assert "<html" in (checkout / "out.html").read_text()
+
+
+COMMENTING = '#!/bin/sh\necho "$@" >> "$CALLS"\ncp "$9" "$BODY"\n'
+
+
+def test_the_comment_has_pictures_of_what_changed(checkout: Path) -> None:
+    """Written where it is asked for, of a pull request of the repository itself and no fork's."""
+    (checkout / "specs" / "a.yaml").write_text("layouts:\n  a: f32[3,5]{0,1}\nchecks:\n  - injective: a\n")
+    calls, body = checkout / "calls", checkout / "body.md"
+    program(checkout.parent / "bin", REAL)
+    gh = checkout.parent / "bin" / "gh"
+    gh.write_text(COMMENTING)
+    gh.chmod(0o700)
+    given = {"COMMENT": "true", "PULL_REQUEST": "7", "BASE_REPOSITORY": "us/it", "CALLS": str(calls), "BODY": str(body)}
+    assert run(checkout, REAL, HEAD_REPOSITORY="us/it", **given).returncode == 1
+    assert calls.read_text().split()[:3] == ["pr", "comment", "7"]
+    assert "<summary>pictures</summary>" in body.read_text()
+    calls.unlink()
+    run(checkout, REAL, HEAD_REPOSITORY="them/it", **given)
+    assert not calls.exists()
 
 
 def test_what_a_runner_fills_in() -> None:
@@ -164,11 +185,13 @@ def test_what_a_runner_fills_in() -> None:
     assert environment["REFACTORING"] == (
         "${{ contains(github.event.pull_request.labels.*.name, inputs.refactoring-label) }}"
     )
+    assert environment["GH_TOKEN"] == "${{ inputs.comment == 'true' && github.token || '' }}"
     assert environment["HEAD_REPOSITORY"] == "${{ github.event.pull_request.head.repo.full_name }}"
     assert environment["BASE_REPOSITORY"] == "${{ github.event.pull_request.base.repo.full_name }}"
     script = (ROOT / "action" / "run").read_text()
     for name in environment:
-        assert f"${name}" in script or f"${{{name}" in script or name in ("CHECKOUT",), name
+        # GH_TOKEN is read by gh itself
+        assert f"${name}" in script or f"${{{name}" in script or name in ("CHECKOUT", "GH_TOKEN"), name
 
 
 @pytest.mark.parametrize(
@@ -196,14 +219,14 @@ def test_whose_change_it_is(head: str, fork: bool, checkout: Path) -> None:
     """By full names: a repository that is no fork to GitHub is one, and so is one that was deleted, which is null."""
     calls = checkout / "calls"
     given = {"PULL_REQUEST": "7", "HEAD_REPOSITORY": head, "BASE_REPOSITORY": "us/it"}
-    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", **given)
-    assert [("--no-trace" in line) for line in calls.read_text().splitlines()] == [fork] * 2
+    run(checkout, RECORDING, CALLS=str(calls), CI="0", **given)
+    assert [("--no-trace" in line) for line in calls.read_text().splitlines()] == [fork]
 
 
 def test_a_push_is_no_fork(checkout: Path) -> None:
     """No pull request has no head: what is on main is our own."""
     calls = checkout / "calls"
-    run(checkout, RECORDING, CALLS=str(calls), CHECK="0", GATE="0", PULL_REQUEST="", HEAD_REPOSITORY="")
+    run(checkout, RECORDING, CALLS=str(calls), CI="0", PULL_REQUEST="", HEAD_REPOSITORY="")
     assert "--no-trace" not in calls.read_text()
 
 
