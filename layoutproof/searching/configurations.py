@@ -1,0 +1,329 @@
+"""Whether configurations of a function's block sizes are legal, each in milliseconds: what a tuner asks many times.
+
+The function is traced with numbers that record its decisions (`alike`): who decides alike has the same calls, whose
+grids, blocks and scratch are terms. Of most configurations these terms get numbers, and the rules are asked of that;
+nothing is traced. Traced are those that decide otherwise than all before, and those of which terms do not say enough:
+where scratch decides whether a kernel fits, since the compiler drops some by what the body does, and where a product
+that the body holds does.
+
+Asked are QUESTIONS: the grid, the BlockSpecs, the rules of the target, and memory. No question of bodies is: what JAX
+refuses in a body for the shape of a reference is seen of those that are traced, and `layoutproof.kernels` judges bodies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
+from layoutproof.pallas.judge import GRID, judge
+from layoutproof.searching.alike import Candidates, Kernels
+from layoutproof.searching.legal import MEMORY, against
+from layoutproof.searching.legality import Legality
+from layoutproof.searching.machines import BODIES
+from layoutproof.searching.traced import FUNCTION, Prices, TracedProblem, kept_free, priced, prices
+
+QUESTIONS = (
+    "grid_positive", "block_shape", "legal_for_target", "element_alignment", "parallel_prefix", "table_reads",
+    "outputs_covered", "parallel_writes", "alias_hazard", "revisits", "blocks_in_bounds", "index_int32", "inputs_read",
+)  # fmt: skip
+"""The properties of kernels that are asked, beside `memory_budget`, those that cost least first.
+
+Left out are those that make no configuration illegal (`partial_blocks`, `relayout`), that only the compiler decides
+(`vmem_total`, `compiled`), and those about bodies.
+"""
+
+MOST = 1 << 14
+"""Configurations of a space that are enumerated; of more `sample` says how many are looked at."""
+
+FLOAT = 4
+"""Bytes of an element of the products that a body holds: the matrix unit gives 32 bits."""
+
+
+class _Untold(Exception):
+    """Terms do not say it: the configuration has to be traced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legal:
+    """Says of configurations of one function whether they are legal: `legal(block_m=128, block_n=256)`.
+
+    Attributes:
+        parameters: The values that each parameter may take, rising: those of `space`. Any whole number can be asked.
+        problem: The function and its target.
+        target: The rules.
+    """
+
+    parameters: Mapping[str, tuple[int, ...]]
+    problem: TracedProblem
+    target: KernelTarget
+    _seen: list[Candidates] = field(default_factory=list, repr=False)
+    _prices: dict[Kernels, Prices] = field(default_factory=dict, repr=False)
+    _told: dict[tuple[int, ...], Legality] = field(default_factory=dict, repr=False)
+
+    def __call__(self, **configuration: int) -> Legality:
+        """The answer about one configuration.
+
+        Args:
+            **configuration: The value of each parameter, a whole number.
+
+        Returns:
+            The answer: `verdict`, `reason`, `vmem_bytes`, `steps`, `traffic`; `bool` of it is whether it is legal.
+
+        Raises:
+            LayoutError: A parameter is missing or unknown, or its value is no whole number.
+        """
+        values = self._values(configuration)
+        key = tuple(values.values())
+        if key not in self._told:
+            self._told[key] = self._answer(values)
+        return self._told[key]
+
+    def space(self, sample: int | None = None, seed: int = 0, unknown: bool = False) -> Iterator[Legality]:
+        """Every legal configuration of the parameters' values, the best by the model first.
+
+        The model is that of `layoutproof.search` without what bodies compute: steps, and bytes between HBM and VMEM.
+        Those without a price, whose data are moved by manual DMA, come last, large values first.
+
+        Args:
+            sample: Look at no more configurations than these, drawn without replacement; None = at all.
+            seed: Of what is drawn; one seed draws the same.
+            unknown: Whether those come too that are neither legal nor refused.
+
+        Returns:
+            The answers, each made when it is taken.
+
+        Raises:
+            LayoutError: There are more than MOST configurations and no sample is asked for; or sample is below 1.
+        """
+        every = prod(map(len, self.parameters.values()))
+        if sample is not None and (type(sample) is not int or sample < 1):
+            raise LayoutError(f"sample is a whole number of at least 1, not {shorten(repr(sample), 40)}")
+        if sample is None and every > MOST:
+            raise LayoutError(f"there are {every} configurations; at most {MOST} are enumerated: say sample=")
+        numbers: Sequence[int] = range(every)
+        if sample is not None and sample < every:
+            numbers = sorted(random.Random(seed).sample(numbers, sample))
+        return self._best_first(numbers, unknown)
+
+    def _best_first(self, numbers: Sequence[int], unknown: bool) -> Iterator[Legality]:
+        ranked = []
+        for number in numbers:
+            values = self._numbered(number)
+            row = self._figures(values)
+            ranked.append((row is None, *(row or (0, 0)), tuple(-value for value in values.values()), values))
+        for *_, values in sorted(ranked, key=operator.itemgetter(slice(4))):
+            found = self(**values)
+            if found.verdict is Verdict.PROVED or (unknown and found.verdict is Verdict.UNKNOWN):
+                yield found
+
+    def _numbered(self, number: int) -> dict[str, int]:
+        """The configuration of a number, of all in the order of `itertools.product`."""
+        found: dict[str, int] = {}
+        for name, values in reversed(self.parameters.items()):
+            number, k = divmod(number, len(values))
+            found[name] = values[k]
+        return {name: found[name] for name in self.parameters}
+
+    def _figures(self, values: Mapping[str, int]) -> tuple[int, int] | None:
+        """(time, bytes) by the model, None = unknown."""
+        calls, traced = self._candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            return None
+        row = self._priced(values, calls, traced)
+        return None if row is None else (row["time"], row["bytes"])
+
+    @property
+    def _candidates(self) -> Candidates:
+        if not self._seen:
+            self._seen.append(Candidates(self.problem.trace, self.problem.count()))
+        elif self._seen[0].contradicted and not self._seen[0].stopped:
+            # the function looks at something else than its arguments: nothing that terms said holds
+            self._seen[0] = Candidates(self.problem.trace, self.problem.count(), contradicted=True, stopped=True)
+            self._told.clear()
+        return self._seen[0]
+
+    def _values(self, configuration: Mapping[str, object]) -> dict[str, int]:
+        """The numbers of a configuration, in the order of the parameters."""
+        for name in configuration:
+            if name not in self.parameters:
+                near = closest(name, self.parameters)
+                raise LayoutError(f"{name} is no parameter; they are {', '.join(self.parameters)}{near}")
+        missing = [name for name in self.parameters if name not in configuration]
+        if missing:
+            raise LayoutError(f"a configuration says every parameter; {', '.join(missing)} is missing")
+        return {name: _whole(name, configuration[name]) for name in self.parameters}
+
+    def _answer(self, values: Mapping[str, int]) -> Legality:
+        calls, traced = self._candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            return _refused(values, calls, traced)
+        if not traced:
+            with suppress(_Untold):
+                return self._of(values, calls, _bound(calls, values), False)
+            try:
+                calls = self._candidates.itself(values)
+            except LayoutError as error:
+                return _refused(values, error, True)
+        return self._of(values, calls, calls, True)
+
+    def _of(self, values: Mapping[str, int], calls: Kernels, known: Kernels, traced: bool) -> Legality:
+        """The answer about a configuration whose calls are known. _Untold where terms do not say enough.
+
+        calls: with terms, where it was not traced.
+        """
+        rules, reason, question = self._rules(known, traced)
+        fits = ""
+        if rules is Verdict.PROVED:
+            fits = next(filter(None, (self._aside(kernel, traced) for kernel in known)), "")
+        row = self._priced(values, calls, traced)
+        largest = max(_vmem(known, self.target, traced), key=lambda pair: pair[1].used, default=None)
+        steps = [prod(k.grid) for k in known if isinstance(k, Kernel) and all(type(n) is int for n in k.grid)]
+        kind = "" if largest is None or largest[0].work is None else largest[0].work.kind
+        return Legality(
+            configuration=dict(values),
+            verdict=Verdict.UNKNOWN if fits else rules,
+            rules=rules,
+            reason=reason or fits,
+            question=question,
+            vmem_bytes=None if largest is None else largest[2],
+            vmem_limit=None if largest is None else largest[1].limit,
+            vmem_estimate=None if largest is None else largest[1].used,
+            vmem_error=None if kind not in BODIES else (1.0, BODIES[kind][0]),
+            steps=sum(steps) if len(steps) == len(known) else None,
+            traffic=None if row is None else row["bytes"],
+            time=None if row is None else row["time"],
+            traced=traced,
+        )
+
+    def _rules(self, known: Kernels, traced: bool) -> tuple[Verdict, str, str]:
+        """(the verdict of the rules, why it is not proved, the property that is not)."""
+        open_: tuple[str, str] | None = None if known else ("the function makes no Pallas call", "")
+        for kernel in known:
+            if isinstance(kernel, Unmodelled):
+                open_ = open_ or (f"{kernel.name}: {kernel.reason}", "")
+                continue
+            if kernel.platform != self.target.platform:
+                open_ = open_ or (f"{kernel.name} is for {kernel.platform}, {self.target.name} is not", "")
+                continue
+            found, refuted = against(self._findings(kernel, traced), True)
+            if found is None:
+                continue
+            said = f"{found.question} {found.subject}: {found.reason}", found.question
+            if refuted:
+                return Verdict.REFUTED, *said
+            open_ = open_ or said
+        return (Verdict.PROVED, "", "") if open_ is None else (Verdict.UNKNOWN, *open_)
+
+    def _findings(self, kernel: Kernel, traced: bool) -> Iterator[Finding]:
+        """What is found of one call, until something is refuted."""
+        yield from self._of_memory(kernel, traced)
+        yield from judge(kernel, names=QUESTIONS, target=self.target, only=GRID, fixes=False)
+
+    def _of_memory(self, kernel: Kernel, traced: bool) -> Sequence[Finding]:
+        try:
+            over = [memory for memory in self.target.memory(kernel) if memory.used > memory.limit]
+            if not over:
+                return ()
+            bare = replace(kernel, scratch=(), scoped=())
+            if not traced and not any(m.least > m.limit for m in self.target.memory(bare)):
+                raise _Untold
+        except Undecided:
+            pass  # the rule says what is not known
+        return judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
+
+    def _aside(self, kernel: Kernel | Unmodelled, traced: bool) -> str:
+        """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
+
+        The body's products count for themselves, since no measured ratio bounds them.
+        """
+        if isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
+            return ""
+        try:
+            memory = next((m for m in self.target.memory(kernel) if m.name == "VMEM"), None)
+        except Undecided as undecided:
+            return str(undecided)
+        if memory is None:
+            return ""
+        kept = kept_free(self.problem, kernel)
+        if 100 * memory.used > memory.limit * (100 - kept.percent):
+            share = f"more than {100 - kept.percent} % of the limit, and registers that spill need room too"
+            return f"VMEM: windows and scratch take {memory.used} of {memory.limit} bytes, {share} ({kept.source})"
+        held = 0 if kernel.work is None else kernel.work.held
+        if not traced and kernel.work is not None and kernel.work.kind == "attention":
+            if memory.used + _most_held(kernel) > memory.limit:
+                raise _Untold
+        if memory.used + held > memory.limit:
+            said = f"windows and scratch take {memory.used} and a product of the body {held}"
+            return f"VMEM: {said} of {memory.limit} bytes"
+        return ""
+
+    def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
+        """The figures by the model, None where it has none for these calls."""
+        try:
+            given = self._prices.get(calls) or prices(self.problem, calls)
+            if not traced:
+                self._prices[calls] = given  # of all who decide alike
+            if given.uncounted:
+                return None
+            return priced(self.problem, values, given).figures
+        except (LayoutError, Undecided, ZeroDivisionError):
+            return None
+
+
+def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
+    """The calls with numbers. _Untold where they do not take these."""
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
+    try:
+        return tuple(bound(call, values) for call in calls if isinstance(call, Kernel))
+    except (LayoutError, Undecided):
+        raise _Untold from None
+
+
+def _vmem(known: Kernels, target: KernelTarget, traced: bool) -> list[tuple[Kernel, MemoryUse, int]]:
+    """Of each call whose VMEM is known: its use, and the least bytes that no choice of the compiler does without."""
+    from layoutproof.pallas.memory_needed import memory_needed
+
+    found = []
+    for kernel in known:
+        if isinstance(kernel, Unmodelled):
+            continue
+        with suppress(LayoutError, Undecided):
+            bare = kernel if traced else replace(kernel, scratch=(), scoped=())
+            for use, least in zip(target.memory(kernel), memory_needed(bare, target), strict=True):
+                if use.name == "VMEM":
+                    found.append((kernel, use, least.least))
+    return found
+
+
+def _most_held(kernel: Kernel) -> int:
+    """At most so many bytes has a product of two of the blocks: the two largest sizes that stand in any."""
+    sizes = [block.size for operand in kernel.operands for block in operand.block if type(block.size) is int]
+    return FLOAT * prod(sorted(sizes)[-2:])
+
+
+def _refused(values: Mapping[str, int], error: LayoutError, traced: bool) -> Legality:
+    said = FUNCTION + error.problem
+    return Legality(
+        configuration=dict(values), verdict=Verdict.REFUTED, rules=Verdict.REFUTED, reason=said, traced=traced
+    )
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number, one of NumPy too. LayoutError for anything else."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
