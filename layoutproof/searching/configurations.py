@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -24,7 +24,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
 from layoutproof.pallas.judge import GRID, judge
 from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.legal import MEMORY, against
@@ -32,11 +32,20 @@ from layoutproof.searching.legality import Legality
 from layoutproof.searching.machines import BODIES
 from layoutproof.searching.traced import FUNCTION, Prices, TracedProblem, kept_free, priced, prices
 
-QUESTIONS = (
-    "grid_positive", "block_shape", "legal_for_target", "element_alignment", "parallel_prefix", "table_reads",
-    "outputs_covered", "parallel_writes", "alias_hazard", "revisits", "blocks_in_bounds", "index_int32", "inputs_read",
-)  # fmt: skip
-"""The properties of kernels that are asked, beside `memory_budget`, those that cost least first.
+FIRST = ("grid_positive", "block_shape", "legal_for_target", "element_alignment")
+"""Asked first: they cost least, and refuse most."""
+
+ALONE = ("outputs_covered", "blocks_in_bounds", "index_int32", "inputs_read")
+"""The questions whose answer about an operand rests on that array and the grid dimensions that choose its blocks.
+
+Where nothing else of the kernel is shared (no tables, no aliases) they are asked once for all configurations that cut
+the array in one way.
+"""
+
+REST = ("parallel_prefix", "table_reads", "parallel_writes", "alias_hazard", "revisits")
+
+QUESTIONS = (*FIRST, *ALONE, *REST)
+"""The properties of kernels that are asked, beside `memory_budget`.
 
 Left out are those that make no configuration illegal (`partial_blocks`, `relayout`), that only the compiler decides
 (`vmem_total`, `compiled`), and those about bodies.
@@ -69,6 +78,8 @@ class Legal:
     _seen: list[Candidates] = field(default_factory=list, repr=False)
     _prices: dict[Kernels, Prices] = field(default_factory=dict, repr=False)
     _told: dict[tuple[int, ...], Legality] = field(default_factory=dict, repr=False)
+    _arrays: dict[object, tuple[Finding, ...]] = field(default_factory=dict, repr=False)
+    _products: dict[int, set[tuple[int, int]]] = field(default_factory=dict, repr=False)
 
     def __call__(self, **configuration: int) -> Legality:
         """The answer about one configuration.
@@ -171,20 +182,36 @@ class Legal:
             with suppress(_Untold):
                 return self._of(values, calls, _bound(calls, values), False)
             try:
-                calls = self._candidates.itself(values)
+                found = self._candidates.itself(values)
             except LayoutError as error:
                 return _refused(values, error, True)
+            self._learn(values, calls, found)
+            calls = found
         return self._of(values, calls, calls, True)
+
+    def _learn(self, values: Mapping[str, int], like: Kernels, found: Kernels) -> None:
+        """Of two sizes whose product is larger than all that a body holds, no product is held there."""
+        for call, kernel in zip(like, found, strict=False):
+            if isinstance(kernel, Kernel) and kernel.work is not None:
+                many, held = _sizes(values, kernel), kernel.work.held
+                known = self._products.setdefault(id(call), set(_pairs(many)))
+                known.difference_update([(a, b) for a, b in known if FLOAT * many[a] * many[b] > held])
+
+    def _held(self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel) -> int:
+        """At most so many bytes has a product that the body holds, by the sizes of which it may be."""
+        many = _sizes(values, kernel)
+        return FLOAT * max((many[a] * many[b] for a, b in self._products.get(id(like), _pairs(many))), default=0)
 
     def _of(self, values: Mapping[str, int], calls: Kernels, known: Kernels, traced: bool) -> Legality:
         """The answer about a configuration whose calls are known. _Untold where terms do not say enough.
 
         calls: with terms, where it was not traced.
         """
-        rules, reason, question = self._rules(known, traced)
+        rules, reason, question = self._rules(known, calls, traced)
         fits = ""
         if rules is Verdict.PROVED:
-            fits = next(filter(None, (self._aside(kernel, traced) for kernel in known)), "")
+            pairs = zip(calls, known, strict=True)
+            fits = next(filter(None, (self._aside(values, like, kernel, traced) for like, kernel in pairs)), "")
         row = self._priced(values, calls, traced)
         largest = max(_vmem(known, self.target, traced), key=lambda pair: pair[1].used, default=None)
         steps = [prod(k.grid) for k in known if isinstance(k, Kernel) and all(type(n) is int for n in k.grid)]
@@ -205,17 +232,18 @@ class Legal:
             traced=traced,
         )
 
-    def _rules(self, known: Kernels, traced: bool) -> tuple[Verdict, str, str]:
+    def _rules(self, known: Kernels, calls: Kernels, traced: bool) -> tuple[Verdict, str, str]:
         """(the verdict of the rules, why it is not proved, the property that is not)."""
         open_: tuple[str, str] | None = None if known else ("the function makes no Pallas call", "")
-        for kernel in known:
-            if isinstance(kernel, Unmodelled):
+        for kernel, like in zip(known, calls, strict=True):
+            if isinstance(kernel, Unmodelled) or isinstance(like, Unmodelled):
+                kernel = like if isinstance(like, Unmodelled) else kernel
                 open_ = open_ or (f"{kernel.name}: {kernel.reason}", "")
                 continue
             if kernel.platform != self.target.platform:
                 open_ = open_ or (f"{kernel.name} is for {kernel.platform}, {self.target.name} is not", "")
                 continue
-            found, refuted = against(self._findings(kernel, traced), True)
+            found, refuted = against(self._findings(kernel, like, traced), True)
             if found is None:
                 continue
             said = f"{found.question} {found.subject}: {found.reason}", found.question
@@ -224,10 +252,28 @@ class Legal:
             open_ = open_ or said
         return (Verdict.PROVED, "", "") if open_ is None else (Verdict.UNKNOWN, *open_)
 
-    def _findings(self, kernel: Kernel, traced: bool) -> Iterator[Finding]:
-        """What is found of one call, until something is refuted."""
+    def _findings(self, kernel: Kernel, like: Kernel, traced: bool) -> Iterator[Finding]:
+        """What is found of one call, until something is refuted. like: the call with terms."""
         yield from self._of_memory(kernel, traced)
-        yield from judge(kernel, names=QUESTIONS, target=self.target, only=GRID, fixes=False)
+        yield from self._judged(kernel, FIRST)
+        alone = not (kernel.tables or kernel.aliases or kernel.runtime or kernel.relations)
+        for part in _parts(kernel) if alone else ():
+            operands = part.operands
+            key = (
+                None if traced else id(like),
+                part.grid,
+                tuple((o.name, o.dims, o.block, tuple(map(str, o.index))) for o in operands),
+            )
+            found = None if traced else self._arrays.get(key)
+            if found is None:
+                found = tuple(f for f in self._judged(part, ALONE) if f.verdict is not Verdict.PROVED)
+                if not traced:
+                    self._arrays[key] = found
+            yield from found
+        yield from self._judged(kernel, REST if alone else (*ALONE, *REST))
+
+    def _judged(self, kernel: Kernel, names: Sequence[str]) -> Sequence[Finding]:
+        return judge(kernel, names=names, target=self.target, only=GRID, fixes=False)
 
     def _of_memory(self, kernel: Kernel, traced: bool) -> Sequence[Finding]:
         try:
@@ -241,7 +287,9 @@ class Legal:
             pass  # the rule says what is not known
         return judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
 
-    def _aside(self, kernel: Kernel | Unmodelled, traced: bool) -> str:
+    def _aside(
+        self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel | Unmodelled, traced: bool
+    ) -> str:
         """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
 
         The body's products count for themselves, since no measured ratio bounds them.
@@ -260,7 +308,7 @@ class Legal:
             return f"VMEM: windows and scratch take {memory.used} of {memory.limit} bytes, {share} ({kept.source})"
         held = 0 if kernel.work is None else kernel.work.held
         if not traced and kernel.work is not None and kernel.work.kind == "attention":
-            if memory.used + _most_held(kernel) > memory.limit:
+            if memory.used + self._held(values, like, kernel) > memory.limit:
                 raise _Untold
         if memory.used + held > memory.limit:
             said = f"windows and scratch take {memory.used} and a product of the body {held}"
@@ -290,6 +338,22 @@ def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
         raise _Untold from None
 
 
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """The kernel as the arrays see it, one by one: each with the grid dimensions that choose its blocks."""
+    arrays: dict[str, list[Operand]] = {}
+    for operand in kernel.operands:
+        arrays.setdefault(f"{operand.role} {operand.same_as or operand.name}", []).append(operand)
+    found = []
+    for operands in arrays.values():
+        used = {name for operand in operands for term in operand.terms() for name in term.names()}
+        grid = tuple(
+            1 if name not in used and type(n) is int and n > 0 else n
+            for name, n in zip(kernel.grid_names, kernel.grid, strict=True)
+        )
+        found.append(replace(kernel, operands=tuple(operands), grid=grid, scratch=(), scoped=()))
+    return found
+
+
 def _vmem(known: Kernels, target: KernelTarget, traced: bool) -> list[tuple[Kernel, MemoryUse, int]]:
     """Of each call whose VMEM is known: its use, and the least bytes that no choice of the compiler does without."""
     from layoutproof.pallas.memory_needed import memory_needed
@@ -306,10 +370,15 @@ def _vmem(known: Kernels, target: KernelTarget, traced: bool) -> list[tuple[Kern
     return found
 
 
-def _most_held(kernel: Kernel) -> int:
-    """At most so many bytes has a product of two of the blocks: the two largest sizes that stand in any."""
-    sizes = [block.size for operand in kernel.operands for block in operand.block if type(block.size) is int]
-    return FLOAT * prod(sorted(sizes)[-2:])
+def _sizes(values: Mapping[str, int], kernel: Kernel) -> list[int]:
+    """The numbers that a dimension of a body's value may be: those of the configuration, and of the blocks."""
+    blocks = (block.size for operand in kernel.operands for block in operand.block)
+    return [*values.values(), *(size if type(size) is int else 0 for size in blocks)]
+
+
+def _pairs(sizes: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Of each two sizes, one of them twice too, the positions."""
+    return itertools.combinations_with_replacement(range(len(sizes)), 2)
 
 
 def _refused(values: Mapping[str, int], error: LayoutError, traced: bool) -> Legality:
