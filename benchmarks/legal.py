@@ -88,7 +88,7 @@ def slowly(of: Tuned, values: Mapping[str, int], whole: bool) -> Verdict:
             calls = [judged(call, target=of.target, among=ASKED) for call in traced]
     except LayoutError:
         return Verdict.REFUTED
-    return min((f.verdict for c in calls for f in c.findings if f.question in ASKED and f.severity == "error"))
+    return min(f.verdict for c in calls for f in c.findings if f.question in ASKED and f.severity == "error")
 
 
 def checked(of: Tuned, values: list[dict[str, int]], found: list[Legality]) -> Iterator[str]:
@@ -155,7 +155,9 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=251, help="configurations of a kernel at most")
     parser.add_argument("--check", action="store_true", help="compare every verdict")
     parser.add_argument("--compile", type=int, default=0, help="legal ones, and refused ones, for the compiler")
-    parser.add_argument("--answers", type=Path, default=Path("legal.jsonl"), help="where the compiler's answers are kept")
+    parser.add_argument(
+        "--answers", type=Path, default=Path("legal.jsonl"), help="where the compiler's answers are kept"
+    )
     given = parser.parse_args()
     all_spent: list[float] = []
     said: list[tuple[str, Tuned, dict[str, int], Legality]] = []

@@ -1,4 +1,4 @@
-"""Ten kernels with block sizes to choose, for `benchmarks/legal.py`: the TPU kernels of the jax wheel, and four of ours.
+"""Ten kernels with block sizes to choose, for `benchmarks/legal.py`: TPU kernels of the jax wheel, and four of ours.
 
 Each is a function with block sizes as keyword arguments, as a tuner calls it: right and wrong sizes are among them.
 """
@@ -81,22 +81,39 @@ TUNED: Mapping[str, Tuned] = {
     "jax matmul": Tuned(
         jax_matmul,
         ("bf16[4096,4096]", "bf16[4096,4096]"),
-        {"bm": (128, 256, 512, 1024, 2048, 4096), "bn": (128, 256, 512, 768, 1024, 2048), "bk": (128, 256, 500, 512, 1024, 2048)},
+        {
+            "bm": (128, 256, 512, 1024, 2048, 4096),
+            "bn": (128, 256, 512, 768, 1024, 2048),
+            "bk": (128, 256, 500, 512, 1024, 2048),
+        },
     ),
     "jax flash": Tuned(
         jax_flash,
         ("bf16[2,4,2048,128]",) * 3,
-        {"bq": (64, 128, 256, 512, 1024, 2048), "bk_major": (128, 256, 512, 1024, 2048), "bk": (128, 256, 512, 1024, 2048), "bb": (1, 2)},
+        {
+            "bq": (64, 128, 256, 512, 1024, 2048),
+            "bk_major": (128, 256, 512, 1024, 2048),
+            "bk": (128, 256, 512, 1024, 2048),
+            "bb": (1, 2),
+        },
     ),
     "jax splash": Tuned(
         jax_splash,
         ("bf16[4,2048,128]",) * 3,
-        {"bq": (128, 256, 384, 512, 1024, 2048), "bkv": (128, 256, 512, 1024, 2048), "bkv_compute": (128, 256, 512, 1024, 2048)},
+        {
+            "bq": (128, 256, 384, 512, 1024, 2048),
+            "bkv": (128, 256, 512, 1024, 2048),
+            "bkv_compute": (128, 256, 512, 1024, 2048),
+        },
     ),
     "jax gmm": Tuned(
         jax_gmm,
         ("bf16[2048,1024]", "bf16[8,1024,2048]", "s32[8]"),
-        {"tm": (128, 256, 384, 512, 1024, 2048), "tk": (128, 256, 512, 640, 1024), "tn": (128, 256, 512, 768, 1024, 2048)},
+        {
+            "tm": (128, 256, 384, 512, 1024, 2048),
+            "tk": (128, 256, 512, 640, 1024),
+            "tn": (128, 256, 512, 768, 1024, 2048),
+        },
     ),
     "jax paged": Tuned(
         jax_paged,

@@ -96,7 +96,7 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
             # a cache has kept it from another run, and it may stand for another number
             return apply(0, 1)
         if apply in (operator.eq, operator.ne) and _of_keys(self.trail):
-            return apply(0, 0 if type(other) is Recorded and other.term == self.term else 1)
+            return apply(0, 0 if _as_term(other) == self.term else 1)
         outcome = apply(self.value, plain(other))
         if _as_term(other) is not self.term:
             self.trail.decide(condition(self.term, _as_term(other)), int(outcome))

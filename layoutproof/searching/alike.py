@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail
 from layoutproof.core.term import Term
@@ -89,7 +89,8 @@ class Candidates:
         if end.calls:
             return end.calls, False
         found = _attempt(self.itself, values)
-        if useful and place is None:
+        # numbers below 1 are no block sizes, and what is found of them is of no others
+        if useful and place is None and min(values.values(), default=1) > 0:
             self._learn(values, found)
         return found, True
 
@@ -171,7 +172,13 @@ def _is(call: Kernel | None, traced: Kernel | Unmodelled, values: Mapping[str, i
     """Whether terms give what tracing gave, but for the body."""
     from layoutproof.pallas.from_jax.recorded_calls import bound
 
-    return call is not None and isinstance(traced, Kernel) and same(bound(call, values), traced)
+    if call is None or not isinstance(traced, Kernel):
+        return False
+    try:
+        return same(bound(call, values), traced)
+    except (LayoutError, Undecided):
+        # JAX takes blocks below 1, and the kernel language does not
+        return False
 
 
 def same(call: Kernel, other: Kernel) -> bool:

@@ -7,7 +7,7 @@ where scratch decides whether a kernel fits, since the compiler drops some by wh
 that the body holds does.
 
 Asked are QUESTIONS: the grid, the BlockSpecs, the rules of the target, and memory. No question of bodies is: what JAX
-refuses in a body for the shape of a reference is seen of those that are traced, and `layoutproof.kernels` judges bodies.
+refuses in a body for the shape of a reference is seen of those that are traced; `layoutproof.kernels` judges bodies.
 """
 
 from __future__ import annotations
@@ -60,6 +60,51 @@ FLOAT = 4
 
 class _Untold(Exception):
     """Terms do not say it: the configuration has to be traced."""
+
+
+class _Asked:
+    """One call of a configuration, with what it takes of each memory.
+
+    like: with terms, where it was not traced.  kernel: with numbers.  uses: of memories; unknown: why they are not
+    known, "" = they are.
+    """
+
+    def __init__(self, like: Kernel | Unmodelled, kernel: Kernel | Unmodelled, traced: bool, target: KernelTarget):
+        self.like, self.kernel, self.traced, self._target = like, kernel, traced, target
+        self.uses, self.unknown = self._uses(kernel)
+
+    def _uses(self, kernel: Kernel | Unmodelled) -> tuple[tuple[MemoryUse, ...], str]:
+        if isinstance(kernel, Unmodelled) or kernel.platform != self._target.platform:
+            return (), ""
+        try:
+            return self._target.memory(kernel), ""
+        except (LayoutError, Undecided) as error:
+            return (), str(error)
+
+    def _bare(self) -> tuple[MemoryUse, ...]:
+        """Of an untraced call what it takes without scratch, of which the compiler drops some by what the body does."""
+        kernel = self.kernel
+        if isinstance(kernel, Unmodelled) or self.traced or not (kernel.scratch or kernel.scoped):
+            return self.uses
+        return self._uses(replace(kernel, scratch=(), scoped=()))[0]
+
+    def over(self) -> bool:
+        """Whether memory has to be asked about. _Untold where terms do not say whether it is too small."""
+        if self.unknown:
+            return True
+        over = any(use.used > use.limit for use in self.uses)
+        if over and not self.traced and not any(use.least > use.limit for use in self._bare()):
+            raise _Untold
+        return over
+
+    def vmem(self) -> list[tuple[MemoryUse, int]]:
+        """Its use of VMEM, and the least bytes that no choice of the compiler does without."""
+        from layoutproof.pallas.memory_needed import memory_needed
+
+        least = self._bare()
+        if self.traced and isinstance(self.kernel, Kernel) and any(use.used > use.limit for use in self.uses):
+            least = memory_needed(self.kernel, self._target)
+        return [(use, one.least) for use, one in zip(self.uses, least, strict=True) if use.name == "VMEM"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +185,7 @@ class Legal:
     def _numbered(self, number: int) -> dict[str, int]:
         """The configuration of a number, of all in the order of `itertools.product`."""
         found: dict[str, int] = {}
-        for name, values in reversed(self.parameters.items()):
+        for name, values in reversed([*self.parameters.items()]):
             number, k = divmod(number, len(values))
             found[name] = values[k]
         return {name: found[name] for name in self.parameters}
@@ -207,15 +252,17 @@ class Legal:
 
         calls: with terms, where it was not traced.
         """
-        rules, reason, question = self._rules(known, calls, traced)
+        asked = [_Asked(like, kernel, traced, self.target) for like, kernel in zip(calls, known, strict=True)]
+        rules, reason, question = self._rules(asked)
         fits = ""
         if rules is Verdict.PROVED:
-            pairs = zip(calls, known, strict=True)
-            fits = next(filter(None, (self._aside(values, like, kernel, traced) for like, kernel in pairs)), "")
+            fits = next(filter(None, (self._aside(values, one) for one in asked)), "")
         row = self._priced(values, calls, traced)
-        largest = max(_vmem(known, self.target, traced), key=lambda pair: pair[1].used, default=None)
-        steps = [prod(k.grid) for k in known if isinstance(k, Kernel) and all(type(n) is int for n in k.grid)]
-        kind = "" if largest is None or largest[0].work is None else largest[0].work.kind
+        vmem = [(one.kernel, use, least) for one in asked for use, least in one.vmem()]
+        largest = max(vmem, key=lambda each: each[1].used, default=None)
+        steps = [_steps(kernel) for kernel in known]
+        work = None if largest is None or isinstance(largest[0], Unmodelled) else largest[0].work
+        kind = "" if work is None else work.kind
         return Legality(
             configuration=dict(values),
             verdict=Verdict.UNKNOWN if fits else rules,
@@ -226,24 +273,24 @@ class Legal:
             vmem_limit=None if largest is None else largest[1].limit,
             vmem_estimate=None if largest is None else largest[1].used,
             vmem_error=None if kind not in BODIES else (1.0, BODIES[kind][0]),
-            steps=sum(steps) if len(steps) == len(known) else None,
+            steps=None if None in steps else sum(filter(None, steps)),
             traffic=None if row is None else row["bytes"],
             time=None if row is None else row["time"],
             traced=traced,
         )
 
-    def _rules(self, known: Kernels, calls: Kernels, traced: bool) -> tuple[Verdict, str, str]:
+    def _rules(self, asked: Sequence[_Asked]) -> tuple[Verdict, str, str]:
         """(the verdict of the rules, why it is not proved, the property that is not)."""
-        open_: tuple[str, str] | None = None if known else ("the function makes no Pallas call", "")
-        for kernel, like in zip(known, calls, strict=True):
-            if isinstance(kernel, Unmodelled) or isinstance(like, Unmodelled):
-                kernel = like if isinstance(like, Unmodelled) else kernel
+        open_: tuple[str, str] | None = None if asked else ("the function makes no Pallas call", "")
+        for one in asked:
+            kernel = one.kernel
+            if isinstance(kernel, Unmodelled):
                 open_ = open_ or (f"{kernel.name}: {kernel.reason}", "")
                 continue
             if kernel.platform != self.target.platform:
                 open_ = open_ or (f"{kernel.name} is for {kernel.platform}, {self.target.name} is not", "")
                 continue
-            found, refuted = against(self._findings(kernel, like, traced), True)
+            found, refuted = against(self._findings(one, kernel), True)
             if found is None:
                 continue
             said = f"{found.question} {found.subject}: {found.reason}", found.question
@@ -252,22 +299,19 @@ class Legal:
             open_ = open_ or said
         return (Verdict.PROVED, "", "") if open_ is None else (Verdict.UNKNOWN, *open_)
 
-    def _findings(self, kernel: Kernel, like: Kernel, traced: bool) -> Iterator[Finding]:
-        """What is found of one call, until something is refuted. like: the call with terms."""
-        yield from self._of_memory(kernel, traced)
+    def _findings(self, one: _Asked, kernel: Kernel) -> Iterator[Finding]:
+        """What is found of one call, until something is refuted."""
+        if one.over():
+            yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
         yield from self._judged(kernel, FIRST)
         alone = not (kernel.tables or kernel.aliases or kernel.runtime or kernel.relations)
         for part in _parts(kernel) if alone else ():
-            operands = part.operands
-            key = (
-                None if traced else id(like),
-                part.grid,
-                tuple((o.name, o.dims, o.block, tuple(map(str, o.index))) for o in operands),
-            )
-            found = None if traced else self._arrays.get(key)
+            arrays = tuple((o.name, o.dims, o.block, tuple(map(str, o.index))) for o in part.operands)
+            key = (id(one.like), part.grid, arrays)
+            found = None if one.traced else self._arrays.get(key)
             if found is None:
                 found = tuple(f for f in self._judged(part, ALONE) if f.verdict is not Verdict.PROVED)
-                if not traced:
+                if not one.traced:
                     self._arrays[key] = found
             yield from found
         yield from self._judged(kernel, REST if alone else (*ALONE, *REST))
@@ -275,45 +319,23 @@ class Legal:
     def _judged(self, kernel: Kernel, names: Sequence[str]) -> Sequence[Finding]:
         return judge(kernel, names=names, target=self.target, only=GRID, fixes=False)
 
-    def _of_memory(self, kernel: Kernel, traced: bool) -> Sequence[Finding]:
-        try:
-            over = [memory for memory in self.target.memory(kernel) if memory.used > memory.limit]
-            if not over:
-                return ()
-            bare = replace(kernel, scratch=(), scoped=())
-            if not traced and not any(m.least > m.limit for m in self.target.memory(bare)):
-                raise _Untold
-        except Undecided:
-            pass  # the rule says what is not known
-        return judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
-
-    def _aside(
-        self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel | Unmodelled, traced: bool
-    ) -> str:
+    def _aside(self, values: Mapping[str, int], one: _Asked) -> str:
         """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
 
         The body's products count for themselves, since no measured ratio bounds them.
         """
-        if isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
-            return ""
-        try:
-            memory = next((m for m in self.target.memory(kernel) if m.name == "VMEM"), None)
-        except Undecided as undecided:
-            return str(undecided)
-        if memory is None:
-            return ""
+        kernel, use = one.kernel, next((use for use in one.uses if use.name == "VMEM"), None)
+        if one.unknown or use is None or isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
+            return one.unknown
         kept = kept_free(self.problem, kernel)
-        if 100 * memory.used > memory.limit * (100 - kept.percent):
+        takes = f"VMEM: windows and scratch take {use.used} of {use.limit} bytes"
+        if 100 * use.used > use.limit * (100 - kept.percent):
             share = f"more than {100 - kept.percent} % of the limit, and registers that spill need room too"
-            return f"VMEM: windows and scratch take {memory.used} of {memory.limit} bytes, {share} ({kept.source})"
-        held = 0 if kernel.work is None else kernel.work.held
-        if not traced and kernel.work is not None and kernel.work.kind == "attention":
-            if memory.used + self._held(values, like, kernel) > memory.limit:
-                raise _Untold
-        if memory.used + held > memory.limit:
-            said = f"windows and scratch take {memory.used} and a product of the body {held}"
-            return f"VMEM: {said} of {memory.limit} bytes"
-        return ""
+            return f"{takes}, {share} ({kept.source})"
+        kind, held = ("", 0) if kernel.work is None else (kernel.work.kind, kernel.work.held)
+        if not one.traced and kind == "attention" and use.used + self._held(values, one.like, kernel) > use.limit:
+            raise _Untold
+        return f"{takes}, and a product of the body {held}" if use.used + held > use.limit else ""
 
     def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
         """The figures by the model, None where it has none for these calls."""
@@ -341,7 +363,7 @@ def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
 def _parts(kernel: Kernel) -> list[Kernel]:
     """The kernel as the arrays see it, one by one: each with the grid dimensions that choose its blocks."""
     arrays: dict[str, list[Operand]] = {}
-    for operand in kernel.operands:
+    for operand in (*kernel.outputs, *kernel.inputs):  # what is left out is found of outputs first
         arrays.setdefault(f"{operand.role} {operand.same_as or operand.name}", []).append(operand)
     found = []
     for operands in arrays.values():
@@ -354,20 +376,12 @@ def _parts(kernel: Kernel) -> list[Kernel]:
     return found
 
 
-def _vmem(known: Kernels, target: KernelTarget, traced: bool) -> list[tuple[Kernel, MemoryUse, int]]:
-    """Of each call whose VMEM is known: its use, and the least bytes that no choice of the compiler does without."""
-    from layoutproof.pallas.memory_needed import memory_needed
-
-    found = []
-    for kernel in known:
-        if isinstance(kernel, Unmodelled):
-            continue
-        with suppress(LayoutError, Undecided):
-            bare = kernel if traced else replace(kernel, scratch=(), scoped=())
-            for use, least in zip(target.memory(kernel), memory_needed(bare, target), strict=True):
-                if use.name == "VMEM":
-                    found.append((kernel, use, least.least))
-    return found
+def _steps(kernel: Kernel | Unmodelled) -> int | None:
+    """The programs of one call, None = not known."""
+    if isinstance(kernel, Unmodelled):
+        return None
+    known = [n for n in kernel.grid if isinstance(n, int)]
+    return prod(known) if len(known) == len(kernel.grid) else None
 
 
 def _sizes(values: Mapping[str, int], kernel: Kernel) -> list[int]:

@@ -40,14 +40,14 @@ class Legality:
 
     Attributes:
         configuration: The value of each parameter.
-        verdict: PROVED: legal. No rule refuses it, and by the model it fits with what its body holds.  REFUTED: refused,
-            by a rule, for its memory, or by the function itself.  UNKNOWN: a rule is open, or only the compiler can say
-            whether it fits.
+        verdict: PROVED: legal. No rule refuses it, and by the model it fits with what its body holds.
+            REFUTED: refused, by a rule, for its memory, or by the function itself.
+            UNKNOWN: a rule is open, or only the compiler can say whether it fits.
         rules: The verdict of the rules alone, that of `lp.kernels` on `searching.configurations.QUESTIONS`.
         reason: Why it is refused or unknown, one sentence with the numbers; "" where it is legal.
         question: The property of kernels that is refuted or open, "" for another reason.
-        vmem_bytes: The least VMEM of its largest kernel in bytes, whatever the compiler chooses; None = not known. Where
-            the configuration was not traced, scratch counts nothing: the compiler drops some by what the body does.
+        vmem_bytes: The least VMEM of its largest kernel in bytes, whatever the compiler chooses; None = not known.
+            Of what was not traced scratch counts nothing: the compiler drops some by what the body does.
         vmem_limit: The VMEM in bytes that this kernel may use.
         vmem_estimate: The compiler's own figure in bytes by the model: windows and scratch.
         vmem_error: The compiler's figure over the estimate, (least, most) where it was measured for this kind of body.

@@ -141,7 +141,8 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
         kernel,
         body_reader=None,
         work=None if kernel.work is None else Work(kernel.work.kind),
-        grid=tuple(own if isinstance(own, Size) else amount(n) for own, n in zip(kernel.grid, amounts.grid, strict=True)),
+        # an extent that is known at run time only stays what it is
+        grid=tuple(n if isinstance(n, Size) else amount(m) for n, m in zip(kernel.grid, amounts.grid, strict=True)),
         operands=tuple(sized),
         scratch=tuple(
             s if dims is None else replace(s, dims=tuple(map(amount, dims)))
