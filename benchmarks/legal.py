@@ -4,8 +4,8 @@
     python benchmarks/legal.py --check                            every verdict beside that of `lp.kernels`
     python benchmarks/legal.py --compile 120 --answers FILE.jsonl  a random sample put to the real TPU compiler
 
-`--check` traces each configuration and asks the same questions of it; every tenth is put to `lp.kernels` itself, with
-all its questions, of which the same ones count. `--compile N` asks libtpu about N configurations of those that are
+`--check` traces each configuration and asks the same questions of it; every fortieth is put to `lp.kernels` itself,
+with all its questions, of which the same ones count. `--compile N` asks libtpu about N configurations of those that are
 legal and N that are refused by a rule (what the function itself refuses has nothing to compile), keeps the answers in
 a file, and counts: legal and refused by the compiler, refused and taken, and the compiler's VMEM over the estimate.
 """
@@ -94,7 +94,7 @@ def slowly(of: Tuned, values: Mapping[str, int], whole: bool) -> Verdict:
 def checked(of: Tuned, values: list[dict[str, int]], found: list[Legality]) -> Iterator[str]:
     """Each configuration on whose rules the two differ."""
     for k, (each, answer) in enumerate(zip(values, found, strict=True)):
-        for whole in (False, True) if k % 10 == 0 else (False,):
+        for whole in (False, True) if k % 40 == 0 else (False,):
             slow = slowly(of, each, whole)
             if slow is not answer.rules:
                 yield f"{each} {answer.rules.value} ({answer.reason[:120]}) traced {answer.traced}, slowly {slow.value}"

@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,7 +135,7 @@ def test_questions_of_one_array_are_asked_once(monkeypatch: pytest.MonkeyPatch) 
         functools.partial(matmul, whole=False), "bf16[2000,512]", "bf16[512,512]", target="v5e",
         parameters={"block_m": [200, 400, 480, 2000], "block_n": [128, 256, 512], "block_k": [256, 512]},
     )  # fmt: skip
-    answers = list(legal(**each) for each in every(legal.parameters))
+    answers = [legal(**each) for each in every(legal.parameters)]
     assert {a.configuration["block_m"] for a in answers if a.verdict is REFUTED} >= {480}
     assert all("outputs_covered" in a.reason for a in answers if a.configuration["block_m"] == 480)
     assert len(asked) < 3 * len(answers) / 2
@@ -329,6 +330,25 @@ def test_hooks_that_give_a_set_of_configurations_or_say_whether_one_is_valid() -
 
     assert heuristics_config() in autotuning_configs()
     assert {Config(**c) for c in filter(is_valid_config, every(SIZES))} == autotuning_configs()
+
+
+def test_the_page_for_tuners() -> None:
+    """Each line of its first block runs, and each comment begins with the value."""
+    text = (Path(lp.__file__).parents[1] / "docs" / "howto" / "tiling.md").read_text("utf-8")
+    first, hooks = (part.partition("```")[0] for part in text.split("```python\n")[1:])
+    # several lines are one statement there
+    *made, shown = first.partition(")\nfound = ")
+    names: dict[str, Any] = {}
+    exec("".join(made[:1]) + ")\n", names)
+    lines = [line for line in ("found = " + shown).splitlines() if line]
+    exec(lines[0], names)
+    for line in lines[1:]:
+        value = eval(line, names)
+        said = line.partition("# ")[2]
+        assert said.startswith(str(value) if isinstance(value, Verdict) else repr(value)), line
+    tried: list[dict[str, int]] = []
+    exec(hooks, {**names, "measure": lambda **config: tried.append(config), "Config": dict})
+    assert len(tried) == len(list(names["legal"].space(unknown=True)))
 
 
 def test_keys_of_a_librarys_caches_decide_nothing() -> None:
