@@ -18,13 +18,13 @@ from layoutproof.searching.traced_file import passed
 
 
 def legal(
-    function: Callable[..., Any] | str,
-    *args: Any,
+    function: Callable[..., object] | str,
+    *args: object,
     target: str,
-    parameters: Mapping[str, Sequence[int] | Mapping[str, Any] | str | int],
+    parameters: Mapping[str, Sequence[int] | Mapping[str, int | str] | str | int],
     compiler: str | None = None,
     assume: str | Sequence[str] = (),
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Legal:
     """Say of configurations of a function's block sizes whether they are legal, in milliseconds each.
 
@@ -66,7 +66,7 @@ def legal(
     elif not isinstance(function, str):
         raise LayoutError(f"a function, or MODULE:FUNCTION; not {shorten(repr(function), 60)}")
 
-    def trace(configuration: Mapping[str, Any]) -> Kernels:
+    def trace(configuration: Mapping[str, object]) -> Kernels:
         from layoutproof.pallas.from_jax.user import calls_in, calls_of
 
         asked: Any = calls_in if callable(function) else calls_of
@@ -94,7 +94,7 @@ def _values(name: str, entry: object) -> tuple[int, ...]:
         raise LayoutError(f"parameter {name}: {error.problem}") from None
 
 
-def _check_takes(function: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+def _check_takes(function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     """LayoutError where the function has no such arguments, whatever their values."""
     try:
         signature = inspect.signature(function)

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
@@ -402,11 +401,11 @@ def _refused(values: Mapping[str, int], error: LayoutError, traced: bool) -> Leg
     )
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     """A whole number, one of NumPy too. LayoutError for anything else."""
     try:
         if isinstance(value, bool):
             raise TypeError
-        return operator.index(value)
+        return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
