@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_init import init as init
     from layoutproof.answers.of_kernels import kernels as kernels
     from layoutproof.answers.of_layout import show as show
+    from layoutproof.answers.of_legal import legal as legal
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
     from layoutproof.answers.of_scan import scan as scan
@@ -74,6 +75,7 @@ _WHERE = {
     "answers.of_init": ("init",),
     "answers.of_kernels": ("kernels",),
     "answers.of_layout": ("show",),
+    "answers.of_legal": ("legal",),
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
     "questions.same": ("same",),

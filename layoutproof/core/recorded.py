@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Literal
 
 from layoutproof.core.operations import Op
@@ -66,10 +67,14 @@ def term_of(value: Any) -> Any:
 
 def _caller() -> str:
     """The file of the innermost frame that is neither here nor made up by the library of dataclasses."""
+    return _code().co_filename
+
+
+def _code() -> CodeType:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename in (_HERE, "<string>"):
         frame = frame.f_back
-    return frame.f_code.co_filename
+    return frame.f_code
 
 
 def _binary(op: Op | Literal["shr", ""], apply: Callable[..., object], swapped: bool = False) -> Callable[..., object]:
@@ -90,12 +95,23 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
         if apply in (operator.eq, operator.ne) and getattr(other, "trail", self.trail) is not self.trail:
             # a cache has kept it from another run, and it may stand for another number
             return apply(0, 1)
+        if apply in (operator.eq, operator.ne) and _of_keys(self.trail):
+            return apply(0, 0 if _as_term(other) == self.term else 1)
         outcome = apply(self.value, plain(other))
         if _as_term(other) is not self.term:
             self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
 
     return method
+
+
+def _of_keys(trail: Trail) -> bool:
+    """Whether a method of a library asks whether two objects that hold numbers are equal: keys of its caches, of which
+    some have one hash whatever they hold. Not equal is always right there: it looks at its entry for other numbers no
+    more, and makes one.
+    """
+    code = _code()
+    return code.co_name in ("__eq__", "__ne__") and trail.library(code.co_filename)
 
 
 def _as_term(value: Any) -> Term:

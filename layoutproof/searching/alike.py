@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail
 from layoutproof.core.term import Term
@@ -66,6 +66,7 @@ class Candidates:
     looked_at: int = 0
     ways: int = 0
     own: int = 0
+    refusals: int = 0
     contradicted: bool = False
     stopped: bool = False
     bodies: bool = True
@@ -76,7 +77,9 @@ class Candidates:
 
         The amounts of calls that were not traced are terms over the variables, the same for all who decide alike.
         """
-        self.stopped |= self.count <= FEW or self.contradicted or (self.ways >= FEW and 2 * self.ways > self.looked_at)
+        # a refusal that says its numbers is of one candidate alone, and costs little: it says nothing of the others
+        ways, looked_at = self.ways - self.refusals, self.looked_at - self.refusals
+        self.stopped |= self.count <= FEW or self.contradicted or (ways >= FEW and 2 * ways > looked_at)
         useful = not self.stopped
         self.looked_at += 1
         place = _walked(self._root, values) if useful else None
@@ -86,7 +89,8 @@ class Candidates:
         if end.calls:
             return end.calls, False
         found = _attempt(self.itself, values)
-        if useful and place is None:
+        # numbers below 1 are no block sizes, and what is found of them is of no others
+        if useful and place is None and min(values.values(), default=1) > 0:
             self._learn(values, found)
         return found, True
 
@@ -98,6 +102,10 @@ class Candidates:
     def _learn(self, values: Mapping[str, int], found: Kernels | LayoutError) -> None:
         """One more way of the tree, from a candidate that takes none of those that are there."""
         self.ways += 1
+        if isinstance(found, LayoutError):
+            self.refusals += 1
+            if self.refusals > FEW and 2 * self.refusals > self.ways:
+                return
         end, decided = _recorded(self.trace, values, found, self.bodies)
         if end == Alike() and self.bodies and not isinstance(found, LayoutError):
             # where recorded numbers get in the way inside of a body, bodies are left to those who are traced
@@ -164,7 +172,13 @@ def _is(call: Kernel | None, traced: Kernel | Unmodelled, values: Mapping[str, i
     """Whether terms give what tracing gave, but for the body."""
     from layoutproof.pallas.from_jax.recorded_calls import bound
 
-    return call is not None and isinstance(traced, Kernel) and same(bound(call, values), traced)
+    if call is None or not isinstance(traced, Kernel):
+        return False
+    try:
+        return same(bound(call, values), traced)
+    except (LayoutError, Undecided):
+        # JAX takes blocks below 1, and the kernel language does not
+        return False
 
 
 def same(call: Kernel, other: Kernel) -> bool:

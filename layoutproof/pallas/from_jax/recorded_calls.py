@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.folding import folded
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail, plain, term_of
+from layoutproof.core.size import Size
 from layoutproof.core.term import Term, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Work
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
@@ -128,7 +129,7 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
     kernel: as it was found with plain ints.
     """
     scoped = _scoped(kernel, amounts)
-    if kernel.pipeline != "pallas_call" or scoped is None or kernel.runtime:
+    if kernel.pipeline != "pallas_call" or scoped is None:
         return None
     pairs = [(kernel.inputs, amounts.inputs), (kernel.outputs, amounts.outputs)]
     fits = all(len(said) in (0, len(operands)) for operands, said in pairs)
@@ -143,7 +144,8 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
         kernel,
         body_reader=None,
         work=None if kernel.work is None else Work(kernel.work.kind),
-        grid=tuple(map(amount, amounts.grid)),
+        # an extent that is known at run time only stays what it is
+        grid=tuple(n if isinstance(n, Size) else amount(m) for n, m in zip(kernel.grid, amounts.grid, strict=True)),
         operands=tuple(sized),
         scratch=tuple(
             s if dims is None else replace(s, dims=tuple(map(amount, dims)))

@@ -1,0 +1,411 @@
+"""Whether configurations of a function's block sizes are legal, each in milliseconds: what a tuner asks many times.
+
+The function is traced with numbers that record its decisions (`alike`): who decides alike has the same calls, whose
+grids, blocks and scratch are terms. Of most configurations these terms get numbers, and the rules are asked of that;
+nothing is traced. Traced are those that decide otherwise than all before, and those of which terms do not say enough:
+where scratch decides whether a kernel fits, since the compiler drops some by what the body does, and where a product
+that the body holds does.
+
+Asked are QUESTIONS: the grid, the BlockSpecs, the rules of the target, and memory. No question of bodies is: what JAX
+refuses in a body for the shape of a reference is seen of those that are traced; `layoutproof.kernels` judges bodies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
+from layoutproof.pallas.judge import GRID, judge
+from layoutproof.searching.alike import Candidates, Kernels
+from layoutproof.searching.legal import MEMORY, against
+from layoutproof.searching.legality import Legality
+from layoutproof.searching.machines import BODIES
+from layoutproof.searching.traced import FUNCTION, Prices, TracedProblem, kept_free, priced, prices
+
+FIRST = ("grid_positive", "block_shape", "legal_for_target", "element_alignment")
+"""Asked first: they cost least, and refuse most."""
+
+ALONE = ("outputs_covered", "blocks_in_bounds", "index_int32", "inputs_read")
+"""The questions whose answer about an operand rests on that array and the grid dimensions that choose its blocks.
+
+Where nothing else of the kernel is shared (no tables, no aliases) they are asked once for all configurations that cut
+the array in one way.
+"""
+
+REST = ("parallel_prefix", "table_reads", "parallel_writes", "alias_hazard", "revisits")
+
+QUESTIONS = (*FIRST, *ALONE, *REST)
+"""The properties of kernels that are asked, beside `memory_budget`.
+
+Left out are those that make no configuration illegal (`partial_blocks`, `relayout`), that only the compiler decides
+(`vmem_total`, `compiled`), and those about bodies.
+"""
+
+MOST = 1 << 14
+"""Configurations of a space that are enumerated; of more `sample` says how many are looked at."""
+
+FLOAT = 4
+"""Bytes of an element of the products that a body holds: the matrix unit gives 32 bits."""
+
+
+class _Untold(Exception):
+    """Terms do not say it: the configuration has to be traced."""
+
+
+class _Asked:
+    """One call of a configuration, with what it takes of each memory.
+
+    like: with terms, where it was not traced.  kernel: with numbers.  uses: of memories; unknown: why they are not
+    known, "" = they are.
+    """
+
+    def __init__(self, like: Kernel | Unmodelled, kernel: Kernel | Unmodelled, traced: bool, target: KernelTarget):
+        self.like, self.kernel, self.traced, self._target = like, kernel, traced, target
+        self.uses, self.unknown = self._uses(kernel)
+
+    def _uses(self, kernel: Kernel | Unmodelled) -> tuple[tuple[MemoryUse, ...], str]:
+        if isinstance(kernel, Unmodelled) or kernel.platform != self._target.platform:
+            return (), ""
+        try:
+            return self._target.memory(kernel), ""
+        except (LayoutError, Undecided) as error:
+            return (), str(error)
+
+    def _bare(self) -> tuple[MemoryUse, ...]:
+        """Of an untraced call what it takes without scratch, of which the compiler drops some by what the body does."""
+        kernel = self.kernel
+        if isinstance(kernel, Unmodelled) or self.traced or not (kernel.scratch or kernel.scoped):
+            return self.uses
+        return self._uses(replace(kernel, scratch=(), scoped=()))[0]
+
+    def over(self) -> bool:
+        """Whether memory has to be asked about. _Untold where terms do not say whether it is too small."""
+        if self.unknown:
+            return True
+        over = any(use.used > use.limit for use in self.uses)
+        if over and not self.traced and not any(use.least > use.limit for use in self._bare()):
+            raise _Untold
+        return over
+
+    def vmem(self) -> list[tuple[MemoryUse, int]]:
+        """Its use of VMEM, and the least bytes that no choice of the compiler does without."""
+        from layoutproof.pallas.memory_needed import memory_needed
+
+        least = self._bare()
+        if self.traced and isinstance(self.kernel, Kernel) and any(use.used > use.limit for use in self.uses):
+            least = memory_needed(self.kernel, self._target)
+        return [(use, one.least) for use, one in zip(self.uses, least, strict=True) if use.name == "VMEM"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legal:
+    """Says of configurations of one function whether they are legal: `legal(block_m=128, block_n=256)`.
+
+    Attributes:
+        parameters: The values that each parameter may take, rising: those of `space`. Any whole number can be asked.
+        problem: The function and its target.
+        target: The rules.
+    """
+
+    parameters: Mapping[str, tuple[int, ...]]
+    problem: TracedProblem
+    target: KernelTarget
+    _seen: list[Candidates] = field(default_factory=list, repr=False)
+    _prices: dict[Kernels, Prices] = field(default_factory=dict, repr=False)
+    _told: dict[tuple[int, ...], Legality] = field(default_factory=dict, repr=False)
+    _arrays: dict[object, tuple[Finding, ...]] = field(default_factory=dict, repr=False)
+    _products: dict[int, set[tuple[int, int]]] = field(default_factory=dict, repr=False)
+
+    def __call__(self, **configuration: int) -> Legality:
+        """The answer about one configuration.
+
+        Args:
+            **configuration: The value of each parameter, a whole number.
+
+        Returns:
+            The answer: `verdict`, `reason`, `vmem_bytes`, `steps`, `traffic`; `bool` of it is whether it is legal.
+
+        Raises:
+            LayoutError: A parameter is missing or unknown, or its value is no whole number.
+        """
+        values = self._values(configuration)
+        key = tuple(values.values())
+        if key not in self._told:
+            self._told[key] = self._answer(values)
+        return self._told[key]
+
+    def space(self, sample: int | None = None, seed: int = 0, unknown: bool = False) -> Iterator[Legality]:
+        """Every legal configuration of the parameters' values, the best by the model first.
+
+        The model is that of `layoutproof.search` without what bodies compute: steps, and bytes between HBM and VMEM.
+        Those without a price, whose data are moved by manual DMA, come last, large values first.
+
+        Args:
+            sample: Look at no more configurations than these, drawn without replacement; None = at all.
+            seed: Of what is drawn; one seed draws the same.
+            unknown: Whether those come too that are neither legal nor refused.
+
+        Returns:
+            The answers, each made when it is taken.
+
+        Raises:
+            LayoutError: There are more than MOST configurations and no sample is asked for; or sample is below 1.
+        """
+        every = prod(map(len, self.parameters.values()))
+        if sample is not None and (type(sample) is not int or sample < 1):
+            raise LayoutError(f"sample is a whole number of at least 1, not {shorten(repr(sample), 40)}")
+        if sample is None and every > MOST:
+            raise LayoutError(f"there are {every} configurations; at most {MOST} are enumerated: say sample=")
+        numbers: Sequence[int] = range(every)
+        if sample is not None and sample < every:
+            numbers = sorted(random.Random(seed).sample(numbers, sample))
+        return self._best_first(numbers, unknown)
+
+    def _best_first(self, numbers: Sequence[int], unknown: bool) -> Iterator[Legality]:
+        ranked = []
+        for number in numbers:
+            values = self._numbered(number)
+            row = self._figures(values)
+            ranked.append((row is None, *(row or (0, 0)), tuple(-value for value in values.values()), values))
+        for *_, values in sorted(ranked, key=operator.itemgetter(slice(4))):
+            found = self(**values)
+            if found.verdict is Verdict.PROVED or (unknown and found.verdict is Verdict.UNKNOWN):
+                yield found
+
+    def _numbered(self, number: int) -> dict[str, int]:
+        """The configuration of a number, of all in the order of `itertools.product`."""
+        found: dict[str, int] = {}
+        for name, values in reversed([*self.parameters.items()]):
+            number, k = divmod(number, len(values))
+            found[name] = values[k]
+        return {name: found[name] for name in self.parameters}
+
+    def _figures(self, values: Mapping[str, int]) -> tuple[int, int] | None:
+        """(time, bytes) by the model, None = unknown."""
+        calls, traced = self._candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            return None
+        row = self._priced(values, calls, traced)
+        return None if row is None else (row["time"], row["bytes"])
+
+    @property
+    def _candidates(self) -> Candidates:
+        if not self._seen:
+            self._seen.append(Candidates(self.problem.trace, self.problem.count()))
+        elif self._seen[0].contradicted and not self._seen[0].stopped:
+            # the function looks at something else than its arguments: nothing that terms said holds
+            self._seen[0] = Candidates(self.problem.trace, self.problem.count(), contradicted=True, stopped=True)
+            self._told.clear()
+        return self._seen[0]
+
+    def _values(self, configuration: Mapping[str, object]) -> dict[str, int]:
+        """The numbers of a configuration, in the order of the parameters."""
+        for name in configuration:
+            if name not in self.parameters:
+                near = closest(name, self.parameters)
+                raise LayoutError(f"{name} is no parameter; they are {', '.join(self.parameters)}{near}")
+        missing = [name for name in self.parameters if name not in configuration]
+        if missing:
+            raise LayoutError(f"a configuration says every parameter; {', '.join(missing)} is missing")
+        return {name: _whole(name, configuration[name]) for name in self.parameters}
+
+    def _answer(self, values: Mapping[str, int]) -> Legality:
+        calls, traced = self._candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            return _refused(values, calls, traced)
+        if not traced:
+            with suppress(_Untold):
+                return self._of(values, calls, _bound(calls, values), False)
+            try:
+                found = self._candidates.itself(values)
+            except LayoutError as error:
+                return _refused(values, error, True)
+            self._learn(values, calls, found)
+            calls = found
+        return self._of(values, calls, calls, True)
+
+    def _learn(self, values: Mapping[str, int], like: Kernels, found: Kernels) -> None:
+        """Of two sizes whose product is larger than all that a body holds, no product is held there."""
+        for call, kernel in zip(like, found, strict=False):
+            if isinstance(kernel, Kernel) and kernel.work is not None:
+                many, held = _sizes(values, kernel), kernel.work.held
+                known = self._products.setdefault(id(call), set(_pairs(many)))
+                known.difference_update([(a, b) for a, b in known if FLOAT * many[a] * many[b] > held])
+
+    def _held(self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel) -> int:
+        """At most so many bytes has a product that the body holds, by the sizes of which it may be."""
+        many = _sizes(values, kernel)
+        return FLOAT * max((many[a] * many[b] for a, b in self._products.get(id(like), _pairs(many))), default=0)
+
+    def _of(self, values: Mapping[str, int], calls: Kernels, known: Kernels, traced: bool) -> Legality:
+        """The answer about a configuration whose calls are known. _Untold where terms do not say enough.
+
+        calls: with terms, where it was not traced.
+        """
+        asked = [_Asked(like, kernel, traced, self.target) for like, kernel in zip(calls, known, strict=True)]
+        rules, reason, question = self._rules(asked)
+        fits = ""
+        if rules is Verdict.PROVED:
+            fits = next(filter(None, (self._aside(values, one) for one in asked)), "")
+        row = self._priced(values, calls, traced)
+        vmem = [(one.kernel, use, least) for one in asked for use, least in one.vmem()]
+        largest = max(vmem, key=lambda each: each[1].used, default=None)
+        steps = [_steps(kernel) for kernel in known]
+        work = None if largest is None or isinstance(largest[0], Unmodelled) else largest[0].work
+        kind = "" if work is None else work.kind
+        return Legality(
+            configuration=dict(values),
+            verdict=Verdict.UNKNOWN if fits else rules,
+            rules=rules,
+            reason=reason or fits,
+            question=question,
+            vmem_bytes=None if largest is None else largest[2],
+            vmem_limit=None if largest is None else largest[1].limit,
+            vmem_estimate=None if largest is None else largest[1].used,
+            vmem_error=None if kind not in BODIES else (1.0, BODIES[kind][0]),
+            steps=None if None in steps else sum(filter(None, steps)),
+            traffic=None if row is None else row["bytes"],
+            time=None if row is None else row["time"],
+            traced=traced,
+        )
+
+    def _rules(self, asked: Sequence[_Asked]) -> tuple[Verdict, str, str]:
+        """(the verdict of the rules, why it is not proved, the property that is not)."""
+        open_: tuple[str, str] | None = None if asked else ("the function makes no Pallas call", "")
+        for one in asked:
+            kernel = one.kernel
+            if isinstance(kernel, Unmodelled):
+                open_ = open_ or (f"{kernel.name}: {kernel.reason}", "")
+                continue
+            if kernel.platform != self.target.platform:
+                open_ = open_ or (f"{kernel.name} is for {kernel.platform}, {self.target.name} is not", "")
+                continue
+            found, refuted = against(self._findings(one, kernel), True)
+            if found is None:
+                continue
+            said = f"{found.question} {found.subject}: {found.reason}", found.question
+            if refuted:
+                return Verdict.REFUTED, *said
+            open_ = open_ or said
+        return (Verdict.PROVED, "", "") if open_ is None else (Verdict.UNKNOWN, *open_)
+
+    def _findings(self, one: _Asked, kernel: Kernel) -> Iterator[Finding]:
+        """What is found of one call, until something is refuted."""
+        if one.over():
+            yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
+        yield from self._judged(kernel, FIRST)
+        alone = not (kernel.tables or kernel.aliases or kernel.runtime or kernel.relations)
+        for part in _parts(kernel) if alone else ():
+            arrays = tuple((o.name, o.dims, o.block, tuple(map(str, o.index))) for o in part.operands)
+            key = (id(one.like), part.grid, arrays)
+            found = None if one.traced else self._arrays.get(key)
+            if found is None:
+                found = tuple(f for f in self._judged(part, ALONE) if f.verdict is not Verdict.PROVED)
+                if not one.traced:
+                    self._arrays[key] = found
+            yield from found
+        yield from self._judged(kernel, REST if alone else (*ALONE, *REST))
+
+    def _judged(self, kernel: Kernel, names: Sequence[str]) -> Sequence[Finding]:
+        return judge(kernel, names=names, target=self.target, only=GRID, fixes=False)
+
+    def _aside(self, values: Mapping[str, int], one: _Asked) -> str:
+        """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
+
+        The body's products count for themselves, since no measured ratio bounds them.
+        """
+        kernel, use = one.kernel, next((use for use in one.uses if use.name == "VMEM"), None)
+        if one.unknown or use is None or isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
+            return one.unknown
+        kept = kept_free(self.problem, kernel)
+        takes = f"VMEM: windows and scratch take {use.used} of {use.limit} bytes"
+        if 100 * use.used > use.limit * (100 - kept.percent):
+            share = f"more than {100 - kept.percent} % of the limit, and registers that spill need room too"
+            return f"{takes}, {share} ({kept.source})"
+        kind, held = ("", 0) if kernel.work is None else (kernel.work.kind, kernel.work.held)
+        if not one.traced and kind == "attention" and use.used + self._held(values, one.like, kernel) > use.limit:
+            raise _Untold
+        return f"{takes}, and a product of the body {held}" if use.used + held > use.limit else ""
+
+    def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
+        """The figures by the model, None where it has none for these calls."""
+        try:
+            given = self._prices.get(calls) or prices(self.problem, calls)
+            if not traced:
+                self._prices[calls] = given  # of all who decide alike
+            if given.uncounted:
+                return None
+            return priced(self.problem, values, given).figures
+        except (LayoutError, Undecided, ZeroDivisionError):
+            return None
+
+
+def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
+    """The calls with numbers. _Untold where they do not take these."""
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
+    try:
+        return tuple(bound(call, values) for call in calls if isinstance(call, Kernel))
+    except (LayoutError, Undecided):
+        raise _Untold from None
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """The kernel as the arrays see it, one by one: each with the grid dimensions that choose its blocks."""
+    arrays: dict[str, list[Operand]] = {}
+    for operand in (*kernel.outputs, *kernel.inputs):  # what is left out is found of outputs first
+        arrays.setdefault(f"{operand.role} {operand.same_as or operand.name}", []).append(operand)
+    found = []
+    for operands in arrays.values():
+        used = {name for operand in operands for term in operand.terms() for name in term.names()}
+        grid = tuple(
+            1 if name not in used and type(n) is int and n > 0 else n
+            for name, n in zip(kernel.grid_names, kernel.grid, strict=True)
+        )
+        found.append(replace(kernel, operands=tuple(operands), grid=grid, scratch=(), scoped=()))
+    return found
+
+
+def _steps(kernel: Kernel | Unmodelled) -> int | None:
+    """The programs of one call, None = not known."""
+    if isinstance(kernel, Unmodelled):
+        return None
+    known = [n for n in kernel.grid if isinstance(n, int)]
+    return prod(known) if len(known) == len(kernel.grid) else None
+
+
+def _sizes(values: Mapping[str, int], kernel: Kernel) -> list[int]:
+    """The numbers that a dimension of a body's value may be: those of the configuration, and of the blocks."""
+    blocks = (block.size for operand in kernel.operands for block in operand.block)
+    return [*values.values(), *(size if type(size) is int else 0 for size in blocks)]
+
+
+def _pairs(sizes: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Of each two sizes, one of them twice too, the positions."""
+    return itertools.combinations_with_replacement(range(len(sizes)), 2)
+
+
+def _refused(values: Mapping[str, int], error: LayoutError, traced: bool) -> Legality:
+    said = FUNCTION + error.problem
+    return Legality(
+        configuration=dict(values), verdict=Verdict.REFUTED, rules=Verdict.REFUTED, reason=said, traced=traced
+    )
+
+
+def _whole(name: str, value: object) -> int:
+    """A whole number, one of NumPy too. LayoutError for anything else."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
