@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
+    from layoutproof.answers.of_repair import repair as repair
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
     from layoutproof.answers.of_states import gate as gate
@@ -74,6 +75,7 @@ _WHERE = {
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
     "questions.same": ("same",),
+    "answers.of_repair": ("repair",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),

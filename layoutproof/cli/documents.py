@@ -23,6 +23,7 @@ from layoutproof.core.document import VERSION
 
 _FAILURE = "core.document:Failure"
 _SUMMARY = "cli.arguments:SummaryDocument"
+_MAY_FIX = "+answers.of_repair:RepairedEntry"
 _MAY_WRITE = "+cli.arguments:WrittenEntry"
 _SEARCH = "+answers.of_search:SearchDocument"
 
@@ -36,13 +37,13 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "gate": (f"formats.json:GateDocument{_MAY_WRITE}", "cli.commands.gate:ApprovalDocument", _SUMMARY),
     "hlo": ("answers.of_dumps:HloDocument",),
     "init": ("answers.of_init:InitDocument",),
-    "kernels": (f"pallas.report:KernelsDocument{_MAY_WRITE}", "cli.commands.kernels:SpecDocument"),
+    "kernels": (f"pallas.report:KernelsDocument{_MAY_WRITE}{_MAY_FIX}", "cli.commands.kernels:SpecDocument"),
     "locate": (
         "cli.commands.locate:ElementDocument",
         "questions.inverse:ContentsDocument",
         "questions.inverse_formula:FormulaDocument",
     ),
-    "same": ("questions.same_answer:SameDocument",),
+    "same": (f"questions.same_answer:SameDocument{_MAY_FIX}",),
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",
