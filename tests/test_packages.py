@@ -22,6 +22,7 @@ PACKAGES: dict[str, set[str]] = {
     "ir": {"core"},
     "kernel": {"core"},
     "properties": {"core"},
+    "repairing": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "ir", "kernel", "solvers"},
     "values": {"bodies", "core", "ir", "solvers"},
@@ -61,7 +62,8 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "gating", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "searching",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "repairing", "specs",
+        "searching",
     },
     "cli": {
         "answers", "gating", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",
