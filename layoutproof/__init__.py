@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_legal import legal as legal
     from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
+    from layoutproof.answers.of_repair import repair as repair
     from layoutproof.answers.of_scan import scan as scan
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
@@ -79,6 +80,7 @@ _WHERE = {
     "answers.of_programs": ("compile",),
     "answers.of_messages": ("why",),
     "questions.same": ("same",),
+    "answers.of_repair": ("repair",),
     "answers.of_scan": ("scan",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),

@@ -22,6 +22,7 @@ PACKAGES: dict[str, set[str]] = {
     "ir": {"core"},
     "kernel": {"core"},
     "properties": {"core"},
+    "repairing": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "ir", "kernel", "solvers"},
     "values": {"bodies", "core", "ir", "solvers"},
@@ -62,7 +63,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "gating", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "scanning",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "repairing", "scanning",
         "searching", "specs",
     },
     "serving": {"compiler", "core"},

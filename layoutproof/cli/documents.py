@@ -23,6 +23,7 @@ from layoutproof.core.document import VERSION, JsonObject
 
 _FAILURE = "core.document:Failure"
 _SUMMARY = "cli.arguments:SummaryDocument"
+_MAY_FIX = "+answers.of_repair:RepairedEntry"
 _MAY_WRITE = "+cli.arguments:WrittenEntry"
 _SEARCH = "+answers.of_search:SearchDocument"
 
@@ -37,13 +38,13 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "gate": (f"formats.json:GateDocument{_MAY_WRITE}", "cli.commands.gate:ApprovalDocument", _SUMMARY),
     "hlo": ("answers.of_dumps:HloDocument",),
     "init": ("answers.of_init:InitDocument",),
-    "kernels": (f"pallas.report:KernelsDocument{_MAY_WRITE}", "cli.commands.kernels:SpecDocument"),
+    "kernels": (f"pallas.report:KernelsDocument{_MAY_WRITE}{_MAY_FIX}", "cli.commands.kernels:SpecDocument"),
     "locate": (
         "cli.commands.locate:ElementDocument",
         "questions.inverse:ContentsDocument",
         "questions.inverse_formula:FormulaDocument",
     ),
-    "same": ("questions.same_answer:SameDocument",),
+    "same": (f"questions.same_answer:SameDocument{_MAY_FIX}",),
     "scan": ("answers.of_scan:ScanDocument",),
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (

@@ -27,8 +27,10 @@ KEPT = ["tools"]
 """The key of what is kept of them."""
 PICTURE = "picture"
 """The argument that asks for a picture, which the option `--svg` writes."""
-_LEFT_OUT = ("json", "no-cache", "help", "record", "write-baseline", "output", "init", "spec")
+_LEFT_OUT = ("json", "no-cache", "help", "record", "write-baseline", "output", "init", "spec", "diff")
 """Options that write a file, or that say how the answer is printed."""
+_SHOWN_ONLY = {"fix": "--diff"}
+"""Arguments whose option writes a file, and the option beside which it shows what it would write."""
 
 
 class Tool(TypedDict):
@@ -106,6 +108,8 @@ def command_line(name: str, arguments: Mapping[str, object], picture: str) -> li
 
     >>> command_line("kernels", {"place": "k.py:f", "arg": ["f32[8]"], "strict_tables": True}, "")
     ['kernels', '--json', '--arg=f32[8]', '--strict-tables', '--', 'k.py:f']
+    >>> command_line("kernels", {"place": "k.py:f", "fix": True}, "")
+    ['kernels', '--json', '--fix', '--diff', '--', 'k.py:f']
     """
     if name not in TOOLS:
         raise unknown_name("tool", name, TOOLS)
@@ -124,7 +128,8 @@ def command_line(name: str, arguments: Mapping[str, object], picture: str) -> li
         elif key == PICTURE:
             options += [f"--svg={picture}"] if value else []
         elif _is_flag(parameter):
-            options += [max(parameter.opts, key=len)] if value else []
+            beside = [_SHOWN_ONLY[key]] if key in _SHOWN_ONLY else []
+            options += [max(parameter.opts, key=len), *beside] if value else []
         else:
             options += [f"{max(parameter.opts, key=len)}={text}" for text in given]
     # in the order of the command, whatever that of the object is

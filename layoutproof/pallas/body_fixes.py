@@ -46,21 +46,10 @@ NEUTRAL = "0 is right in a sum; a maximum needs -jnp.inf, a minimum jnp.inf, a m
 def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterator[KernelFix]:
     """The fix that masks the padding of one dimension of an operand with 0. doubt: the remaining faults."""
     axis = seen(operand).index(k)
-    dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
-    iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
-    parts = [e for e in kernel.body.effects if _loads(e, operand) and e.view.steps]
-    if parts:
-        # of a part of the window the mask is another one
-        iota = "at"
-    start = program_ids(kernel, start_of(operand, k))
-    place = iota if start == "0" else f"{start} + {iota}"
-    block, extent = operand.block[k], operand.dims[k]
-    below, above = f"0 <= {place}", f"{place} < {extent}"
-    inside = above
-    if block.low:
-        # a halo below the array is left out from below, and one beyond its end from above
-        inside = f"({below}) & ({above})" if _past(kernel, operand, k) else below
-    words = f"x = jnp.where({inside}, x, 0) on what is loaded of {operand.name}, before it is used"
+    # of a part of the window the mask is another one
+    parts = any(_loads(e, operand) and e.view.steps for e in kernel.body.effects)
+    words = f"x = jnp.where({_inside(kernel, operand, k, 'at' if parts else '')}, x, 0)"
+    words += f" on what is loaded of {operand.name}, before it is used"
     if parts:
         words += f", where at is its place in dimension {axis} of the window"
 
@@ -76,6 +65,33 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
         return _with_undefined(body, lambda condition: replaced(condition, change))
 
     yield KernelFix(words, edited(kernel, edit), f"{NEUTRAL}{doubt}")
+
+
+def padding_conditions(kernel: Kernel) -> Iterator[tuple[int, str]]:
+    """The inputs whose blocks reach beyond their arrays: the number of the operand, and the Python that masks it."""
+    for number, operand in enumerate(kernel.operands):
+        if operand.role != "in" or not operand.block:
+            continue
+        for k in seen(operand):
+            block, extent = operand.block[k], operand.dims[k]
+            known = type(block.size) is int and type(extent) is int
+            if block.low or (known and block.kind == "blocked" and extent % block.size):
+                yield number, _inside(kernel, operand, k)
+
+
+def _inside(kernel: Kernel, operand: Operand, k: int, at: str = "") -> str:
+    """The condition that an element of the window is one of the array. at: its place, "" for that of a whole window."""
+    axis = seen(operand).index(k)
+    dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
+    iota = at or f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
+    start = program_ids(kernel, start_of(operand, k))
+    place = iota if start == "0" else f"{start} + {iota}"
+    block, extent = operand.block[k], operand.dims[k]
+    below, above = f"0 <= {place}", f"{place} < {extent}"
+    if not block.low:
+        return above
+    # a halo below the array is left out from below, and one beyond its end from above
+    return f"({below}) & ({above})" if _past(kernel, operand, k) else below
 
 
 def _loads(effect: Effect, operand: Operand) -> TypeGuard[Access]:

@@ -17,9 +17,11 @@ from layoutproof.questions.same_kept import kept
 from layoutproof.questions.same_plan import Plan, TracedPair, again, planned, traced
 from layoutproof.questions.same_premises import Call, conditions, for_all_sizes, kernels, premises, rests_on
 from layoutproof.questions.second_witness import witnessed
+from layoutproof.values.at_points import at_points
 from layoutproof.values.compare import RELATIONS, SMALL, Comparison, TooLarge, compare, differs
 from layoutproof.values.pair import Pair, elements_of
 from layoutproof.values.partly import partly
+from layoutproof.values.readings import folded
 from layoutproof.values.refusals import OFFER
 from layoutproof.values.walk import Prepared
 from layoutproof.values.witness import WITNESSED
@@ -85,6 +87,28 @@ def same(
         relations=relations, reduced=reduced,
     ) as plan:  # fmt: skip
         return answered(plan, tick)
+
+
+def may_be_same(
+    kernel: Callable[..., Any],
+    reference: Callable[..., Any] | str,
+    *args: Any,
+    assume: Sequence[str] = (),
+    target: str | None = None,
+) -> bool:
+    """Whether one random point shows no difference: a question before `same`, of candidates of which few are right.
+
+    Arguments and errors as of `same`. What is true is asked again by `same`; what is false may be the same where both
+    take maxima, of which one point says less.
+    """
+    with planned(kernel, reference, args, None, assume, points=1, target=target) as plan:
+        if plan.sizes:
+            return True
+        pair = traced(plan)
+        if elements_of(pair.programs, pair.arrays) > WITNESSED:
+            return True
+        compared = Pair(pair.programs, pair.arrays, Prepared(readings=folded(*pair.programs)), pair.outputs)
+        return at_points(compared, 1).state != "differs"
 
 
 def answered(plan: Plan, tick: Tick, pair: TracedPair | None = None) -> Same:

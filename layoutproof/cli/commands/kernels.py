@@ -23,6 +23,7 @@ from layoutproof.cli.arguments import (
     with_written,
     write_whole,
 )
+from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, with_repair
 from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
@@ -86,6 +87,8 @@ class SpecDocument(Document):
     help="Write what is read of the calls to a file (.jsonl): no source code.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
+@fix_option
+@diff_option
 @no_trace_flag
 @svg_option
 @no_cache_flag
@@ -110,6 +113,8 @@ def command(
     spec: bool,
     record: Path | None,
     everything: bool,
+    fix: bool,
+    diff: bool,
     no_trace: bool,
     svg: Path | None,
     as_json: bool,
@@ -149,6 +154,10 @@ def command(
     if place.endswith(YAML_ENDS) and assume:
         raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
     named = dict(map(_named, kwargs))
+    if (fix or diff) and (is_file or spec):
+        raise click.UsageError("--fix is for a function; a file and --spec have no source to edit")
+    if diff and not fix:
+        raise click.UsageError("--diff shows what --fix found; give both")
     if replay and (is_file or spec):
         raise click.UsageError("--replay runs a function's kernels; a file and --spec run nothing")
     found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
@@ -179,9 +188,13 @@ def command(
         write_whole(write_baseline, baseline_text(answer.calls).encode())
     if svg is not None:
         write_whole(svg, answer.svg().encode())
+    wanted = Fixing(diff) if fix else None
+    if wanted is not None:
+        wanted.search(place, *given, target=target, assume=assume, where=where, **named)
     if as_json:
-        return print_json(with_written(answer.as_dict(), svg))
+        return print_json(with_repair(with_written(answer.as_dict(), svg), wanted))
     say(answer.text(everything))
+    say_repair(wanted, answer.exit_code)
     return answer.exit_code
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say, waiting
+from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, with_repair
 from layoutproof.kernel.kernel_parts import parts_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 @click.option("--reduced", is_flag=True, help="Compare at the smallest sizes that keep every kind of program.")
 @click.option("--target", shell_complete=complete_target, metavar="NAME", help="The TPU to trace for, e.g. v5e.")
 @click.option("--strict", is_flag=True, help="Sampled is not enough: exit code 3.")
+@fix_option
+@diff_option
 @no_cache_flag
 @json_flag
 def command(
@@ -48,6 +51,8 @@ def command(
     reduced: bool,
     target: str | None,
     strict: bool,
+    fix: bool,
+    diff: bool,
     as_json: bool,
 ) -> int:
     """Compare the values of a function with those of a reference.
@@ -55,7 +60,8 @@ def command(
     Both are traced on shapes. Sums of products are compared as relations, which prove; the rest is walked over at
     random points of prime fields: no device, no tolerance. Sampled: no difference at these points, over the reals, at
     these sizes; that is not proved. Refuted: an element differs, shown on float64. Exit code 0 proved or sampled, 1
-    refuted, 3 unknown.
+    refuted, 3 unknown. With --fix the function's file is edited in one place, in many ways in turn; the first edit
+    after which values and places are judged right is written, or shown by --diff.
 
     \b
     Example:
@@ -69,15 +75,23 @@ def command(
         raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
     if _spelled(place) == _spelled(reference):
         raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
+    if diff and not fix:
+        raise click.UsageError("--diff shows what --fix found; give both")
+    if fix and (inputs is not None or outputs or gradient or reduced):
+        raise click.UsageError("--fix is for arguments that are given, and compares all outputs at their sizes")
     answer = same(
         place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
         points=points, target=target, gradient=gradient, reduced=reduced, tick=_Progress().said,
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
+    wanted = Fixing(diff) if fix else None
+    if wanted is not None:
+        wanted.search(place, *given, reference=reference, target=target, assume=assume, where=where, found=answer)
     if as_json:
         document: SameDocument = {**answer.as_dict(), "exit_code": code}
-        return print_json(document)
+        return print_json(with_repair(document, wanted))
     say(str(answer))
+    say_repair(wanted, code)
     return code
 
 

@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -66,14 +67,56 @@ def calls_of(
 
 
 @contextlib.contextmanager
-def named_function(place: str, rule: Tracing | None = None) -> Iterator[Callable[..., Any]]:
+def named_function(place: str, rule: Tracing | None = None, text: str | None = None) -> Iterator[Callable[..., Any]]:
     """The function of a place, and its rule, as `calls_of` takes them. Within it user code runs: its output is no
-    result of ours, and its exceptions are reported with their line."""
+    result of ours, and its exceptions are reported with their line.
+
+    text: stands in for what the function's file holds; None for the file as it is.
+    """
+    where, name = parts_of_place(place)
+    with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
+        module = _module(where) if text is None else _edited(where, text)
+        yield _function(module, where, name, rule)
+
+
+def parts_of_place(place: str) -> tuple[str, str]:
+    """The module or file of a place, and the name in it.
+
+    Raises LayoutError where it is written otherwise.
+    """
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
+    return where, name
+
+
+def file_of(place: str) -> Path:
+    """The file that defines the module of a place; nothing of it runs, but the packages that it is in.
+
+    Raises LayoutError where there is none.
+    """
+    where, _ = parts_of_place(place)
+    if where.endswith(".py"):
+        return Path(where)
     with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
-        yield _function(_module(where), where, name, rule)
+        _must_exist(where)
+        spec = importlib.util.find_spec(where)
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        raise LayoutError(f"{shorten(where, 80)} is no module with a file of Python source")
+    return Path(spec.origin)
+
+
+def _edited(where: str, text: str) -> ModuleType:
+    """A module made of another text than its file's; who imports it by its name still gets that of the file."""
+    path = Path(where) if where.endswith(".py") else file_of(f"{where}:_")
+    name = path.stem if where.endswith(".py") else where
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+        code = compile(text, str(path), "exec", dont_inherit=True)
+    exec(code, vars(module))
+    return module
 
 
 def calls_in(

@@ -1,0 +1,57 @@
+"""`--fix` and `--diff` of `kernels` and `same`: an edit that is judged right is written, or shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from layoutproof.cli.arguments import say, told_of
+from layoutproof.core.document import Document
+
+if TYPE_CHECKING:
+    from layoutproof.answers.of_repair import Repair
+
+fix_option = click.option(
+    "--fix",
+    is_flag=True,
+    help="Search for an edit of the function's file that is judged right, and write it. It is imported for each edit.",
+)
+diff_option = click.option("--diff", is_flag=True, help="With --fix: show the edit, and write nothing.")
+
+
+class Fixing:
+    """One search for an edit. found: the edit, None where there is none.  written: whether it stands in the file."""
+
+    def __init__(self, diff: bool) -> None:
+        self.found: Repair | None = None
+        self.written = not diff
+
+    def search(self, place: str, *args: Any, **how: Any) -> None:
+        """Searches, and writes what is found where that is wanted; arguments as of `lp.repair`."""
+        from layoutproof.answers.of_repair import repair
+
+        self.found = repair(place, *args, tick=lambda what: told_of(place, what), **how)
+        if self.found is not None and self.written:
+            self.found.write()
+
+
+def with_repair(document: Any, fixing: Fixing | None) -> Document:
+    """A command's answer with what `--fix` found; as it is where that was not asked for."""
+    if fixing is None:
+        whole: Document = document
+        return whole
+    found = fixing.found
+    more: Document = {**document, "repair": None if found is None else found.as_dict(fixing.written)}
+    return more
+
+
+def say_repair(fixing: Fixing | None, exit_code: int) -> None:
+    """The edit and what was judged of it. exit_code: of the file as it was; 0 where there is nothing to repair."""
+    if fixing is None or exit_code == 0:
+        return
+    if fixing.found is None:
+        say("no repair: no edit of one place that was tried is judged right")
+        return
+    say(f"{fixing.found}".rstrip())
+    say("written" if fixing.written else "not written: --fix without --diff writes it")
