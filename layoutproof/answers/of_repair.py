@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from types import MappingProxyType
+from typing import Annotated, TypedDict
 
 from layoutproof.answers.of_kernels import Kernels, kernels
 from layoutproof.core.document import Doc
@@ -116,15 +118,15 @@ class Repair:
 
 def repair(
     place: str,
-    *args: Any,
-    reference: Callable[..., Any] | str | None = None,
+    *args: object,
+    reference: Callable[..., object] | str | None = None,
     target: str | None = None,
     assume: Sequence[str] = (),
     where: Sequence[str] = (),
     most: int = MOST,
     found: Kernels | Same | None = None,
     tick: Callable[[str], None] = lambda what: None,
-    **kwargs: Any,
+    named: Mapping[str, object] = MappingProxyType({}),
 ) -> Repair | None:
     """Search for an edit of one place of a function's file after which it is judged right. Nothing is written.
 
@@ -143,7 +145,7 @@ def repair(
         most: How many edits are judged.
         found: The answer of `lp.kernels` or `lp.same` for the file as it is, where the caller has it.
         tick: Is told what is done now.
-        **kwargs: Arguments by name; none with a reference.
+        named: Arguments by name; none with a reference.
 
     Returns:
         The first edit that is judged right; None where none of them is, or nothing is wrong.
@@ -151,10 +153,10 @@ def repair(
     Raises:
         LayoutError: The input is wrong, as of `lp.kernels` and `lp.same`.
     """
-    if reference is not None and kwargs:
+    if reference is not None and named:
         raise LayoutError("with a reference both functions are called with arguments in order, and none by name")
     file, (_, name) = file_of(place), parts_of_place(place)
-    question = _Question(place, args, kwargs, reference, target, tuple(assume), tuple(where))
+    question = _Question(place, args, named, reference, target, tuple(assume), tuple(where))
     before = question.kernels(None)
     values = found if isinstance(found, Same) else question.same(None)
     if not _is_wrong(before) and (values is None or values.verdict in _RIGHT):
@@ -183,9 +185,9 @@ class _Question:
     """What is asked of each text of the file: the arguments of `repair`."""
 
     place: str
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    reference: Callable[..., Any] | str | None
+    args: Sequence[object]
+    named: Mapping[str, object]
+    reference: Callable[..., object] | str | None
     target: str | None
     assume: tuple[str, ...]
     where: tuple[str, ...]
@@ -193,9 +195,8 @@ class _Question:
     def kernels(self, text: str | None) -> Kernels:
         """The findings of a text; the file's own for None."""
         with named_function(self.place, text=text) as function:
-            return kernels(
-                function, *arguments(self.args), target=self.target, assume=self.assume, where=self.where, **self.kwargs
-            )
+            called = partial(function, **self.named) if self.named else function
+            return kernels(called, *arguments(self.args), target=self.target, assume=self.assume, where=self.where)
 
     def same(self, text: str | None) -> Same | None:
         """The comparison of a text with the reference; None without one."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,7 @@ from layoutproof.cli.arguments import say, told_of
 from layoutproof.core.document import Document
 
 if TYPE_CHECKING:
-    from layoutproof.answers.of_repair import Repair
+    from layoutproof.answers.of_repair import Repair, RepairEntry
 
 fix_option = click.option(
     "--fix",
@@ -20,6 +21,12 @@ fix_option = click.option(
 diff_option = click.option("--diff", is_flag=True, help="With --fix: show the edit, and write nothing.")
 
 
+class _Repaired(Document):
+    """A command's answer with the key of `answers.of_repair.RepairedEntry`."""
+
+    repair: RepairEntry | None
+
+
 class Fixing:
     """One search for an edit. found: the edit, None where there is none.  written: whether it stands in the file."""
 
@@ -27,23 +34,20 @@ class Fixing:
         self.found: Repair | None = None
         self.written = not diff
 
-    def search(self, place: str, *args: Any, **how: Any) -> None:
-        """Searches, and writes what is found where that is wanted; arguments as of `lp.repair`."""
-        from layoutproof.answers.of_repair import repair
-
-        self.found = repair(place, *args, tick=lambda what: told_of(place, what), **how)
+    def search(self, place: str, repair: Callable[[Callable[[str], None]], Repair | None]) -> None:
+        """Searches, and writes what is found where that is wanted. repair: is given what hears of each edit."""
+        self.found = repair(lambda what: told_of(place, what))
         if self.found is not None and self.written:
             self.found.write()
 
 
-def with_repair(document: Any, fixing: Fixing | None) -> Document:
+def with_repair(document: Document, fixing: Fixing | None) -> Document:
     """A command's answer with what `--fix` found; as it is where that was not asked for."""
     if fixing is None:
-        whole: Document = document
-        return whole
+        return document
     found = fixing.found
-    more: Document = {**document, "repair": None if found is None else found.as_dict(fixing.written)}
-    return more
+    repaired: _Repaired = {**document, "repair": None if found is None else found.as_dict(fixing.written)}
+    return repaired
 
 
 def say_repair(fixing: Fixing | None, exit_code: int) -> None:

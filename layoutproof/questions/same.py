@@ -90,9 +90,9 @@ def same(
 
 
 def may_be_same(
-    kernel: Callable[..., Any],
-    reference: Callable[..., Any] | str,
-    *args: Any,
+    kernel: Callable[..., object],
+    reference: Callable[..., object] | str,
+    *args: object,
     assume: Sequence[str] = (),
     target: str | None = None,
 ) -> bool:

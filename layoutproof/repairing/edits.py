@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layoutproof.repairing.source import Source, reached, unread
+from layoutproof.repairing.source import ParsedText, reached, unread
 
 MOST_NAMES = 8
 """Other names of a function that are tried in the place of one."""
@@ -81,10 +81,10 @@ class Edit:
         return text[: self.start] + self.new + text[self.end :]
 
 
-Maker = Callable[[Source, ast.AST], Iterator[Edit]]
+Maker = Callable[[ParsedText, ast.AST], Iterator[Edit]]
 
 
-def edits(source: Source, name: str, lines: Sequence[int] = (), kinds: Collection[str] = ()) -> list[Edit]:
+def edits(source: ParsedText, name: str, lines: Sequence[int] = (), kinds: Collection[str] = ()) -> list[Edit]:
     """The edits of what a function reaches in its file, the likeliest first.
 
     Args:
@@ -121,7 +121,7 @@ def edits(source: Source, name: str, lines: Sequence[int] = (), kinds: Collectio
     return [edit for _, edit in sorted(found.values(), key=lambda one: one[0])]
 
 
-def _kind(source: Source, node: ast.AST) -> str:
+def _kind(source: ParsedText, node: ast.AST) -> str:
     """What a node is a part of: an index map or an index, the grid of a call, or a value."""
     before = node
     for around in source.around(node):
@@ -139,14 +139,14 @@ def _kind(source: Source, node: ast.AST) -> str:
     return "value"
 
 
-def _near(source: Source, lines: Sequence[int]) -> set[ast.AST]:
+def _near(source: ParsedText, lines: Sequence[int]) -> set[ast.AST]:
     """The functions around the lines."""
     wanted = set(lines)
     nodes = (node for node in ast.walk(source.tree) if isinstance(node, ast.stmt) and node.lineno in wanted)
     return {one for node in nodes if (one := source.function(node)) is not None}
 
 
-def _far(source: Source, node: ast.AST, lines: Sequence[int], near: set[ast.AST]) -> int:
+def _far(source: ParsedText, node: ast.AST, lines: Sequence[int], near: set[ast.AST]) -> int:
     """How far a node is from where something is wrong, in units of cost."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
     if not isinstance(node, ast.FunctionDef):
@@ -158,7 +158,7 @@ def _far(source: Source, node: ast.AST, lines: Sequence[int], near: set[ast.AST]
     return 4 if lines else 0
 
 
-def _compared(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _compared(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Another comparison of the same two."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
         old, others = _COMPARED[type(node.ops[0])]
@@ -166,7 +166,7 @@ def _compared(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield from _operator(source, node, (node.left, node.comparators[0]), (old, new), min(k, 1))
 
 
-def _calculated(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _calculated(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Another operation on the same two, the two in the other order, or one of them alone."""
     if not isinstance(node, ast.BinOp):
         return
@@ -186,7 +186,7 @@ def _calculated(source: Source, node: ast.AST) -> Iterator[Edit]:
     yield _replaced(source, node, f"({right})" if _loose(node.right) else right, 2)
 
 
-def _numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _numbers(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """A number that is one off, or another one of the same function."""
     if not isinstance(node, ast.Constant) or isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return
@@ -211,7 +211,7 @@ def _numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield _replaced(source, node, name, 0)
 
 
-def _constants(source: Source, node: ast.Constant, kind: type) -> list[str]:
+def _constants(source: ParsedText, node: ast.Constant, kind: type) -> list[str]:
     """The other numbers of a kind in the outermost function around a node, the nearest first."""
     outer = [one for one in source.around(node) if isinstance(one, ast.stmt)]
     found = [
@@ -223,13 +223,13 @@ def _constants(source: Source, node: ast.Constant, kind: type) -> list[str]:
     return list(dict.fromkeys(source.of(other) for other in found))
 
 
-def _negative(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _negative(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Without its sign, or with one."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
         yield _replaced(source, node, source.of(node.operand), 0)
 
 
-def _names(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _names(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Another name of the same function; one more or one less."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
@@ -267,7 +267,7 @@ def _parameters(function: ast.AST) -> list[str]:
     return [arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
 
 
-def _local(source: Source, node: ast.AST) -> list[str]:
+def _local(source: ParsedText, node: ast.AST) -> list[str]:
     """The names that the functions around a node define, those of the nearest first."""
     found: dict[str, None] = {}
     for function in source.around(node):
@@ -282,7 +282,7 @@ def _local(source: Source, node: ast.AST) -> list[str]:
     return [name for name in found if name != "_"]
 
 
-def _swapped(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _swapped(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Two parts in the other order: of what an index map returns, of an index, of the arguments of a call."""
     parts: Sequence[ast.expr] = ()
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and 2 <= len(node.elts) <= 4:
@@ -296,7 +296,7 @@ def _swapped(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield _span(source, source.start(first), source.end(second), new, 0 if isinstance(node, ast.Tuple) else 2)
 
 
-def _called(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _called(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Another function of the same kind, its argument alone, another choice of `where`, no cast, a transpose."""
     if not isinstance(node, ast.Call):
         return
@@ -320,13 +320,13 @@ def _called(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield _replaced(source, arg, f"({source.of(arg)}).T", 2)
 
 
-def _attributes(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _attributes(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Without a transpose."""
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield _replaced(source, node, source.of(node.value), 2)
 
 
-def _texts(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _texts(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """A dimension of the grid that runs in order; an argument that is the other of two."""
     if isinstance(node, ast.Constant) and node.value == "parallel":
         yield replace(_replaced(source, node, '"arbitrary"', 0), kind="order")
@@ -334,7 +334,7 @@ def _texts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield _replaced(source, node, str(not node.value), 1)
 
 
-def _stored(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _stored(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """A store that adds, one that does not, one that is left out; two statements in the other order."""
     if not isinstance(node, ast.stmt):
         return
@@ -365,7 +365,7 @@ def _decorated(*nodes: ast.stmt) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.decorator_list for node in nodes)
 
 
-def _next(source: Source, node: ast.stmt) -> ast.stmt | None:
+def _next(source: ParsedText, node: ast.stmt) -> ast.stmt | None:
     """The statement after one in the same block."""
     block = getattr(source.parents.get(node), "body", None)
     if not isinstance(block, list) or node not in block:
@@ -374,7 +374,7 @@ def _next(source: Source, node: ast.stmt) -> ast.stmt | None:
     return block[k + 1] if k + 1 < len(block) else None
 
 
-def _waited(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _waited(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """A copy that is waited for: right after its start, or at the end of the block."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call) or not source.indent(node):
         return
@@ -391,7 +391,7 @@ def _waited(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield replace(_span(source, at, at, line, 1, f"{wait} after line {place.end_lineno}"), kind="wait")
 
 
-def _zeroed(source: Source, node: ast.AST) -> Iterator[Edit]:
+def _zeroed(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """A reference that a kernel adds to is set to zero first: in the first step of one axis of the grid, or always."""
     if not isinstance(node, ast.FunctionDef) or not node.body:
         return
@@ -428,7 +428,7 @@ MAKERS: Sequence[Maker] = (
 )  # fmt: skip
 
 
-def wrapped(source: Source, name: str, reference: str, condition: str) -> Iterator[Edit]:
+def wrapped(source: ParsedText, name: str, reference: str, condition: str) -> Iterator[Edit]:
     """What is loaded of a reference is 0 where a condition does not hold.
 
     name: of the function whose part of the file is looked at.  reference: a parameter of the kernel.
@@ -455,7 +455,7 @@ def joined(text: str, several: Sequence[Edit]) -> Edit:
 
 
 def _operator(
-    source: Source, node: ast.expr, sides: tuple[ast.expr, ast.expr], change: tuple[str, str], cost: int
+    source: ParsedText, node: ast.expr, sides: tuple[ast.expr, ast.expr], change: tuple[str, str], cost: int
 ) -> Iterator[Edit]:
     """Another operator between two operands."""
     old, new = change
@@ -469,12 +469,12 @@ def _operator(
         yield _span(source, place, place + len(old), new, cost, f"{_short(shown)}, and not {_short(words)}")
 
 
-def _replaced(source: Source, node: ast.expr, new: str, cost: int) -> Edit:
+def _replaced(source: ParsedText, node: ast.expr, new: str, cost: int) -> Edit:
     start, end = source.start(node), source.end(node)
     return _span(source, start, end, new, cost)
 
 
-def _span(source: Source, start: int, end: int, new: str, cost: int, words: str = "") -> Edit:
+def _span(source: ParsedText, start: int, end: int, new: str, cost: int, words: str = "") -> Edit:
     line = source.text.count("\n", 0, start) + 1
     words = words or f"{_short(new)}, and not {_short(source.text[start:end])}"
     return Edit(start, end, new, line, f"line {line}: {words}", cost)

@@ -12,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class ParsedText:
     """A text that is Python.
 
     Attributes:
@@ -63,7 +63,7 @@ class Source:
         return start + (column if row.isascii() else len(row.encode()[:column].decode()))
 
 
-def source_of(text: str, file: str = "") -> Source:
+def source_of(text: str, file: str = "") -> ParsedText:
     """A text parsed.
 
     Raises:
@@ -77,10 +77,10 @@ def source_of(text: str, file: str = "") -> Source:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return Source(text, tree, starts, parents)
+    return ParsedText(text, tree, starts, parents)
 
 
-def reached(source: Source, name: str) -> tuple[ast.stmt, ...]:
+def reached(source: ParsedText, name: str) -> tuple[ast.stmt, ...]:
     """The statements at the top of a file that a function of it uses: itself, functions and constants, in turn.
 
     name: of the function, of a method as `Class.method`; of a name that the file does not define itself, all functions.
@@ -116,7 +116,7 @@ def _names_of(statement: ast.stmt) -> Sequence[str]:
     return []
 
 
-def unread(source: Source, statements: Sequence[ast.stmt]) -> set[ast.AST]:
+def unread(source: ParsedText, statements: Sequence[ast.stmt]) -> set[ast.AST]:
     """The nodes that say types or document: an edit of them changes nothing."""
     found: set[ast.AST] = set()
     for statement in statements:
@@ -134,7 +134,7 @@ def unread(source: Source, statements: Sequence[ast.stmt]) -> set[ast.AST]:
     return found
 
 
-def parameters_of(source: Source, function: str, number: int) -> list[str]:
+def parameters_of(source: ParsedText, function: str, number: int) -> list[str]:
     """The names of one parameter, by its number, of the functions of a name in a file."""
     found = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and n.name == function]
     every = [[arg.arg for arg in (*one.args.posonlyargs, *one.args.args)] for one in found]

@@ -136,7 +136,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_bad_input(tmp_path: Path) -> None:
     path = wrong(tmp_path, ZEROS, "")
     with pytest.raises(lp.LayoutError, match="none by name"):
-        lp.repair(f"{path}:matmul", *ARGS, reference=f"{path}:reference", bm=1)
+        lp.repair(f"{path}:matmul", *ARGS, reference=f"{path}:reference", named={"bm": 1})
     with pytest.raises(lp.LayoutError, match="a function is written"):
         lp.repair("ops", *ARGS)
     with pytest.raises(lp.LayoutError):

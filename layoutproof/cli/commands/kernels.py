@@ -5,6 +5,7 @@ In the list: kernels and programs: Prove what every Pallas call of a function re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -130,7 +131,8 @@ def command(
     verdicts; a run that contradicts a proof makes it unknown, and is an error, conflict.
     With --compile the TPU compiler, libtpu, compiles the kernel ahead of time: whether it accepts it, its VMEM with
     spills by source line, relayouts in registers that cost something, and its estimate of cycles. The rules are those
-    of the first target.
+    of the first target. With --fix the function's file is edited in one place, in many ways in turn; the first edit
+    after which nothing is refuted is written, or shown by --diff. `same --fix` also compares what it then computes.
 
     \b
     Example:
@@ -139,31 +141,30 @@ def command(
     from layoutproof.answers.of_kernels import PROGRAMS, asked_compiler, calls_of, first_of, judged_all, replayed
 
     is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS))
-    if compile_ and (is_file or spec):
-        raise click.UsageError("--compile is for a function; a file and --spec compile nothing")
-    if compile_ and not targets:
-        raise click.UsageError("--compile needs --target, once or several times")
-    target = first_of(targets, compile_, place)
-    if compiler is not None and target is None:
-        raise click.UsageError("--compiler needs --target")
     given = args if together is None else (*parts_of(f"({together})"), *args)
-    if no_trace and not is_file:
-        raise click.UsageError("a function is traced; --no-trace is for files")
-    if is_file and (given or kwargs):
-        raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
-    if place.endswith(YAML_ENDS) and assume:
-        raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
+    source = not is_file and not spec
+    _refuse(
+        {
+            "--compile is for a function; a file and --spec compile nothing": compile_ and not source,
+            "--compile needs --target, once or several times": compile_ and not targets,
+            "--compiler needs --target": compiler is not None and not targets,
+            "a function is traced; --no-trace is for files": no_trace and not is_file,
+            "--arg, --args and --kwarg are for a function; a file has its arguments in it": (
+                is_file and bool(given or kwargs)
+            ),
+            "--assume is for traced and compiled calls; a spec file says what its tables hold": (
+                place.endswith(YAML_ENDS) and bool(assume)
+            ),
+            "--fix is for a function; a file and --spec have no source to edit": fix and not source,
+            "--diff shows what --fix found; give both": diff and not fix,
+            "--replay runs a function's kernels; a file and --spec run nothing": replay and not source,
+            "--record is for a function: what JAX traces is recorded": record is not None and is_file,
+        }
+    )
+    target = first_of(targets, compile_, place)
     named = dict(map(_named, kwargs))
-    if (fix or diff) and (is_file or spec):
-        raise click.UsageError("--fix is for a function; a file and --spec have no source to edit")
-    if diff and not fix:
-        raise click.UsageError("--diff shows what --fix found; give both")
-    if replay and (is_file or spec):
-        raise click.UsageError("--replay runs a function's kernels; a file and --spec run nothing")
     found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
     if record is not None:
-        if is_file:
-            raise click.UsageError("--record is for a function: what JAX traces is recorded")
         from layoutproof.pallas.from_jax.record import records_of
 
         write_whole(record, records_of(found))
@@ -190,12 +191,23 @@ def command(
         write_whole(svg, answer.svg().encode())
     wanted = Fixing(diff) if fix else None
     if wanted is not None:
-        wanted.search(place, *given, target=target, assume=assume, where=where, **named)
+        from layoutproof.answers.of_repair import repair
+
+        wanted.search(
+            place, lambda tick: repair(place, *given, target=target, assume=assume, where=where, tick=tick, named=named)
+        )
     if as_json:
         return print_json(with_repair(with_written(answer.as_dict(), svg), wanted))
     say(answer.text(everything))
     say_repair(wanted, answer.exit_code)
     return answer.exit_code
+
+
+def _refuse(rules: Mapping[str, bool]) -> None:
+    """Raises a usage error with the first rule that is broken."""
+    for rule, broken in rules.items():
+        if broken:
+            raise click.UsageError(rule)
 
 
 def _named(text: str) -> tuple[str, object]:

@@ -86,7 +86,14 @@ def command(
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
     wanted = Fixing(diff) if fix else None
     if wanted is not None:
-        wanted.search(place, *given, reference=reference, target=target, assume=assume, where=where, found=answer)
+        from layoutproof.answers.of_repair import repair
+
+        wanted.search(
+            place,
+            lambda tick: repair(
+                place, *given, reference=reference, target=target, assume=assume, where=where, found=answer, tick=tick
+            ),
+        )
     if as_json:
         document: SameDocument = {**answer.as_dict(), "exit_code": code}
         return print_json(with_repair(document, wanted))
