@@ -14,8 +14,8 @@ from typing import Any
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import all_of, fold
-from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, apply
+from layoutproof.core.numbers import INTS, Numbers, Numeral
+from layoutproof.core.operations import CONDITIONS, apply
 from layoutproof.core.term import Term, every, rebuilt
 
 PARTS = 32
@@ -151,7 +151,7 @@ class Evaluation:
 
     def __init__(
         self,
-        names: Mapping[str, object],
+        names: Mapping[str, Numeral],
         on: Numbers,
         definitions: Mapping[str, Term] | None = None,
         reads: Mapping[Term, object] | None = None,

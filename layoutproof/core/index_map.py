@@ -50,7 +50,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.numbers import INTS, Numbers, Numeral
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div, divide, symbols_of
 from layoutproof.core.space import Space
@@ -374,7 +374,7 @@ def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS)
     return total
 
 
-def from_row_major(position: object, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
+def from_row_major(position: Numeral, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
     """The coordinates at a row-major position: the inverse of `row_major` for 0 <= position < count.
 
     Args:

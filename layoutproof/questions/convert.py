@@ -30,7 +30,7 @@ class Conversion:
     result: Finding
 
 
-def convert(layout: object, to: str) -> object:
+def convert(layout: object, to: str) -> Any:
     """The same layout in another language, returned only when the two are proved to be the same.
 
     Args:

@@ -138,7 +138,7 @@ def _plain(layout: AxeLayout) -> AxeLayout:
     return AxeLayout(layout.D, layout.R, layout.O)
 
 
-def _divided(iters: Sequence[Iter], width: Mapping[str, object]) -> tuple[Iter, ...] | Reason:
+def _divided(iters: Sequence[Iter], width: Mapping[str, Extent]) -> tuple[Iter, ...] | Reason:
     found: list[Iter] = []
     for extent, stride, axis in iters:
         quotient, rest = divide(stride, width.get(axis, 1)) if extent != 1 else (stride, 0)
