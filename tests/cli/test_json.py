@@ -111,6 +111,7 @@ GOOD: list[tuple[int, list[str]]] = [
     (1, ["search", f"{SEARCHES}/infeasible.yaml"]),
     (0, ["search", f"{SEARCHES}/sharding.yaml"]),
     (0, ["search", f"{SEARCHES}/padding.yaml"]),
+    (0, ["serve"]),
     (0, ["show", "f32[3,5]{1,0:T(2,2)}", "--formula"]),
     (0, ["show", "f32[N,5]{1,0:T(2,2)}"]),
     (0, ["show", "f32[3,5]{1,0}", "--svg", "a.svg"]),
@@ -143,6 +144,7 @@ BAD: list[list[str]] = [
     ["scan", "nowhere"],
     ["schema", "--of", "nothing"],
     ["search", "specs/a.yaml"],
+    ["serve", "--http", "0.0.0.0:8765"],
     ["show", "f32["],
     ["nothing"],
 ]
