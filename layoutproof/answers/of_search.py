@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import yaml
 
@@ -264,7 +264,7 @@ def _dumped(document: Mapping[str, object], file: str) -> Node:
     return read_yaml(yaml.safe_dump(plain, sort_keys=False), file)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The same of nothing but numbers, texts, lists and mappings. LayoutError for what is none of these.
 
     >>> _plain({"rows": range(8, 33, 8)})

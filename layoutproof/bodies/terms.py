@@ -15,7 +15,7 @@ from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import all_of, fold
 from layoutproof.core.numbers import INTS, Numbers, Numeral
-from layoutproof.core.operations import CONDITIONS, apply
+from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, apply
 from layoutproof.core.term import Term, every, rebuilt
 
 PARTS = 32
