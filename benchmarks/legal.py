@@ -8,6 +8,7 @@
 with all its questions, of which the same ones count. `--compile N` asks libtpu about N configurations of those that are
 legal and N that are refused by a rule (what the function itself refuses has nothing to compile), keeps the answers in
 a file, and counts: legal and refused by the compiler, refused and taken, and the compiler's VMEM over the estimate.
+Of the refused only those count that the compiler has an opinion on (COMPILERS): a grid that leaves blocks out compiles.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from layoutproof.searching.legal import MEMORY
 from layoutproof.searching.legality import Legality
 
 ASKED = (*QUESTIONS, MEMORY)
+COMPILERS = ("block_shape", "legal_for_target", "element_alignment", MEMORY)
+"""The questions of which the compiler refuses what is wrong."""
 
 
 def configurations(of: Tuned, each: int, seed: int = 0) -> list[dict[str, int]]:
@@ -137,6 +140,8 @@ def summed(path: Path) -> None:
     counts: dict[str, Counter[Any]] = defaultdict(Counter)
     ratios = defaultdict(list)
     for row in rows(path):
+        if row["verdict"] == "refuted" and row["reason"].partition(" ")[0] not in COMPILERS:
+            continue
         counts[row["verdict"]][row["accepted"]] += 1
         if row["total"] and row["estimate"]:
             ratios[row["kernel"]].append(row["total"] / row["estimate"])
@@ -191,6 +196,8 @@ def main() -> None:
         drawn = random.Random(1)
         for verdict in (Verdict.PROVED, Verdict.REFUTED):
             of_verdict = [one for one in said if one[3].verdict is verdict and one[3].steps is not None]
+            if verdict is Verdict.REFUTED:
+                of_verdict = [one for one in of_verdict if one[3].question in COMPILERS]
             chosen = drawn.sample(of_verdict, min(given.compile, len(of_verdict)))
             for name in TUNED:
                 mine = [(values, answer) for kernel, _, values, answer in chosen if kernel == name]
