@@ -37,7 +37,7 @@ class Called:
     line: int = 0
 
 
-class Watch:
+class ArgumentsWatch:
     """Notes the calls while it is on. root: the project; wanted: per file below it, the functions of interest."""
 
     def __init__(self, root: str, wanted: Mapping[str, Sequence[str]]) -> None:
@@ -111,7 +111,7 @@ def _arguments(frame: FrameType, code: CodeType) -> Called:
 _NONE = object()
 
 
-def stated(value: object, keyword: bool = False) -> Any:
+def stated(value: object, keyword: bool = False) -> object:
     """An argument as a spec file states it, `_NONE` where it cannot: an array by its shape, a literal by its text.
 
     keyword: whether it is given by its name, where a file states values alone.
@@ -150,7 +150,7 @@ def run_tests(asked: tuple[str, Mapping[str, Sequence[str]], Sequence[str]]) -> 
     root, wanted, arguments = asked
     # as `python -m pytest` does
     sys.path.insert(0, root)
-    watch = Watch(os.path.realpath(root), wanted)
+    watch = ArgumentsWatch(os.path.realpath(root), wanted)
     alone = ["-n", "0"] if importlib.util.find_spec("xdist") is not None else []
     watch.start()
     try:
