@@ -21,7 +21,8 @@ from layoutproof.scanning.judges import is_test
 
 
 def by_tokens(folder: Path, files: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """(file, line) of each `NAME.pallas_call` that is called or applied in part, by Python's tokens alone."""
+    """(file, line) of each `NAME.pallas_call` that is called or applied in part, by Python's tokens alone; `self` and
+    `super()` have methods that are called so."""
     for file in files:
         try:
             tokens = list(tokenize.generate_tokens(io.StringIO((folder / file).read_text("utf-8")).readline))
@@ -29,7 +30,12 @@ def by_tokens(folder: Path, files: Sequence[str]) -> Iterator[tuple[str, int]]:
             continue
         names = [t for t in tokens if t.type in (tokenize.NAME, tokenize.OP)]
         for before, dot, name, after in zip(names, names[1:], names[2:], names[3:], strict=False):
-            if dot.string == "." and name.string == "pallas_call" and after.string in "(," and before.string != "self":
+            if (
+                dot.string == "."
+                and name.string == "pallas_call"
+                and after.string in "(,"
+                and before.string not in ("self", ")")
+            ):
                 yield file, name.start[0]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from layoutproof.answers.of_specs import Checked
 from layoutproof.answers.of_states import Changes, gate
@@ -264,7 +264,10 @@ def ci(
     jobs: int = 1,
     workers: Workers | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **of_gate: Any,
+    new_only: bool = False,
+    same_function: bool = False,
+    compile_base: bool = False,
+    libtpu: Sequence[str | PathLike[str]] = (),
 ) -> CiRun:
     """Decide every claim in spec files and, against a git revision, every change, in one run: each function that files
     name is traced once.
@@ -284,7 +287,10 @@ def ci(
         jobs: Processes; 0 is one per core.
         workers: Where the work is done, instead of `jobs`.
         progress: Called with (done, of how many) checks.
-        **of_gate: Further options of `gate`: new_only, same_function, compile_base, libtpu.
+        new_only: Whether to leave out changes that are allowed or approved.
+        same_function: As of `gate`: every program has to compute what it did; the revision's code is run.
+        compile_base: As of `gate`: the programs of the revision are compiled; its code is run.
+        libtpu: As of `gate`: the compiler of the programs.
 
     Returns:
         Both halves: `checked` as of `check`, `changes` as of `gate`, the share that is proved, and `findings`.
@@ -323,7 +329,10 @@ def ci(
                 accept_approvals=accept_approvals,
                 trace=trace,
                 workers=run,
-                **of_gate,
+                new_only=new_only,
+                same_function=same_function,
+                compile_base=compile_base,
+                libtpu=libtpu,
             )
     if parts == 1 and checked is not None:
         before = Fraction(kept.proved, kept.claims) if kept.claims else None

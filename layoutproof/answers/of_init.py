@@ -231,9 +231,8 @@ def _packages(specs: Sequence[str], kernels: Sequence[object]) -> str:
         re.search(r"(?m)^programs\s*:", text) and re.search(r"\btarget\s*:\s*['\"]?(?!cpu)\w", text) for text in specs
     ):
         return "jax libtpu"
-    return (
-        "jax" if kernels or any(re.search(r"(?m)^(kernels|programs)\s*:|\btrace\s*:", text) for text in specs) else ""
-    )
+    names_code = any(re.search(r"(?m)^(kernels|programs)\s*:|\btrace\s*:", text) for text in specs)
+    return "jax" if kernels or names_code else ""
 
 
 def _write_all(root: Path, files: dict[str, str]) -> None:

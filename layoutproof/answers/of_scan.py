@@ -18,9 +18,9 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import write_whole
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.scanning.judges import Entry, entries_of, is_test, runs_in
-from layoutproof.scanning.module import CALLS, KINDS, ScannedCall
+from layoutproof.scanning.module import CALLS, KINDS, SourceSite
 from layoutproof.scanning.shapes import Called, chosen, run_tests, spec_text
-from layoutproof.scanning.tree import Node, ScannedTree, tree_of
+from layoutproof.scanning.tree import Node, SourceTree, tree_of
 
 STANDINGS = ("judged in CI", "reached in CI", "judged", "reached", "by none")
 """What is said of a site, the best first: an entry names its function, or one that uses it; run by CI or not."""
@@ -88,11 +88,11 @@ class ScanDocument(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedCall:
+class JudgedSite:
     """A site with its file, and what judges it. standing: of STANDINGS.  by: the entry, None for none."""
 
     file: str
-    site: ScannedCall
+    site: SourceSite
     standing: str
     by: Entry | None = None
 
@@ -141,7 +141,7 @@ class Scanned(Answer):
     """
 
     root: str
-    sites: tuple[JudgedCall, ...]
+    sites: tuple[JudgedSite, ...]
     entries: tuple[Entry, ...]
     files: int
     python: int
@@ -320,7 +320,7 @@ def scan(
     return Scanned(str(path), sites, entries, len(tree.files), len(tree.modules), tree.unread, tree.partial, tests)
 
 
-def _from_tests(tree: ScannedTree, sites: Sequence[JudgedCall], arguments: Sequence[str], write: Path) -> FromTests:
+def _from_tests(tree: SourceTree, sites: Sequence[JudgedSite], arguments: Sequence[str], write: Path) -> FromTests:
     """Runs the tests and states what they call, in a file of which every entry can be traced."""
     root = os.path.abspath(tree.root)
     file = Path(root) / write
@@ -366,12 +366,12 @@ def _check(path: str) -> tuple[list[tuple[str, str]], str, int]:
     return [(o.status, o.finding.reason) for o in answer.outcomes], answer.summary(), answer.exit_code
 
 
-def _found(file: str, site: ScannedCall, best: tuple[int, Entry] | None) -> JudgedCall:
+def _found(file: str, site: SourceSite, best: tuple[int, Entry] | None) -> JudgedSite:
     rank, entry = best if best is not None else (len(STANDINGS) - 1, None)
-    return JudgedCall(file, site, STANDINGS[rank], entry)
+    return JudgedSite(file, site, STANDINGS[rank], entry)
 
 
-def _best(tree: ScannedTree, entries: tuple[Entry, ...]) -> dict[Node, tuple[int, Entry]]:
+def _best(tree: SourceTree, entries: tuple[Entry, ...]) -> dict[Node, tuple[int, Entry]]:
     """Of each function that anything judges or reaches, the best that is said of it."""
     found: dict[Node, tuple[int, Entry]] = {}
     for entry in entries:

@@ -14,7 +14,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_YAML, MIB, YAML_ENDS, read
-from layoutproof.scanning.tree import Node, ScannedTree
+from layoutproof.scanning.tree import Node, SourceTree
 from layoutproof.specs.positions import Node as Value
 from layoutproof.specs.positions import read_yaml
 from layoutproof.specs.spec import read_spec
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsInCI:
+class CiSettings:
     """What the settings of CI run of ours.
 
     paths: (place, path) of spec files and folders that are checked.  functions: (place, `module:function`).
@@ -62,7 +62,7 @@ class RunsInCI:
     plugin: tuple[str, ...] = ()
 
 
-def runs_in(tree: ScannedTree) -> RunsInCI:
+def runs_in(tree: SourceTree) -> CiSettings:
     """What CI runs, by the text of its settings."""
     paths: list[tuple[str, str]] = []
     functions: list[tuple[str, str]] = []
@@ -91,10 +91,10 @@ def runs_in(tree: ScannedTree) -> RunsInCI:
                     said = _INPUT.search(text, text.find(line))
                     paths += [(place, word) for word in (said[1] if said else "specs").split()]
     # options in the settings of pytest count where CI runs pytest
-    return RunsInCI(tuple(paths), tuple(functions), (*plugin, *(by_settings if pytest else ())))
+    return CiSettings(tuple(paths), tuple(functions), (*plugin, *(by_settings if pytest else ())))
 
 
-def entries_of(tree: ScannedTree, runs: RunsInCI) -> Iterator[Entry]:
+def entries_of(tree: SourceTree, runs: CiSettings) -> Iterator[Entry]:
     """Every entry, of spec files first."""
     for file in tree.files:
         if file.endswith(YAML_ENDS):
@@ -112,7 +112,7 @@ def _below(file: str, path: str) -> bool:
     return path in ("", ".") or file == path or file.startswith(f"{path}/")
 
 
-def _in_spec(tree: ScannedTree, file: str, ci: str) -> Iterator[Entry]:
+def _in_spec(tree: SourceTree, file: str, ci: str) -> Iterator[Entry]:
     """The functions that a spec file names under `kernels` and `programs`; nothing of a file that is none."""
     try:
         data = read(tree.root / file, MAX_YAML)
@@ -143,7 +143,7 @@ def _asked(root: Value, file: str) -> set[str]:
     return found
 
 
-def _nodes(tree: ScannedTree, named: str) -> tuple[Node, ...]:
+def _nodes(tree: SourceTree, named: str) -> tuple[Node, ...]:
     """The function that `module:function` or `file.py:function` names."""
     where, _, name = named.rpartition(":")
     function = name.partition(".")[0]
@@ -156,7 +156,7 @@ def _nodes(tree: ScannedTree, named: str) -> tuple[Node, ...]:
     return (found,) if found is not None and found[1] else ()
 
 
-def _tests(tree: ScannedTree) -> Iterable[Node]:
+def _tests(tree: SourceTree) -> Iterable[Node]:
     for file, module in tree.modules.items():
         if is_test(file):
             yield from ((file, function) for function in module.uses if function.lower().startswith("test"))

@@ -51,7 +51,7 @@ _LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ScannedCall:
+class SourceSite:
     """A call that says where data lies.
 
     kind: of KINDS.  hardware: "TPU", "GPU" or "SparseCore", "" where the file does not say.  function: the outermost
@@ -66,7 +66,7 @@ class ScannedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ScannedFile:
+class PythonFile:
     """What one file has.
 
     names: what each name of the file stands for, with dots.  uses: per outermost function or class, "" for the rest,
@@ -74,7 +74,7 @@ class ScannedFile:
     """
 
     name: str
-    sites: tuple[ScannedCall, ...] = ()
+    sites: tuple[SourceSite, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ def _mentions(data: bytes) -> str:
     return f"; it mentions {said}" if said else ""
 
 
-def module_of(data: bytes, name: str, file: str, also: Mapping[str, str] | None = None) -> ScannedFile:
+def module_of(data: bytes, name: str, file: str, also: Mapping[str, str] | None = None) -> PythonFile:
     """What a file has. name: of the module, with dots.  also: names of other modules that stand for a Pallas call or
     something like it, and for what.
 
@@ -146,7 +146,7 @@ def module_of(data: bytes, name: str, file: str, also: Mapping[str, str] | None 
 
     >>> text = b"from jax.experimental import pallas as pl\\ndef f(x):\\n  return pl.pallas_call(body)(x)"
     >>> module_of(text, "a", "a.py").sites
-    (ScannedCall(kind='pallas_call', line=3, hardware='', function='f', inside='f'),)
+    (SourceSite(kind='pallas_call', line=3, hardware='', function='f', inside='f'),)
     """
     tree = parsed(data, file)
     try:
@@ -167,10 +167,10 @@ class _Reader:
         self.partials: dict[str, ast.Call] = {}
         self.called: set[str] = set()
         self.uses: dict[str, set[str]] = {}
-        self.sites: list[ScannedCall] = []
+        self.sites: list[SourceSite] = []
         self.whole = ""
 
-    def read(self, tree: ast.Module) -> ScannedFile:
+    def read(self, tree: ast.Module) -> PythonFile:
         for part in tree.body:
             if isinstance(part, _SCOPES):
                 self.names[part.name] = f"{self.name}.{part.name}"
@@ -187,7 +187,7 @@ class _Reader:
         for node, function, inside in nodes:
             self._look(node, function, inside)
         uses = {function: frozenset(names) for function, names in self.uses.items()}
-        return ScannedFile(self.name, tuple(self.sites), self.names, uses, tuple(self.stars))
+        return PythonFile(self.name, tuple(self.sites), self.names, uses, tuple(self.stars))
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -262,7 +262,7 @@ class _Reader:
         if kind in CALLS:
             said = " ".join(self._dotted(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
             hardware = _first(said) or self.whole
-        self.sites.append(ScannedCall(kind, node.lineno, hardware, function, inside))
+        self.sites.append(SourceSite(kind, node.lineno, hardware, function, inside))
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -310,7 +310,7 @@ def _only(said: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def names_that_stand_for_calls(modules: Mapping[str, ScannedFile]) -> Iterator[tuple[str, str]]:
+def names_that_stand_for_calls(modules: Mapping[str, PythonFile]) -> Iterator[tuple[str, str]]:
     """(`pkg.compat.call`, what it stands for) of every module that gives a site's function a name of its own."""
     for module in modules.values():
         for name, stands in module.names.items():

@@ -37,7 +37,7 @@ class Called:
     line: int = 0
 
 
-class CallWatch:
+class ArgumentsWatch:
     """Notes the calls while it is on. root: the project; wanted: per file below it, the functions of interest."""
 
     def __init__(self, root: str, wanted: Mapping[str, Sequence[str]]) -> None:
@@ -150,7 +150,7 @@ def run_tests(asked: tuple[str, Mapping[str, Sequence[str]], Sequence[str]]) -> 
     root, wanted, arguments = asked
     # as `python -m pytest` does
     sys.path.insert(0, root)
-    watch = CallWatch(os.path.realpath(root), wanted)
+    watch = ArgumentsWatch(os.path.realpath(root), wanted)
     alone = ["-n", "0"] if importlib.util.find_spec("xdist") is not None else []
     watch.start()
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
-from layoutproof.scanning.module import ScannedFile, module_of, names_that_stand_for_calls
+from layoutproof.scanning.module import PythonFile, module_of, names_that_stand_for_calls
 
 MOST_FILES = 200_000
 """Files of a repository that are looked at."""
@@ -25,13 +25,13 @@ Node = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class ScannedTree:
+class SourceTree:
     """root: the folder.  files: paths below it with `/`, sorted.  modules: per Python file.  unread: (file, why not).
     partial: whether there are more files than are looked at."""
 
     root: Path
     files: tuple[str, ...]
-    modules: Mapping[str, ScannedFile] = field(default_factory=dict)
+    modules: Mapping[str, PythonFile] = field(default_factory=dict)
     unread: tuple[tuple[str, str], ...] = ()
     partial: bool = False
 
@@ -67,7 +67,7 @@ class ScannedTree:
             name = ".".join([stands, *parts[cut + 1 :]])
         return None
 
-    def _starred(self, module: ScannedFile, rest: list[str]) -> Node | None:
+    def _starred(self, module: PythonFile, rest: list[str]) -> Node | None:
         for star in module.stars:
             file = self.by_name.get(star)
             if file is not None and self.modules[file].names.get(rest[0]):
@@ -104,7 +104,7 @@ class ScannedTree:
         return seen
 
 
-def tree_of(root: Path) -> ScannedTree:
+def tree_of(root: Path) -> SourceTree:
     """Every file of a folder that may be the repository's own, its Python parsed. LayoutError where there is no such
     folder."""
     if not os.path.isdir(root):
@@ -122,7 +122,7 @@ def tree_of(root: Path) -> ScannedTree:
         else:
             files.append(name)
     files.sort()
-    modules: dict[str, ScannedFile] = {}
+    modules: dict[str, PythonFile] = {}
     packages = frozenset(os.path.dirname(f) for f in files if os.path.basename(f) == "__init__.py")
     for file in files:
         if file.endswith((".py", ".pyi")):
@@ -134,7 +134,7 @@ def tree_of(root: Path) -> ScannedTree:
     for file, module in modules.items():
         if also and any(name in also for used in module.uses.values() for name in used):
             modules[file] = module_of(read(root / file, MOST_SOURCE), module.name, file, also)
-    return ScannedTree(root, tuple(files), modules, tuple(unread), partial)
+    return SourceTree(root, tuple(files), modules, tuple(unread), partial)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, str]]:

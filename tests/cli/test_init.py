@@ -173,6 +173,7 @@ def test_the_workflow_installs_what_the_specs_need(tmp_path: Path) -> None:
     needs = {
         "layouts: {a: 'f32[4]{0}'}\n": None,
         "kernels: {k: {trace: 'k.py:f', args: ['f32[8]']}}\n": "jax",
+        "checks: [{kernel: {pallas: {trace: 'k.py:f'}}}]\n": "jax",
         "programs: {p: {function: 'm:f', args: ['f32[8]']}}\n": "jax",
         "programs: {p: {function: 'm:f', args: ['f32[8]'], target: cpu}}\n": "jax",
         "programs: {p: {function: 'm:f', args: ['f32[8]'], target: v5e}}\n": "jax libtpu",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.scanning.module import ScannedCall, module_of
+from layoutproof.scanning.module import SourceSite, module_of
 
 PL = "from jax.experimental import pallas as pl\n"
 
@@ -119,4 +119,4 @@ def test_encodings_that_python_knows() -> None:
 def test_a_sum_of_many_parts() -> None:
     """Nested as deep as it is long: no recursion of ours."""
     text = f"{PL}x = " + " + ".join(["1"] * 900) + "\npl.pallas_call(body)\n"
-    assert module_of(text.encode(), "a", "a.py").sites == (ScannedCall("pallas_call", 3),)
+    assert module_of(text.encode(), "a", "a.py").sites == (SourceSite("pallas_call", 3),)
