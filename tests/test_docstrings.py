@@ -136,6 +136,7 @@ EXAMPLES_ELSEWHERE = {
     "LayoutError": "its example is of its own module", "guard": "traces with JAX: tests/cli/test_guard.py",
     "Undecided": "raised by convert", "kernels": "traces with JAX: howto/kernel.md", "gate": "two states: howto/ci.md",
     "same": "traces with JAX: docs/same.md", "legal": "traces with JAX: howto/tiling.md",
+    "repair": "edits a file: tests/answers/test_repair.py",
     "drift": "asks the TPU compiler: tests/crosschecks/test_tpu_facts.py",
 }  # fmt: skip
 """Names of `lp` without an example of their own, and why."""

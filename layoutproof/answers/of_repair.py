@@ -95,7 +95,7 @@ class Repair:
         Raises:
             LayoutError: The file is no longer what it was, or cannot be written.
         """
-        if read_text(self.file) != self.before:
+        if text_of(self.file) != self.before:
             raise LayoutError("the file has changed since the edit was judged", file=str(self.file))
         write_whole(self.file, self.after.encode())
 
@@ -161,7 +161,7 @@ def repair(
     values = found if isinstance(found, Same) else question.same(None)
     if not _is_wrong(before) and (values is None or values.verdict in _RIGHT):
         return None
-    text = read_text(file)
+    text = text_of(file)
     tried: set[str] = {text}
     kinds = _kinds(before, values)
     for edit in _candidates(text, name, file, before, values, kinds):
@@ -289,7 +289,7 @@ def _lines(file: Path, findings: Sequence[Finding], values: Same | None) -> list
     return list(dict.fromkeys(line for one, line in places if line and Path(one).resolve() == whole))
 
 
-def read_text(file: Path) -> str:
+def text_of(file: Path) -> str:
     """The text of a Python file.
 
     Raises LayoutError where it is none that can be read.
