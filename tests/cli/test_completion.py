@@ -86,7 +86,7 @@ def test_fish_lists_commands_with_their_whole_summaries(where_it_is: dict[str, s
     done = subprocess.run(
         ["fish", "--no-config", "-c", script], env=where_it_is, capture_output=True, text=True, timeout=60
     )
-    commands = [f"{name}\t{page_of(name).summary}" for name in ("same", "schema", "search", "show")]
+    commands = [f"{name}\t{page_of(name).summary}" for name in ("same", "scan", "schema", "search", "serve", "show")]
     assert done.stdout.splitlines() == [*commands, "v5e", "v5p"]
 
 

@@ -110,7 +110,7 @@ def command(
 
     \b
     Examples:
-      layoutproof ci --against main --sarif layoutproof.sarif --junit layoutproof.xml
+      layoutproof ci --against main --sarif proofs.sarif --junit proofs.xml
       layoutproof ci --shard 2/8
       layoutproof ci --fail-under 90% --baseline layoutproof.baseline.json
     """
