@@ -41,7 +41,7 @@ _OPERATORS: dict[type[ast.operator], tuple[str, Sequence[str]]] = {
     ast.BitAnd: ("&", ("|",)),
     ast.BitOr: ("|", ("&",)),
 }
-_PLAIN = ("0.0", "1.0", "0.5", "2.0", "jnp.inf")
+_PLAIN = ("0.0", "1.0", "0.5", "2.0", "-jnp.inf", "jnp.inf")
 _SMALL = tuple(f"1e-{k}" for k in (3, 5, 6, 7, 8, 9, 10, 12))
 _SIBLINGS = {
     "sum": ("mean", "max"), "mean": ("sum",), "max": ("min", "sum"), "min": ("max",), "exp": ("exp2", "log"),
@@ -241,8 +241,12 @@ def _names(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
         others = _parameters(function)
         if node.id in others:
             yield _replaced(source, node, "0", 1)
-            for text in (f"{node.id} + 1", f"{node.id} - 1"):
+            for text in (f"{node.id} + 1", f"{node.id} - 1", f"2 * {node.id}"):
                 yield _replaced(source, node, text if _alone(parent) else f"({text})", 1)
+            # a table of scalar prefetch that is not asked
+            for table in others:
+                if table != node.id and not isinstance(parent, ast.Subscript):
+                    yield _replaced(source, node, f"{table}[{node.id}]", 1)
         cost = 0
     else:
         others, cost = _local(source, node), 2
@@ -285,7 +289,7 @@ def _local(source: ParsedText, node: ast.AST) -> list[str]:
 def _swapped(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     """Two parts in the other order: of what an index map returns, of an index, of the arguments of a call."""
     parts: Sequence[ast.expr] = ()
-    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and 2 <= len(node.elts) <= 4:
+    if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load) and 2 <= len(node.elts) <= 4:
         parts = node.elts
     elif isinstance(node, ast.Call) and len(node.args) == 2 and not any(isinstance(a, ast.Starred) for a in node.args):
         parts = node.args
@@ -294,6 +298,18 @@ def _swapped(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
             between = source.text[source.end(first) : source.start(second)]
             new = f"{source.of(second)}{between}{source.of(first)}"
             yield _span(source, source.start(first), source.end(second), new, 0 if isinstance(node, ast.Tuple) else 2)
+
+
+def _sliced(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
+    """The other end: the last elements for the first, or what a slice leaves out."""
+    if not isinstance(node, ast.Slice) or node.step is not None or (node.lower is None) == (node.upper is None):
+        return
+    whole = ast.copy_location(ast.Name("_"), node)
+    old = source.of(whole)
+    bound = source.of(node.lower if node.lower is not None else node.upper)  # type: ignore[arg-type]
+    others = (f"-({bound}):", f"{bound}:") if node.lower is None else (f":{bound}", f":-({bound})")
+    for new in others:
+        yield _span(source, source.start(whole), source.start(whole) + len(old), new, 1)
 
 
 def _called(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
@@ -423,8 +439,8 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 MAKERS: Sequence[Maker] = (
-    _compared, _calculated, _numbers, _negative, _names, _swapped, _called, _attributes, _texts, _stored, _waited,
-    _zeroed,
+    _compared, _calculated, _numbers, _negative, _names, _swapped, _sliced, _called, _attributes, _texts, _stored,
+    _waited, _zeroed,
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def body(x_ref, o_ref, acc):
 
 
 def double(x, n: int = 4):
-    copy = begin(x)
+    copy = begin(x, x.shape[:1])
     copy.start()
     return pl.pallas_call(
         body, grid=(n // ROWS, 2), in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j))],
@@ -54,6 +54,8 @@ def after(old: str, new: str) -> str:
         ("lambda i, j: (i, j)", "lambda i, j: (j, i)"),
         ("lambda i, j: (i, j)", "lambda i, j: (i, 0)"),
         ("n // ROWS", "-(-(n) // (ROWS))"),
+        ("lambda i, j: (i, j)", "lambda i, j: (j[i], j)"),
+        ("shape[:1]", "shape[-(1):]"),
         ("ROWS = 8", "ROWS = 9"),
         ('("parallel",', '("arbitrary",'),
         ("(1) == 0", "(1) != 0"),
