@@ -24,7 +24,7 @@ from layoutproof.questions.same_answer import Same
 from layoutproof.repairing.edits import Edit, edits, joined, wrapped
 from layoutproof.repairing.source import parameters_of, source_of
 
-MOST = 400
+MOST = 250
 """Edits of one kernel that are tried."""
 KINDS = {
     "initialised": ("zero",), "stale_read": ("zero",), "undefined_values": ("mask", "zero"),
@@ -77,6 +77,12 @@ class Repair:
     tried: int
 
     @property
+    def name(self) -> str:
+        """The path of the file, from the current folder where it is under it."""
+        whole, here = self.file.resolve(), Path.cwd()
+        return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
+
+    @property
     def after(self) -> str:
         """The file's text with the edit."""
         return self.edit.of(self.before)
@@ -84,7 +90,7 @@ class Repair:
     @property
     def diff(self) -> str:
         """A unified diff, as `patch -p1` and `git apply` take it where the file is under the current folder."""
-        name = self.file.as_posix()
+        name = self.name.lstrip("/")
         before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
         made = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
@@ -102,7 +108,7 @@ class Repair:
     def __str__(self) -> str:
         values = "" if self.same is None else f", same is {self.same.value}"
         doubt = "; the numbers are compared with nothing: give a reference" if self.same is None else ""
-        head = f"repair   {self.file.as_posix()}: {self.edit.words}"
+        head = f"repair   {self.name}: {self.edit.words}"
         return (
             f"{head}\n  judged   kernels is {self.kernels.value}{values}, after {self.tried} edits{doubt}\n{self.diff}"
         )
@@ -110,7 +116,7 @@ class Repair:
     def as_dict(self, written: bool = False) -> RepairEntry:
         """What `--fix --json` prints under `repair`."""
         return {
-            "file": self.file.as_posix(), "line": self.edit.line, "change": self.edit.words, "diff": self.diff,
+            "file": self.name, "line": self.edit.line, "change": self.edit.words, "diff": self.diff,
             "kernels": self.kernels.value, "same": "" if self.same is None else self.same.value, "tried": self.tried,
             "written": written,
         }  # fmt: skip

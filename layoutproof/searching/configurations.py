@@ -226,7 +226,7 @@ class Legal:
                 raise LayoutError(f"{name} is no parameter; they are {', '.join(self.parameters)}{near}")
         missing = [name for name in self.parameters if name not in configuration]
         if missing:
-            raise LayoutError(f"a configuration says every parameter; {', '.join(missing)} is missing")
+            raise LayoutError(f"a configuration says every parameter; missing: {', '.join(missing)}")
         return {name: _whole(name, configuration[name]) for name in self.parameters}
 
     def _answer(self, values: Mapping[str, int]) -> Legality:

@@ -19,9 +19,12 @@ PATH = "/mcp"
 
 
 async def by_stdio(server: Server) -> None:
-    """Serves the process that started this one, until it closes standard input."""
-    async with stdio_server() as (reads, writes):
-        await server.run(reads, writes, server.create_initialization_options())
+    """Serves the process that started this one, until it closes standard input, or ends while it waits."""
+    try:
+        async with stdio_server() as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
+    except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass  # nothing reads the answers any more
 
 
 async def by_http(server: Server, port: int, told: Callable[[str], None]) -> None:

@@ -203,7 +203,7 @@ def test_a_function_without_a_call_is_unknown() -> None:
     [
         ({"block_m": 128, "block_n": 128, "blok_k": 128}, "blok_k is no parameter; they are block_m, block_n, block_k;"
          " did you mean 'block_k'?"),
-        ({"block_m": 128, "block_n": 128}, "a configuration says every parameter; block_k is missing"),
+        ({"block_m": 128, "block_n": 128}, "a configuration says every parameter; missing: block_k"),
         ({"block_m": 128, "block_n": 128, "block_k": "128"}, "block_k is a whole number, not '128'"),
         ({"block_m": 128, "block_n": 12.5, "block_k": 128}, "block_n is a whole number, not 12.5"),
         ({"block_m": True, "block_n": 128, "block_k": 128}, "block_m is a whole number, not True"),

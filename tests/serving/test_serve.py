@@ -275,6 +275,34 @@ def test_cancelled_work_is_ended_and_tells_of_itself_until_then(served: Served) 
     assert served.ask("kernels", **DOUBLE)["exit_code"] == 0
 
 
+def test_a_client_that_dies_is_no_error(folder: Path) -> None:
+    """Nothing reads the answers any more, while a call still works: the server ends quietly, and its workers do."""
+    (folder / "dies.py").write_text(ENDLESS.replace("pid.txt", "dies.txt"))
+    words = [sys.executable, "-m", "layoutproof", "serve"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, env=environment(folder), cwd=folder, text=True, **pipes) as process:  # type: ignore[call-overload]
+
+        def send(method: str, number: int | None = None, **params: object) -> None:
+            message = {"jsonrpc": "2.0", "method": method, "params": params}
+            process.stdin.write(json.dumps(message if number is None else {**message, "id": number}) + "\n")
+            process.stdin.flush()
+
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "one", "version": "1"}}
+        send("initialize", 1, **client)
+        assert json.loads(process.stdout.readline())["id"] == 1
+        send("notifications/initialized")
+        arguments = {"place": "dies.py:f", "args": "f32[8,128]"}
+        send("tools/call", 2, name="kernels", arguments=arguments, _meta={"progressToken": 1})
+        assert eventually((folder / "dies.txt").is_file)
+        process.stdout.close()
+        # until a message of progress cannot be written
+        time.sleep(2)
+        process.stdin.close()
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+    assert eventually(lambda: not is_there(int((folder / "dies.txt").read_text())))
+
+
 def test_a_picture_is_a_resource(served: Served) -> None:
     """Its address stands where the command names the file, and in the content; it is listed and read."""
     result = served.call("ask", name="injective", layouts=["f32[3,5] strides (4,1)"], picture=True)
