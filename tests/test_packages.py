@@ -194,7 +194,7 @@ import importlib, pkgutil, types
 import layoutproof as lp
 names = sorted(m.name for m in pkgutil.walk_packages(lp.__path__, "layoutproof."))
 for name in names[:: -1 if {backwards} else 1]:
-    if not name.endswith(("__main__", "pytest_plugin", "mosaic_worker")):
+    if not name.endswith(("__main__", "pytest_plugin")):
         importlib.import_module(name)
 face = {{name: getattr(lp, name) for name in lp.__all__}}
 print([name for name, value in face.items() if not callable(value)], len(names) > 200)

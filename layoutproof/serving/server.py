@@ -14,19 +14,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
-
-import anyio
-import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
+from typing import TYPE_CHECKING, Any, cast
 
 import layoutproof
 from layoutproof.compiler.child import NoLongerAwaited, Reply
 from layoutproof.core.document import Failure, envelope, error_entry
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.serving.pool import Pool, Ran
+
+if TYPE_CHECKING:
+    import anyio
+    import mcp_types as types
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
 
 SCHEME = "layoutproof://pictures/"
 """Begins the addresses of pictures."""
@@ -52,6 +52,8 @@ class Serving:
 
     def __init__(self, pool: Pool, many: int, kept: Callable[[], object]) -> None:
         """many: calls that are worked on at once; others wait.  kept: the tools where they are known already."""
+        import anyio
+
         self._pool = pool
         self._known = kept
         self._room = anyio.CapacityLimiter(many)
@@ -63,6 +65,8 @@ class Serving:
 
     def server(self) -> Server:
         """The server, for any transport."""
+        from mcp.server.lowlevel import Server
+
         return Server(
             "layoutproof",
             version=layoutproof.__version__,
@@ -74,6 +78,10 @@ class Serving:
         )
 
     async def _list_tools(self, context: object, params: object) -> types.ListToolsResult:
+        import anyio
+        import mcp_types as types
+        from mcp.shared.exceptions import MCPError
+
         if not self._tools:
             found = await anyio.to_thread.run_sync(self._known, limiter=self._aside)
             if found is None:
@@ -87,6 +95,8 @@ class Serving:
     async def _call_tool(
         self, context: ServerRequestContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        import anyio
+
         given = params.arguments or {}
         request = {"do": "run", "tool": params.name, "arguments": given}
         stop, said = threading.Event(), _Said()
@@ -107,6 +117,8 @@ class Serving:
     async def _asked(
         self, request: object, modules: tuple[str, ...], stop: threading.Event, said: _Said, room: anyio.CapacityLimiter
     ) -> Reply[object]:
+        import anyio
+
         ask = partial(self._pool.ask, request, modules, said.hear, stop.is_set)
 
         def waited() -> Reply[object]:
@@ -123,6 +135,8 @@ class Serving:
 
     def _result(self, value: Ran) -> types.CallToolResult:
         """The answer of a worker as the protocol has it."""
+        import mcp_types as types
+
         document = dict(value["document"])
         content: list[Any] = [types.TextContent(text=value["text"])]
         if value["picture"]:
@@ -141,6 +155,8 @@ class Serving:
         return address
 
     async def _list_resources(self, context: object, params: object) -> types.ListResourcesResult:
+        import mcp_types as types
+
         found = [
             types.Resource(uri=address, name=address.removeprefix(SCHEME), mime_type="image/svg+xml")
             for address in self._pictures
@@ -150,6 +166,9 @@ class Serving:
     async def _read_resource(
         self, context: ServerRequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        import mcp_types as types
+        from mcp.shared.exceptions import MCPError
+
         address = str(params.uri)
         if address not in self._pictures:
             why = f"there is no picture {shorten(address, 100)}; the last {MOST_PICTURES} are kept"
@@ -171,6 +190,8 @@ class _Said:
 
 async def _beat(context: ServerRequestContext, tool: str, said: _Said) -> None:
     """Tells who asked for it, once a second, that the work goes on, and what is done."""
+    import anyio
+
     begun = time.monotonic()
     while True:
         await anyio.sleep(BEAT)
@@ -192,6 +213,8 @@ def code_in(arguments: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _tool(declared: Mapping[str, object]) -> types.Tool:
+    import mcp_types as types
+
     # a client may take its user's consent for granted where nothing can be changed: code that runs can change anything
     reads = not declared["runs_code"]
     hints = types.ToolAnnotations(title=declared["title"], read_only_hint=reads, open_world_hint=False)
@@ -206,6 +229,8 @@ def _tool(declared: Mapping[str, object]) -> types.Tool:
 
 def _failed(reply: Reply[object]) -> types.CallToolResult:
     """Of a worker that gave no answer: it ended, took too long, or failed."""
+    import mcp_types as types
+
     error = reply.error if isinstance(reply.error, LayoutError) else RuntimeError()
     kind = "input" if isinstance(error, LayoutError) else "unknown"
     code = _BAD_INPUT if kind == "input" else _UNKNOWN

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-
-import anyio
-import uvicorn
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.server.transport_security import TransportSecuritySettings
+from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
 HOST = "127.0.0.1"
 """The loopback, which no other machine reaches."""
@@ -20,6 +18,9 @@ PATH = "/mcp"
 
 async def by_stdio(server: Server) -> None:
     """Serves the process that started this one, until it closes standard input, or ends while it waits."""
+    import anyio
+    from mcp.server.stdio import stdio_server
+
     try:
         async with stdio_server() as (reads, writes):
             await server.run(reads, writes, server.create_initialization_options())
@@ -41,6 +42,9 @@ async def by_http(server: Server, port: int, told: Callable[[str], None]) -> Non
     Raises:
         LayoutError: The port is not free.
     """
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,6 +68,8 @@ async def by_http(server: Server, port: int, told: Callable[[str], None]) -> Non
 
 def serve(server: Server, port: int | None, told: Callable[[str], None]) -> None:
     """Serves until it is stopped. port: of HTTP, None for standard input and output.  told: hears the address."""
+    import anyio
+
     if port is None:
         anyio.run(by_stdio, server)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -15,6 +16,9 @@ from layoutproof.answers.of_ci import Baseline, baseline_of
 from tests.cli.in_one_process import Answer, commands
 
 pytestmark = pytest.mark.slow
+WITH_JAX = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="jax is not installed: kernels are traced"
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull} | {
@@ -83,6 +87,7 @@ def times(folder: Path, name: str) -> int:
 REPORTS = ("--sarif=o.sarif", "--junit=o.xml", "--markdown=o.md", "--html=o.html", "--out-json=o.json")
 
 
+@WITH_JAX
 def test_one_run_writes_every_report_and_traces_once(project: Path) -> None:
     """Three claims about one function, the gate, six reports: its code runs once. Then nothing has changed."""
     first = alone(project, "--against", "main", *REPORTS)
@@ -113,6 +118,7 @@ def changes(folder: Path) -> dict[str, tuple[str, str]]:
     }
 
 
+@WITH_JAX
 @pytest.mark.parametrize("name", ["sizes.py", "mm.py", "specs/a.yaml"])
 def test_what_the_run_read_makes_it_run_anew(name: str, project: Path) -> None:
     """The kernel, a module that it imports, the claims: a change is seen, and no old answer is given."""
@@ -127,6 +133,7 @@ def test_what_the_run_read_makes_it_run_anew(name: str, project: Path) -> None:
     assert alone(project).code == 0
 
 
+@WITH_JAX
 def test_a_module_that_is_new_shadows_another(project: Path) -> None:
     """A folder that Python looked through counts by its names."""
     (project / "mm.py").write_text(

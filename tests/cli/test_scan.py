@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -154,6 +155,7 @@ def test_that_fails():
 """
 
 
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed: kernels are traced")
 def test_shapes_from_the_projects_own_tests(tmp_path: Path) -> None:
     """Arguments as they were given, not as the function left them; what cannot be stated says why; the file checks."""
     (tmp_path / "kernels.py").write_text(CODE)
