@@ -3,15 +3,16 @@
 `fold` makes the term of an operation, as `Term` does, and rewrites it by the first rule that matches; an operation on
 numbers becomes its value. A rule is data: its left side may be rewritten to its right side for all values of its
 names. Every rule is proved, for all integers and truth values, by the solvers of this package
-(tests/core/test_folding.py), which is why it may be used everywhere. No rule takes two steps of a sum, a product or a
-rest as one, so that what wraps at 8 or 32 bits is still seen where it was written: `(x + 5) - 5` and `x % 256 % 256`
-stay as they are. Numbers stand on the right. Compare the rules of Halide's simplifier, which are proved in the same
-way (Newcomb et al., "Verifying and Improving Halide's Term Rewriting System", OOPSLA 2020).
+(tests/core/test_folding.py), which is why it may be used everywhere. One law is no such rule, since it looks through
+chains of operations: absorption, which holds for all truth values (`_absorbed`). No rule takes two steps of a sum, a
+product or a rest as one, so that what wraps at 8 or 32 bits is still seen where it was written: `(x + 5) - 5` and
+`x % 256 % 256` stay as they are. Numbers stand on the right. Compare the rules of Halide's simplifier, which are
+proved in the same way (Newcomb et al., "Verifying and Improving Halide's Term Rewriting System", OOPSLA 2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
@@ -94,6 +95,10 @@ _CONSTANTS = (ZERO, ONE, TRUE, FALSE)
 """The constants in rules; every other part of a rule is a name or an operation."""
 
 
+MOST_LOOKED_AT = 256
+"""Parts of a condition that are looked at for one that another one has."""
+
+
 class _Match(NamedTuple):
     """A compiled rule: (place, the term required there), places that must be equal, and the result."""
 
@@ -161,12 +166,47 @@ def _shorter(op: Op, parts: Sequence[Term]) -> Term | None:
                     return parts[said] if type(said) is int else said  # type: ignore[return-value]
                 if parts[inner[0]].op == inner[1]:
                     return parts[inner[0]].args[said]  # type: ignore[no-any-return]
+    if op == "or" and (found_in := _absorbed(*parts)) is not None:
+        return found_in
     if parts[-1].op == "int" or parts[0].op == "int":
         for rule in _NUMBER_RULES_OF[op]:
             found: dict[str, Term] = {}
             if all(map(_fits, rule.long.args, parts, repeat(found))) and _holds(rule.where, found):
                 return _said(rule.short, found)
     return None
+
+
+def _absorbed(one: Term, other: Term) -> Term | None:
+    """The one of two conditions that the other implies, as far as their parts show; None where they show nothing.
+
+    Absorption, p or (p and q) is p, through chains of both: what pieces of arrays have in common is said once, and not
+    as often as there are ways through sums of pieces of sums of pieces.
+    """
+    for more, less in ((one, other), (other, one)):
+        if less.op in ("and", "or") and _implies(less, _disjuncts(more), iter(range(MOST_LOOKED_AT))):
+            return more
+    return None
+
+
+def _implies(condition: Term, held: set[Term], steps: Iterator[int]) -> bool:
+    """Whether a condition can hold only where one of those held does. steps: ends where no more parts are looked at."""
+    if condition in held:
+        return True
+    if condition.op not in ("and", "or") or next(steps, None) is None:
+        return False
+    enough = any if condition.op == "and" else all
+    return enough(_implies(part, held, steps) for part in reversed(condition.args))
+
+
+def _disjuncts(term: Term) -> set[Term]:
+    """A condition and the parts of which one is enough, of many the first ones that are met."""
+    found, todo = {term}, [term]
+    while todo and len(found) < MOST_LOOKED_AT:
+        part = todo.pop()
+        if part.op == "or":
+            todo += part.args
+            found.update(part.args)
+    return found
 
 
 def _fits(pattern: Term, term: Term, found: dict[str, Term]) -> bool:

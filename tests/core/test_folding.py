@@ -209,3 +209,41 @@ def test_the_operations_are_closed() -> None:
         Term("power", X, Y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="there is no operation 'power' of terms"):
         records._term_of(["power", "x", 2])
+
+
+Q, R = (Term("name", name) for name in "qr")
+
+
+def test_a_condition_that_says_no_more_is_left_out() -> None:
+    """p or (p and q) is p, whichever stands first, through chains of conjunctions and of disjunctions."""
+    both = fold("and", Q, P)
+    assert fold("or", P, both) is P
+    assert fold("or", both, P) is P
+    choice = fold("or", fold("and", Q, P), fold("and", R, fold("and", P, X)))
+    assert fold("or", P, choice) is P
+    assert fold("or", fold("or", Q, P), fold("and", R, choice)) is fold("or", Q, P)
+    # q alone may hold without p
+    assert fold("or", P, fold("or", both, Q)).op == "or"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_absorption_keeps_the_truth_of_random_conditions(seed: int) -> None:
+    """Held against the terms as they are, for all truth values; some of them become shorter."""
+    rng = random.Random(seed)
+    names = "pqrs"
+
+    def condition(depth: int, folds: bool) -> Term:
+        op = rng.choice(("name", "and", "or", "not")) if depth else "name"
+        if op == "name":
+            return Term("name", rng.choice(names))
+        parts = [condition(depth - 1, folds) for _ in range(1 if op == "not" else 2)]
+        return fold(op, *parts) if folds else Term(op, *parts)  # type: ignore[arg-type]
+
+    state = rng.getstate()
+    plain = condition(6, False)
+    rng.setstate(state)
+    short = condition(6, True)
+    for values in product((False, True), repeat=len(names)):
+        given = dict(zip(names, values, strict=True))
+        assert plain.evaluate(given, INTS) == short.evaluate(given, INTS)
+    assert len({*every(short)}) <= len({*every(plain)})
