@@ -253,7 +253,9 @@ def test_a_traced_kernel_costs_what_the_declared_one_does(seed: int) -> None:
     assert priced.cost == own.cost
 
 
-@pytest.mark.parametrize("name", ["traced_matmul", "traced_flash", "traced_ragged"])
+@pytest.mark.parametrize(
+    "name", ["traced_matmul", "traced_flash", pytest.param("traced_ragged", marks=pytest.mark.nightly)]
+)
 def test_the_ready_files_answer(name: str) -> None:
     answered = answer(read(SPECS / f"{name}.yaml"), best=1)
     assert answered.verdict is Verdict.PROVED, answered.text()
@@ -261,7 +263,7 @@ def test_the_ready_files_answer(name: str) -> None:
     assert "certificate     enumerated" in answered.text()
 
 
-@pytest.mark.parametrize("name", ["traced_matmul", "traced_flash"])
+@pytest.mark.parametrize("name", ["traced_matmul", pytest.param("traced_flash", marks=pytest.mark.nightly)])
 def test_the_compiler_takes_what_is_found(name: str) -> None:
     reason = compiler.available()
     if reason:
