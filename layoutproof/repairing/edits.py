@@ -8,7 +8,6 @@ right by itself: `answers/of_repair.py` judges each. The cost of an edit says ho
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -361,12 +360,10 @@ def _stored(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
             yield _span(source, source.end(target), source.start(node.value), new, 1)
         case ast.AugAssign(target=target):
             between = source.text[source.end(target) : source.start(node.value)]
-            new = re.sub(r"\S*=", "=", between, count=1)
-            yield _span(source, source.end(target), source.start(node.value), new, 1)
+            yield _span(source, source.end(target), source.start(node.value), _assigned(between, "="), 1)
             other = {ast.Add: "-=", ast.Sub: "+=", ast.Mult: "/="}.get(type(node.op), "")
             if other:
-                new = re.sub(r"\S*=", other, between, count=1)
-                yield _span(source, source.end(target), source.start(node.value), new, 2)
+                yield _span(source, source.end(target), source.start(node.value), _assigned(between, other), 2)
     after = _next(source, node)
     if after is not None and source.indent(node) and source.indent(after) and not _decorated(node, after):
         between = source.text[source.end(node) : source.start(after)]
@@ -375,6 +372,12 @@ def _stored(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
         yield replace(moved, kind="wait") if ".wait(" in new else moved
     if isinstance(node, ast.Expr | ast.AugAssign | ast.Assign) and source.indent(node):
         yield _span(source, source.start(node), source.end(node), "pass", 4, f"without {_short(source.of(node))}")
+
+
+def _assigned(between: str, new: str) -> str:
+    """What stands between a target and a value, with another operator than `+=` and its like."""
+    before, _, after = between.partition("=")
+    return before.rstrip("+-*/%@&|^<>") + new + after
 
 
 def _decorated(*nodes: ast.stmt) -> bool:

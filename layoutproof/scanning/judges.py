@@ -26,7 +26,6 @@ _CI = re.compile(
 )
 _SETTINGS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", "conftest.py")
 _COMMAND = re.compile(r"\blayoutproof[ \t]+(check|ci|gate|kernels|same)\b([^\n;&|#]*)")
-_ACTION = re.compile(r"uses:[ \t]*[\"']?\S*layoutproof\S*@")
 _INPUT = re.compile(r"\bcheck:[ \t]*[\"']?([^\"'\n,}]*)")
 _PLUGIN = re.compile(r"--layoutproof\b(?!-)")
 _OURS = re.compile(rb"(?m)^(kernels|programs|checks|layouts)\s*:")
@@ -87,7 +86,7 @@ def runs_in(tree: SourceTree) -> CiSettings:
                     functions += [(place, word) for word in given if ":" in word and command in ("kernels", "same")]
                     if command in ("check", "ci"):
                         paths += [(place, word) for word in given or ["specs"]]
-                if _ACTION.search(line):
+                if "layoutproof" in line.partition("uses:")[2].partition("@")[0]:
                     said = _INPUT.search(text, text.find(line))
                     paths += [(place, word) for word in (said[1] if said else "specs").split()]
     # options in the settings of pytest count where CI runs pytest
