@@ -130,7 +130,7 @@ def repair(
     assume: Sequence[str] = (),
     where: Sequence[str] = (),
     most: int = MOST,
-    found: Kernels | Same | None = None,
+    found: Same | None = None,
     tick: Callable[[str], None] = lambda what: None,
     named: Mapping[str, object] = MappingProxyType({}),
 ) -> Repair | None:
@@ -149,7 +149,7 @@ def repair(
         assume: Conditions on tables, as of `lp.kernels`.
         where: Conditions on sizes, as of `lp.kernels`.
         most: How many edits are judged.
-        found: The answer of `lp.kernels` or `lp.same` for the file as it is, where the caller has it.
+        found: The answer of `lp.same` for the file as it is, where the caller has it.
         tick: Is told what is done now.
         named: Arguments by name; none with a reference.
 
@@ -164,7 +164,7 @@ def repair(
     file, (_, name) = file_of(place), parts_of_place(place)
     question = _Question(place, args, named, reference, target, tuple(assume), tuple(where))
     before = question.kernels(None)
-    values = found if isinstance(found, Same) else question.same(None)
+    values = question.same(None) if found is None else found
     if not _is_wrong(before) and (values is None or values.verdict in _RIGHT):
         return None
     text = text_of(file)
@@ -246,10 +246,9 @@ def _open(found: Kernels) -> set[tuple[str, str]]:
 
 def _shapes(found: Kernels) -> list[object]:
     """What an edit may not change: how many calls there are, and their arrays."""
-    calls = [call.call for call in found.calls]
     return [
-        [(o.role, o.dims, str(o.dtype)) for o in call.operands] if isinstance(call, Kernel) else call.name
-        for call in calls
+        [(o.role, o.dims, o.dtype) for o in call.operands] if isinstance(call, Kernel) else call.name
+        for call in (judged.call for judged in found.calls)
     ]
 
 

@@ -481,10 +481,9 @@ def _operator(
     start, end = source.end(sides[0]), source.start(sides[1])
     between = source.text[start:end]
     if between.count(old) == 1:
-        words = f"{source.of(node)}"
-        at = start - source.start(node) + between.index(old)
+        place, words = start + between.index(old), source.of(node)
+        at = place - source.start(node)
         shown = words[:at] + new + words[at + len(old) :]
-        place = start + between.index(old)
         yield _span(source, place, place + len(old), new, cost, f"{_short(shown)}, and not {_short(words)}")
 
 
