@@ -22,6 +22,7 @@ from pathlib import Path
 from layoutproof.compiler import cache
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
+from layoutproof.core.opens import opening
 
 MOST_FILE = 256 * MIB
 VARIABLES = ("JAX_", "XLA_", "LIBTPU", "TPU_", "PYTHON", "CUDA_VISIBLE")
@@ -48,16 +49,8 @@ class Reads:
         self.start = time.time()
 
     def __call__(self, event: str, given: tuple[object, ...]) -> None:
-        if not self.on or event not in ("open", "os.listdir", "os.scandir") or not given:
-            return
-        path, mode = given[0], given[1] if len(given) > 1 else "r"
-        if event == "open" and isinstance(mode, str) and set(mode) & set("wax"):
-            return
-        if not isinstance(path, str | bytes | os.PathLike):
-            if path is not None or event == "open":
-                return
-            path = "."
-        (self.files if event == "open" else self.folders)[os.path.abspath(os.fsdecode(path))] = None
+        if self.on and (found := opening(event, given)) is not None and found.reads:
+            (self.folders if found.folder else self.files)[found.path] = None
 
     def list(self) -> list[Read] | None:
         """Each with the digest of what it holds; None where one has changed since the run began, so that nobody knows

@@ -18,6 +18,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from layoutproof.core.opens import opening
+
 Stamp = list[int | str]
 """A file as it was: a list of numbers and texts, `ABSENT`, or `YOUNG`."""
 
@@ -101,24 +103,12 @@ class Opened:
         return new
 
     def _hear(self, event: str, given: tuple[object, ...]) -> None:
-        if event == "open":
-            path, mode, flags = given
-            writes = isinstance(mode, str) and bool(set(mode) & set("wax+"))
-            writes = writes or (isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR)))
-        elif event in ("os.listdir", "os.scandir"):
-            path, writes = given[0], False
-        elif event == "import" and given[1]:
-            # a library of machine code
-            path, writes = given[1], False
-        else:
+        if (found := opening(event, given)) is None:
             return
-        if not isinstance(path, str | bytes | os.PathLike):
-            return
-        name = os.path.abspath(os.fsdecode(path))
-        if writes:
-            self._seen.pop(name, None)
+        if found.writes:
+            self._seen.pop(found.path, None)
         else:
-            self._note(self._source(name) if name.endswith(_COMPILED) else name)
+            self._note(self._source(found.path) if found.path.endswith(_COMPILED) else found.path)
 
     def _note(self, path: str) -> None:
         if path in self._seen or path.startswith(self._own):
