@@ -2,7 +2,7 @@
 
 A block ```console has commands after `$ layoutproof `, each with its output below; one that ends in a backslash goes on
 in the next line. A line `...` stands for any lines. A block of any language whose first line is `# NAME.yaml` or
-`# NAME.py` is a file of that name, without that line. A command that is refused (exit code 2) stands on a page only
+`# NAME.py` is a file of that name, without that line; of a block ```diff it is two, before/NAME and after/NAME. A command that is refused (exit code 2) stands on a page only
 where the line above its block says so, `<!-- exit: 2 -->`: else a page whose command no longer works shows an error as
 its result, and is green.
 """
@@ -31,13 +31,21 @@ class Said(NamedTuple):
 
 
 def files(text: str) -> dict[str, str]:
-    """The files that a page has, by name."""
+    """The files that a page has, by name.
+
+    >>> files("```diff\\n# a.yaml\\n-x: 1\\n+x: 2\\n y: 3\\n```\\n")
+    {'before/a.yaml': '\\nx: 1\\ny: 3\\n', 'after/a.yaml': '\\nx: 2\\ny: 3\\n'}
+    """
     found = {}
-    for margin, _, _, block in BLOCK.findall(text):
+    for margin, _, language, block in BLOCK.findall(text):
         lines = [line.removeprefix(margin) for line in block.splitlines(keepends=True)]
         name = re.fullmatch(r"# (\S+\.(?:yaml|py|txt))\n", lines[0]) if lines else None
-        if name is not None:
-            found[name[1]] = "".join(["\n", *lines[1:]])  # so that lines have the numbers that they have in the page
+        if name is not None and language == "diff":
+            for state, sign in (("before", "-"), ("after", "+")):
+                kept = [line[1:] for line in lines[1:] if line.startswith((" ", sign))]
+                found[f"{state}/{name[1]}"] = "".join(["\n", *kept])
+        elif name is not None:
+            found[name[1]] = "".join(["\n", *lines[1:]])  # so that lines have the numbers that they have in the block
     return found
 
 

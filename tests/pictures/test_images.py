@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pictures import terminal
 from tests.pictures.images import FOLDER, IMAGES, made
 
 
@@ -20,4 +21,13 @@ def test_the_pictures_are_those_of_the_commands(tmp_path: Path, capsys: pytest.C
 
 def test_there_are_no_others() -> None:
     """Every SVG of the folder has a command."""
-    assert sorted(path.name for path in FOLDER.glob("*.svg")) == sorted(IMAGES)
+    assert sorted(path.name for path in FOLDER.glob("*.svg")) == sorted([*IMAGES, terminal.PICTURE.name])
+
+
+@pytest.mark.slow
+def test_the_terminal_shows_what_the_command_prints(tmp_path: Path) -> None:
+    """`python -m tests.pictures.terminal` makes it again; its lines fit."""
+    pytest.importorskip("jax", reason="the kernel of the README is traced")
+    drawn = terminal.picture(tmp_path)
+    assert drawn == terminal.PICTURE.read_text("utf-8")
+    assert ">refuted<" in drawn
