@@ -2,9 +2,9 @@
 
 A block ```console has commands after `$ layoutproof `, each with its output below; one that ends in a backslash goes on
 in the next line. A line `...` stands for any lines. A block of any language whose first line is `# NAME.yaml` or
-`# NAME.py` is a file of that name, without that line; of a block ```diff it is two, before/NAME and after/NAME. A command that is refused (exit code 2) stands on a page only
-where the line above its block says so, `<!-- exit: 2 -->`: else a page whose command no longer works shows an error as
-its result, and is green.
+`# NAME.py` is a file of that name, without that line; of a block ```diff it is two, before/NAME and after/NAME. A
+command that is refused (exit code 2) stands on a page only where the line above its block says so, `<!-- exit: 2 -->`:
+else a page whose command no longer works shows an error as its result, and is green.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The README's first command as a terminal shows it: `python -m tests.pictures.terminal` runs it and writes the picture."""
+"""The README's first command as a terminal shows it: `python -m tests.pictures.terminal` runs it and draws that."""
 
 from __future__ import annotations
 
 import io
-import re
 import tempfile
 from pathlib import Path
 
@@ -23,10 +22,13 @@ COLUMNS = 98
 _THEME = TerminalTheme(
     (24, 26, 31),
     (214, 218, 224),
-    [(24, 26, 31), (255, 107, 104), (126, 200, 120), (230, 190, 90), (110, 170, 255), (214, 130, 220), (90, 200, 210)]
-    + [(214, 218, 224)],
+    [
+        *((24, 26, 31), (255, 107, 104), (126, 200, 120), (230, 190, 90)),
+        *((110, 170, 255), (214, 130, 220), (90, 200, 210), (214, 218, 224)),
+    ],
 )
-_FORM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="layoutproof same, in a terminal">
+_FORM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
+role="img" aria-label="layoutproof same, in a terminal">
 <style>.{unique_id}-matrix{{font:{char_height}px ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace}}
 {styles}</style>
 <defs>{lines}</defs>
@@ -40,7 +42,7 @@ def text_of(lines: list[str]) -> Text:
     """A command and what it prints, in the colours of a terminal."""
     said = Text("\n".join(lines))
     for pattern, style in VERDICTS:
-        said.highlight_regex(re.sub(r"^\(\?m\)", "(?m)", pattern), style)
+        said.highlight_regex(pattern, style)
     said.highlight_regex(r"^\$ .*", "bold")
     return said
 
