@@ -458,8 +458,9 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
 
     with contextlib.ExitStack() as stack:
         for name, functions in PIPELINES.items():
-            module = _module(name)
             platform = "mosaic_gpu" if "gpu" in name else "tpu"
+            # the GPU's takes half a second to import, and is there where code uses it
+            module = sys.modules.get(name) if platform == "mosaic_gpu" else _module(name)
             for function in functions:
                 if module is not None and hasattr(module, function):
                     stack.enter_context(replaced(module, function, watching(platform)))
