@@ -90,7 +90,7 @@ def served(folder: Path) -> Iterator[Served]:
     )
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(stdio_client(how))) as client:
         made = Served(portal, client, folder)
-        made.write(kernels=KERNELS, sizes=SIZES)
+        made.write(kernels=KERNELS, served_rows=SIZES)
         yield made
 
 
@@ -195,20 +195,20 @@ def test_an_edit_is_never_stale(served: Served) -> None:
 
     assert verdict() == 0
     # Python itself would take its compiled form for current
-    subprocess.run([sys.executable, "-c", "import sizes"], cwd=served.folder, env=served.environment, check=True)
-    before = (served.folder / "sizes.py").stat()
-    served.write(sizes=SIZES.replace("32", "16"))
-    os.utime(served.folder / "sizes.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    subprocess.run([sys.executable, "-c", "import served_rows"], cwd=served.folder, env=served.environment, check=True)
+    before = (served.folder / "served_rows.py").stat()
+    served.write(served_rows=SIZES.replace("32", "16"))
+    os.utime(served.folder / "served_rows.py", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert verdict() == 1
     # a package of the name is found before the file
-    (served.folder / "sizes").mkdir()
-    (served.folder / "sizes" / "__init__.py").write_text(SIZES, "utf-8")
+    (served.folder / "served_rows").mkdir()
+    (served.folder / "served_rows" / "__init__.py").write_text(SIZES, "utf-8")
     assert verdict() == 0
     served.write(kernels=KERNELS.replace("lambda i: (i, 0)", "lambda i: (0, 0)"))
     assert verdict() == 1
-    (served.folder / "sizes" / "__init__.py").unlink()
-    (served.folder / "sizes").rmdir()
-    served.write(kernels=KERNELS, sizes=SIZES)
+    (served.folder / "served_rows" / "__init__.py").unlink()
+    (served.folder / "served_rows").rmdir()
+    served.write(kernels=KERNELS, served_rows=SIZES)
     assert verdict() == 0
 
 
@@ -217,7 +217,7 @@ def test_modules_of_one_name_in_two_folders_are_told_apart(served: Served) -> No
     other = served.folder / "other"
     other.mkdir()
     (other / "kernels.py").write_text(KERNELS, "utf-8")
-    (other / "sizes.py").write_text(SIZES.replace("32", "16"), "utf-8")
+    (other / "served_rows.py").write_text(SIZES.replace("32", "16"), "utf-8")
     assert served.ask("kernels", **DOUBLE)["exit_code"] == 0
     assert served.ask("kernels", **{**DOUBLE, "place": "other/kernels.py:double"})["exit_code"] == 1
     assert served.ask("kernels", **DOUBLE)["exit_code"] == 0
