@@ -36,7 +36,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.pallas.findings import judged
 from layoutproof.pallas.from_jax.user import argument, calls_in
-from layoutproof.searching.configurations import QUESTIONS
+from layoutproof.pallas.judge import conditions_of
+from layoutproof.searching.configurations import QUESTIONS, numbered
 from layoutproof.searching.legal import MEMORY
 from layoutproof.searching.legality import Legality
 
@@ -60,7 +61,7 @@ def configurations(of: Tuned, each: int, seed: int = 0) -> list[dict[str, int]]:
 
 def legal_of(of: Tuned) -> Any:
     """What answers for this kernel."""
-    return lp.legal(of.function, *of.args, target=of.target, parameters=of.parameters, assume=of.assume)
+    return lp.legal(of.function, *of.args, target=of.target, parameters=of.parameters, assume=of.assume, where=of.where)
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -82,13 +83,15 @@ def timed(of: Tuned, values: list[dict[str, int]]) -> tuple[list[Legality], list
 def slowly(of: Tuned, values: Mapping[str, int], whole: bool) -> Verdict:
     """The verdict of the same questions after tracing; whole: by `lp.kernels` with all its questions."""
     args = [argument(text) for text in of.args]
+    assume, where = ([numbered(text, values) for text in texts] for texts in (of.assume, of.where))
     try:
         if whole:
             function = partial(of.function, **values)
-            calls: Any = lp.kernels(function, *args, target=of.target, assume=of.assume).calls
+            calls: Any = lp.kernels(function, *args, target=of.target, assume=assume, where=where).calls
         else:
-            traced = calls_in(of.function, args, values, target=of.target, assume=of.assume)
-            calls = [judged(call, target=of.target, among=ASKED) for call in traced]
+            traced = calls_in(of.function, args, values, target=of.target, assume=assume)
+            held = conditions_of(traced, where)
+            calls = [judged(call, target=of.target, among=ASKED, where=w) for call, w in zip(traced, held, strict=True)]
     except LayoutError:
         return Verdict.REFUTED
     return min(f.verdict for c in calls for f in c.findings if f.question in ASKED and f.severity == "error")
@@ -114,7 +117,8 @@ def compiled(name: str, of: Tuned, chosen: list[tuple[dict[str, int], Legality]]
 
     def questions() -> Iterator[Any]:
         for values, _ in left:
-            calls = calls_in(of.function, args, values, target=of.target, assume=of.assume)
+            assume = [numbered(text, values) for text in of.assume]
+            calls = calls_in(of.function, args, values, target=of.target, assume=assume)
             (k,) = [k for k, call in enumerate(calls) if getattr(call, "pipeline", "") == "pallas_call"]
             yield asked(of.function, args, dict(values), calls[k], k, of.target, False)
 

@@ -65,7 +65,7 @@ def jax_ragged_paged(
 class Tuned(NamedTuple):
     """One kernel. args: as the command line takes them.  parameters: of each block size its values.  target: whose.
 
-    assume: of its tables.
+    assume: of its tables.  where: of sizes that are known at run time only.
     """
 
     function: Any
@@ -73,6 +73,7 @@ class Tuned(NamedTuple):
     parameters: Mapping[str, Sequence[int]]
     target: str = "v5e"
     assume: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
 
 
 _EDGES = (8, 16, 32, 64, 96, 100, 128, 192, 256, 384, 512, 640, 768, 1000, 1024, 1536, 2048, 4096)
@@ -114,6 +115,14 @@ TUNED: Mapping[str, Tuned] = {
             "tk": (128, 256, 512, 640, 1024),
             "tn": (128, 256, 512, 768, 1024, 2048),
         },
+        # of the groups and the tiles that `make_group_metadata` computes
+        assume=(
+            "0 <= prefetch1 < 8",
+            "0 <= prefetch2 < 2048 // tm",
+            "prefetch2 is monotone",
+            "prefetch2[:grid1] is onto",
+        ),
+        where=("grid1 <= 2048 // tm + 7",),
     ),
     "jax paged": Tuned(
         jax_paged,

@@ -10,7 +10,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.searching.alike import Kernels
-from layoutproof.searching.configurations import Legal
+from layoutproof.searching.configurations import Legal, numbered
 from layoutproof.searching.ranges import domain
 from layoutproof.searching.ready import values_of
 from layoutproof.searching.traced import TracedProblem
@@ -24,6 +24,7 @@ def legal(
     parameters: Mapping[str, Sequence[int] | Mapping[str, int | str] | str | int],
     compiler: str | None = None,
     assume: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
     **kwargs: object,
 ) -> Legal:
     """Say of configurations of a function's block sizes whether they are legal, in milliseconds each.
@@ -40,7 +41,9 @@ def legal(
         parameters: The keyword arguments that a configuration says, each with the values of the space: a list, a range,
             or as a search file writes them, `{"from": 128, "to": 2048, "multiple_of": 128}` or `"128..2048"`.
         compiler: The version of its compiler, where rules differ between versions.
-        assume: Conditions on scalar prefetch operands, e.g. `["0 <= prefetch0 < 8"]`.
+        assume: Conditions on scalar prefetch operands, e.g. `["0 <= prefetch0 < 8"]`; a parameter that they name stands
+            for its number, `"0 <= prefetch2 < 2048 // tm"`.
+        where: Conditions on sizes of the running program, likewise: `"grid1 <= 2048 // tm + 7"`.
         **kwargs: Its other arguments by name, as `args`.
 
     Returns:
@@ -59,7 +62,7 @@ def legal(
     if taken:
         raise LayoutError(f"{', '.join(taken)}: a parameter, and an argument that is given too")
     values = {name: _values(name, entry) for name, entry in parameters.items()}
-    assumed = (assume,) if isinstance(assume, str) else tuple(assume)
+    assumed, held = ((each,) if isinstance(each, str) else tuple(each) for each in (assume, where))
     given, named = [passed(value) for value in args], {name: passed(value) for name, value in kwargs.items()}
     if callable(function):
         _check_takes(function, given, {**named, **{name: each[0] for name, each in values.items()}})
@@ -70,14 +73,15 @@ def legal(
         from layoutproof.pallas.from_jax.user import calls_in, calls_of
 
         asked: Any = calls_in if callable(function) else calls_of
-        found: Kernels = asked(function, given, {**named, **configuration}, target=chip, assume=assumed)
+        said = [numbered(text, configuration) for text in assumed]
+        found: Kernels = asked(function, given, {**named, **configuration}, target=chip, assume=said)
         return found
 
     name = getattr(function, "__name__", "the function") if callable(function) else function
     problem = TracedProblem(
         name=name, variables=values, trace=trace, target=chip, compiler=compiler, headroom=None, partial=True
     )
-    return Legal(parameters=values, problem=problem, target=rules)
+    return Legal(parameters=values, problem=problem, target=rules, where=held)
 
 
 def _values(name: str, entry: object) -> tuple[int, ...]:

@@ -14,45 +14,87 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
-from types import CodeType
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any, Literal, NamedTuple
 
+from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import Op
+from layoutproof.core.statements import asserts_equal, raises
 from layoutproof.core.term import ZERO, Term
 
 _HERE = __file__
+
+MARK, MARKS = 0xE000, 6400
+"""The first character for private use, and how many of them there are: they stand for numbers in a text."""
+
+
+class Quoted(NamedTuple):
+    """A number that an error's text says. written: how."""
+
+    mark: str
+    term: Term
+    value: int
+    written: Callable[[int], str]
+
+
+def filled(text: str, quoted: tuple[Quoted, ...], values: Mapping[str, int]) -> str:
+    """The text with numbers for marks. values: of the names."""
+    for quote in quoted:
+        if quote.mark in text:
+            text = text.replace(quote.mark, quote.written(quote.term.evaluate(values, INTS)))
+    return text
 
 
 class Trail:
     """The decisions of one run, in order, each condition once.
 
     decisions: (term or condition, how it ended): a bool of a condition, an int of a number that was read.
+    read_inside: numbers that were read inside and nowhere before, with their values, in order.
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
-    inside: whether the library reads numbers for its own use only, which is not recorded.  stopped_inside: whether
-    an exception came out of there.  stand_in: the substitute for a number that an operation of a library wants as an
-    array, None = its value, which counts as read.
+    inside: whether the library reads numbers for its own use only, which is not recorded; what others read is apart.
+    stopped_inside: whether an exception came out of there.
+    stand_in: the substitute for a number that an operation of a library wants as an array, None = its value, which
+    counts as read.
+    quoted: numbers whose text goes nowhere but to a `raise`: it has a mark for each, and they are not recorded.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
         self.decisions: list[tuple[Term, int]] = []
+        self.read_inside: dict[Term, int] = {}
+        self.quoted: list[Quoted] = []
         self.library = library
         self.inside = False
         self.stopped_inside = False
         self.stand_in: Callable[[Recorded], Any] | None = None
         self._known: set[Term] = set()
+        self._fixed: set[str] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
-        """Records how a condition over the names ended, or which value a number had."""
-        if term.names() and term not in self._known:
+        """Records how a condition over the names ended, or which value a number had.
+
+        Names that were read themselves say how all ends that is over them.
+        """
+        if term not in self._known and not self._fixed.issuperset(term.names()):
             self._known.add(term)
             self.decisions.append((term, outcome))
+            if term.op == "name":
+                self._fixed.update(term.names())
 
     def read(self, number: Recorded) -> int:
         """The value of a number that opaque code gets."""
-        if not (self.inside and self.library(_caller())):
+        if not self.inside:
             self.decide(number.term, number.value)
+        elif number.term not in self._known and not self.library(_caller()):
+            self.read_inside[number.term] = number.value
         return number.value
+
+    def text(self, number: Recorded, written: Callable[[int], str]) -> str:
+        """The text of a number that opaque code gets, or its mark."""
+        if len(self.quoted) == MARKS or not raises(_frame()):
+            return written(self.read(number))
+        self.quoted.append(Quoted(chr(MARK + len(self.quoted)), number.term, number.value, written))
+        return self.quoted[-1].mark
 
 
 def plain(value: Any) -> Any:
@@ -71,10 +113,14 @@ def _caller() -> str:
 
 
 def _code() -> CodeType:
+    return _frame().f_code
+
+
+def _frame() -> FrameType:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename in (_HERE, "<string>"):
         frame = frame.f_back
-    return frame.f_code
+    return frame
 
 
 def _binary(op: Op | Literal["shr", ""], apply: Callable[..., object], swapped: bool = False) -> Callable[..., object]:
@@ -98,6 +144,11 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
         if apply in (operator.eq, operator.ne) and _of_keys(self.trail):
             return apply(0, 0 if _as_term(other) == self.term else 1)
         outcome = apply(self.value, plain(other))
+        equal = apply in (operator.eq, operator.ne) and outcome is (apply is operator.eq)
+        if equal and self.trail.inside and type(other) is int and asserts_equal(_frame()):
+            # JAX computes shapes in a body unseen, from the same number
+            self.trail.read(self)
+            return outcome
         if _as_term(other) is not self.term:
             self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
@@ -121,6 +172,13 @@ def _as_term(value: Any) -> Term:
 def _read(apply: Callable[..., Any]) -> Any:
     def method(self: Recorded, *others: object) -> object:
         return apply(self.trail.read(self), *others)
+
+    return method
+
+
+def _written(apply: Callable[..., str]) -> Any:
+    def method(self: Recorded, *others: object) -> str:
+        return self.trail.text(self, lambda value: apply(value, *others))
 
     return method
 
@@ -184,7 +242,7 @@ class Recorded:
     __int__ = __index__ = __trunc__ = _read(int)
     __float__, __complex__, __invert__ = _read(float), _read(complex), _read(operator.invert)
     __round__, __floor__, __ceil__ = _read(round), _read(int), _read(int)
-    __str__, __repr__, __format__ = _read(str), _read(repr), _read(format)
+    __str__, __repr__, __format__ = _written(str), _written(repr), _written(format)
 
     def __jax_array__(self) -> object:
         stand_in = self.trail.stand_in
@@ -226,3 +284,40 @@ class Recorded:
         if name.startswith("__") or not hasattr(int, name):
             raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self.trail.read(self), name)
+
+
+def _of_text(apply: Callable[..., Any]) -> Any:
+    def method(self: RecordedText, *others: object) -> object:
+        return apply(self.read(), *others)
+
+    return method
+
+
+class RecordedText:
+    """A text that has recorded numbers in it, which count as read where it is used. value: in this run.
+
+    Like a number it is no text for C code, and one for `isinstance`.
+    """
+
+    __slots__ = ("read", "value")
+
+    def __init__(self, value: str, read: Callable[[], str]) -> None:
+        self.value, self.read = value, read
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return str
+
+    __str__, __repr__, __format__ = _of_text(str), _of_text(repr), _of_text(format)
+    __eq__, __ne__, __hash__ = _of_text(operator.eq), _of_text(operator.ne), _of_text(hash)
+    __lt__, __gt__ = _of_text(operator.lt), _of_text(operator.gt)
+    __le__, __ge__ = _of_text(operator.le), _of_text(operator.ge)
+    __add__, __mul__, __mod__ = _of_text(operator.add), _of_text(operator.mul), _of_text(operator.mod)
+    __radd__ = _of_text(lambda mine, other: other + mine)
+    __len__, __iter__, __contains__ = _of_text(len), _of_text(iter), _of_text(operator.contains)
+    __getitem__ = _of_text(operator.getitem)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(str, name):
+            raise AttributeError(f"'str' object has no attribute {name!r}")
+        return getattr(self.read(), name)

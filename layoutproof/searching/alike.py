@@ -2,7 +2,8 @@
 
 A candidate is traced twice: with plain ints, and with numbers that record each decision which the function makes with
 them (`core.recorded`). The decisions form a tree: who takes the same way through it gets the same calls, whose
-grids, blocks and scratch are terms over the variables. All else that follows from a number is a decision too.
+grids, blocks and scratch are terms over the variables. All else that follows from a number is a decision too, but for
+its text in an error that is raised, and for what a body that allocates nothing reads of it.
 It is traced with plain ints first, so that the user's own caches never hold a recorded number.
 Terms are used only where they agree, for the traced candidate, with tracing on plain ints. A path whose calls have
 memory or pipelines of their own in the body, or which JAX does not take with recorded numbers, is not used for other
@@ -17,12 +18,15 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
-from layoutproof.core.recorded import Recorded, Trail
+from layoutproof.core.recorded import Quoted, Recorded, Trail, filled
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 
 FEW = 8
-"""Ways after which it is asked whether they are taken more than once; of fewer candidates each is traced."""
+"""Ways that serve one candidate after which no more are looked for; of fewer candidates each is traced."""
+
+MANY = 64
+"""Ways after which it is asked whether they are taken more than once."""
 
 Kernels = tuple[Kernel | Unmodelled, ...]
 Trace = Callable[[Mapping[str, Any]], Kernels]
@@ -34,10 +38,20 @@ class Contradicted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The result of all candidates on one path: calls over the variables, or the function's error."""
+    """The result of all candidates on one path: calls over the variables, or the function's error.
+
+    quoted: the numbers that it says.
+    """
 
     calls: tuple[Kernel, ...] = ()
     refused: LayoutError | None = None
+    quoted: tuple[Quoted, ...] = ()
+
+    def error(self, values: Mapping[str, int]) -> LayoutError | None:
+        """The function's error for one candidate."""
+        if self.refused is None or not self.quoted:
+            return self.refused
+        return LayoutError(filled(self.refused.problem, self.quoted, values))
 
 
 @dataclass(slots=True)
@@ -55,7 +69,8 @@ class Candidates:
 
     trace: the calls for plain or recorded numbers; LayoutError where the function refuses them.  count: how many there
     will be.  traced: how many were traced.  ways: how many ways were seen.  own: of those, how many serve only the
-    candidate that was traced.  contradicted: whether the function did not do twice the same, so that no way holds.
+    candidate that was traced.  alone: how many, but refusals, are of one candidate, whose numbers were all read.
+    contradicted: whether the function did not do twice the same, so that no way holds.
     stopped: whether each is traced from now on, because there are few, or few are alike.
     bodies: whether decisions of bodies belong to a path too.
     """
@@ -66,6 +81,7 @@ class Candidates:
     looked_at: int = 0
     ways: int = 0
     own: int = 0
+    alone: int = 0
     refusals: int = 0
     contradicted: bool = False
     stopped: bool = False
@@ -77,15 +93,17 @@ class Candidates:
 
         The amounts of calls that were not traced are terms over the variables, the same for all who decide alike.
         """
-        # a refusal that says its numbers is of one candidate alone, and costs little: it says nothing of the others
+        # a refusal of one candidate alone costs little, and says nothing of the others
         ways, looked_at = self.ways - self.refusals, self.looked_at - self.refusals
-        self.stopped |= self.count <= FEW or self.contradicted or (ways >= FEW and 2 * ways > looked_at)
+        few = any(n >= least and 2 * n > looked_at for n, least in ((self.alone, FEW), (ways, MANY)))
+        self.stopped |= self.count <= FEW or self.contradicted or few
         useful = not self.stopped
         self.looked_at += 1
         place = _walked(self._root, values) if useful else None
         end = Alike() if place is None or place.end is None else place.end
-        if end.refused is not None:
-            return end.refused, False
+        error = end.error(values)
+        if error is not None:
+            return error, False
         if end.calls:
             return end.calls, False
         found = _attempt(self.itself, values)
@@ -101,11 +119,9 @@ class Candidates:
 
     def _learn(self, values: Mapping[str, int], found: Kernels | LayoutError) -> None:
         """One more way of the tree, from a candidate that takes none of those that are there."""
+        if self.refusals > FEW and 2 * self.refusals > self.ways and isinstance(found, LayoutError):
+            return
         self.ways += 1
-        if isinstance(found, LayoutError):
-            self.refusals += 1
-            if self.refusals > FEW and 2 * self.refusals > self.ways:
-                return
         end, decided = _recorded(self.trace, values, found, self.bodies)
         if end == Alike() and self.bodies and not isinstance(found, LayoutError):
             # where recorded numbers get in the way inside of a body, bodies are left to those who are traced
@@ -114,6 +130,11 @@ class Candidates:
                 self.bodies, self._root = False, _Place()
                 end, decided = without, less
         self.own += end == Alike()
+        read = {term for term, _ in decided.decisions}
+        all_read = all(Term("name", name) in read for name in values)
+        if end == Alike() or all_read:
+            self.refusals += isinstance(found, LayoutError)
+            self.alone += not isinstance(found, LayoutError)
         if not (isinstance(found, LayoutError) and (decided.stopped_inside or end == Alike())):
             # a body may refuse a candidate for a value that is not recorded, such as the shape of a reference
             self._put(decided.decisions, end)
@@ -157,10 +178,19 @@ def _recorded(
     numbers = {name: Recorded(Term("name", name), value, decided) for name, value in values.items()}
     with recorded_calls(decided, bodies) as amounts:
         again = _attempt(trace, numbers)
+    for quote in decided.quoted:
+        if not (isinstance(again, LayoutError) and quote.mark in again.problem):
+            # the error was caught, and nobody knows who has read its text
+            decided.decide(quote.term, quote.value)
     end = Alike()
+    if isinstance(found, LayoutError) or any(isinstance(call, Unmodelled) or call.scoped for call in found):
+        # what a body reads of numbers, how often a loop is unrolled and the shape of a value, decides what it allocates
+        for term, value in decided.read_inside.items():
+            decided.decide(term, value)
     if isinstance(found, LayoutError):
-        if isinstance(again, LayoutError) and str(again) == str(found) and not decided.stopped_inside:
-            end = Alike(refused=found)
+        if isinstance(again, LayoutError) and not decided.stopped_inside:
+            refused = Alike(refused=again, quoted=tuple(decided.quoted))
+            end = refused if str(refused.error(values)) == str(found) else end
     elif not isinstance(again, LayoutError) and len(found) == len(again) == len(amounts):
         calls = [general(call, own) for call, own in zip(found, amounts, strict=True) if isinstance(call, Kernel)]
         if len(calls) == len(found) and all(map(_is, calls, found, [values] * len(calls))):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
-from layoutproof.pallas.judge import GRID, judge
+from layoutproof.pallas.judge import GRID, conditions_of, judge
 from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
@@ -33,16 +34,21 @@ from layoutproof.searching.traced import FUNCTION, Prices, TracedProblem, kept_f
 FIRST = ("grid_positive", "block_shape", "legal_for_target", "element_alignment")
 """Asked first: they cost least, and refuse most."""
 
-ALONE = ("outputs_covered", "blocks_in_bounds", "index_int32", "inputs_read")
+ALONE = ("outputs_covered", "blocks_in_bounds", "index_int32", "inputs_read", "table_reads")
 """The questions whose answer about an operand rests on that array and the grid dimensions that choose its blocks.
 
-Where nothing else of the kernel is shared (no tables, no aliases) they are asked once for all configurations that cut
-the array in one way.
+Where no arrays share a buffer they are asked once for all configurations that cut the array in one way.
 """
 
-REST = ("parallel_prefix", "table_reads", "parallel_writes", "alias_hazard", "revisits")
+LEFT = ("revisits",)
+"""Likewise of outputs, but that dimensions count too that are outside of those which choose their blocks."""
 
-QUESTIONS = (*FIRST, *ALONE, *REST)
+AT_ONCE = ("parallel_writes",)
+"""Likewise of outputs, but that of every other dimension it counts too whether it has two programs."""
+
+REST = ("parallel_prefix", "alias_hazard")
+
+QUESTIONS = (*FIRST, *ALONE, *LEFT, *AT_ONCE, *REST)
 """The properties of kernels that are asked, beside `memory_budget`.
 
 Left out are those that make no configuration illegal (`partial_blocks`, `relayout`), that only the compiler decides
@@ -64,6 +70,8 @@ Measured on 110 configurations of nine kernels that it takes, v5e and v6e, libtp
 (`benchmarks/legal.py --compile`); the reduction is of `machines.BODIES`. Below 1 scratch was dropped.
 """
 
+_NAME = re.compile(r"[^\W\d]\w*")
+
 FLOAT = 4
 """Bytes of an element of the products that a body holds: the matrix unit gives 32 bits."""
 
@@ -75,12 +83,19 @@ class _Untold(Exception):
 class _Asked:
     """One call of a configuration, with what it takes of each memory.
 
-    like: with terms, where it was not traced.  kernel: with numbers.  uses: of memories; unknown: why they are not
-    known, "" = they are.
+    like: with terms, where it was not traced.  kernel: with numbers.  where: a condition on sizes, None = none.
+    uses: of memories; unknown: why they are not known, "" = they are.
     """
 
-    def __init__(self, like: Kernel | Unmodelled, kernel: Kernel | Unmodelled, traced: bool, target: KernelTarget):
-        self.like, self.kernel, self.traced, self._target = like, kernel, traced, target
+    def __init__(
+        self,
+        like: Kernel | Unmodelled,
+        kernel: Kernel | Unmodelled,
+        where: str | None,
+        traced: bool,
+        target: KernelTarget,
+    ):
+        self.like, self.kernel, self.where, self.traced, self._target = like, kernel, where, traced, target
         self.uses, self.unknown = self._uses(kernel)
 
     def _uses(self, kernel: Kernel | Unmodelled) -> tuple[tuple[MemoryUse, ...], str]:
@@ -125,11 +140,13 @@ class Legal:
         parameters: The values that each parameter may take, rising: those of `space`. Any whole number can be asked.
         problem: The function and its target.
         target: The rules.
+        where: Conditions on sizes of the running program, which may name parameters.
     """
 
     parameters: Mapping[str, tuple[int, ...]]
     problem: TracedProblem
     target: KernelTarget
+    where: tuple[str, ...] = ()
     _seen: list[Candidates] = field(default_factory=list, repr=False)
     _prices: dict[Kernels, Prices] = field(default_factory=dict, repr=False)
     _told: dict[tuple[int, ...], Legality] = field(default_factory=dict, repr=False)
@@ -262,7 +279,8 @@ class Legal:
 
         calls: with terms, where it was not traced.
         """
-        asked = [_Asked(like, kernel, traced, self.target) for like, kernel in zip(calls, known, strict=True)]
+        where = conditions_of(known, [numbered(text, values) for text in self.where])
+        asked = [_Asked(*each, traced, self.target) for each in zip(calls, known, where, strict=True)]
         rules, reason, question = self._rules(asked)
         fits = ""
         if rules is Verdict.PROVED:
@@ -313,21 +331,28 @@ class Legal:
         """What is found of one call, until something is refuted."""
         if one.over():
             yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
-        yield from self._judged(kernel, FIRST)
-        alone = not (kernel.tables or kernel.aliases or kernel.runtime or kernel.relations)
-        for part in _parts(kernel) if alone else ():
-            arrays = tuple((o.name, o.dims, o.block, tuple(map(str, o.index))) for o in part.operands)
-            key = (id(one.like), part.grid, arrays)
-            found = None if one.traced else self._arrays.get(key)
-            if found is None:
-                found = tuple(f for f in self._judged(part, ALONE) if f.verdict is not Verdict.PROVED)
-                if not one.traced:
-                    self._arrays[key] = found
-            yield from found
-        yield from self._judged(kernel, REST if alone else (*ALONE, *REST))
+        yield from self._judged(kernel, FIRST, one.where)
+        if kernel.aliases or kernel.scalars:
+            yield from self._once(kernel, (*ALONE, *LEFT, *AT_ONCE, *REST), one.where)
+            return
+        for names in (ALONE, LEFT, AT_ONCE):
+            for part in _parts(kernel, names):
+                yield from self._once(part, names, one.where)
+        yield from self._once(kernel, REST, one.where)
 
-    def _judged(self, kernel: Kernel, names: Sequence[str]) -> Sequence[Finding]:
-        return judge(kernel, names=names, target=self.target, only=GRID, fixes=False)
+    def _once(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
+        """What is found of a kernel by questions that rest on its grid and arrays, and not on its body."""
+        if kernel.around is not None:
+            return self._judged(kernel, names, where)
+        key = repr(replace(kernel, unread="", accesses=(), touched=None)), names, where
+        found = self._arrays.get(key)
+        if found is None:
+            judged = self._judged(kernel, names, where)
+            found = self._arrays[key] = tuple(f for f in judged if f.verdict is not Verdict.PROVED)
+        return found
+
+    def _judged(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
+        return judge(kernel, names=names, target=self.target, only=GRID, fixes=False, where=where)
 
     def _aside(self, values: Mapping[str, int], one: _Asked) -> str:
         """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
@@ -360,6 +385,15 @@ class Legal:
             return None
 
 
+def numbered(text: str, values: Mapping[str, object]) -> str:
+    """A condition with numbers for the parameters that it names.
+
+    >>> numbered("0 <= prefetch2 < 2048 // tm", {"tm": 128})
+    '0 <= prefetch2 < 2048 // 128'
+    """
+    return _NAME.sub(lambda name: str(values.get(name[0], name[0])), text)
+
+
 def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
     """The calls with numbers. _Untold where they do not take these."""
     from layoutproof.pallas.from_jax.recorded_calls import bound
@@ -370,19 +404,23 @@ def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
         raise _Untold from None
 
 
-def _parts(kernel: Kernel) -> list[Kernel]:
-    """The kernel as the arrays see it, one by one: each with the grid dimensions that choose its blocks."""
+def _parts(kernel: Kernel, names: Sequence[str]) -> list[Kernel]:
+    """The kernel as the arrays see it, one by one: each with the grid dimensions that some questions rest on."""
     arrays: dict[str, list[Operand]] = {}
-    for operand in (*kernel.outputs, *kernel.inputs):  # what is left out is found of outputs first
+    # what is left out is found of outputs first
+    for operand in (*kernel.outputs, *kernel.inputs) if names is ALONE else kernel.outputs:
         arrays.setdefault(f"{operand.role} {operand.same_as or operand.name}", []).append(operand)
     found = []
     for operands in arrays.values():
-        used = {name for operand in operands for term in operand.terms() for name in term.names()}
-        grid = tuple(
-            1 if name not in used and type(n) is int and n > 0 else n
-            for name, n in zip(kernel.grid_names, kernel.grid, strict=True)
-        )
-        found.append(replace(kernel, operands=tuple(operands), grid=grid, scratch=(), scoped=()))
+        said = {name for operand in operands for term in operand.terms() for name in term.names()}
+        used = [name in said for name in kernel.grid_names]
+        if names is LEFT:
+            used = [any(used[k:]) for k in range(len(used))]
+        most = 2 if names is AT_ONCE else 1
+        grid = tuple(n if u or type(n) is not int else min(n, most) for u, n in zip(used, kernel.grid, strict=True))
+        part = replace(kernel, operands=tuple(operands), grid=grid)
+        # a call with scratch is for a TPU, whose programs run in order
+        found.append(replace(part, scratch=(), scoped=()) if names is ALONE else part)
     return found
 
 

@@ -370,3 +370,77 @@ def test_keys_of_a_librarys_caches_decide_nothing() -> None:
         assert (Key(b) == Key(8)) is bool(decided)
         assert Key(b) == Key(b + 0 if decided else b)
         assert [(str(term), outcome) for term, outcome in trail.decisions][:1] == decided
+
+
+def test_refusals_that_say_their_numbers_are_those_of_tracing_each() -> None:
+    """One is traced for all that a `raise` refuses, and each has its own numbers in the words."""
+    parameters = {"rows": [3, 5, 6, 7, 9, 11, 13, 8, 16], "columns": [128]}
+    legal = lp.legal(traced_functions.copy, *SQUARE, target="v5e", parameters=parameters)
+    answers = [legal(**each) for each in every(parameters)]
+    refused = [a for a in answers if "are no multiple of" in a.reason]
+    assert [f"512 rows are no multiple of {a.configuration['rows']}" in a.reason for a in refused] == [True] * 7
+    assert sum(a.traced for a in refused) == 1
+
+
+def test_an_error_whose_text_is_read_is_of_its_numbers_alone() -> None:
+    """The twin of the above: the function catches it, and decides by what it says."""
+
+    def function(x: Any, *, rows: int) -> Any:
+        try:
+            raise ValueError(f"{rows}")
+        except ValueError as error:
+            chosen = 8 if str(error) in ("8", "16", "32", "64") else 512
+        return traced_functions.copy(x, rows=chosen, columns=128)
+
+    values = [8, 16, 24, 32, 40, 48, 56, 64, 72, 80]
+    legal = lp.legal(function, *SQUARE, target="v5e", parameters={"rows": values})
+    steps = [legal(rows=rows).steps for rows in values]
+    assert steps == [256 if rows in (8, 16, 32, 64) else 4 for rows in values]
+
+
+def test_numbers_in_operations_of_jax_and_texts_for_profilers() -> None:
+    """`jnp.where` reads a number, and so the way is of that number; metadata decides nothing."""
+    from jax.experimental import pallas as pl
+
+    def function(x: Any, *, rows: int, columns: int) -> Any:
+        x = jax.numpy.where(x > 0, x, rows)
+        return pl.pallas_call(
+            lambda x, o: o.__setitem__(..., x[...]),
+            grid=(512 // rows, 512 // columns),
+            in_specs=[pl.BlockSpec((rows, columns), lambda i, j: (i, j))],
+            out_specs=pl.BlockSpec((rows, columns), lambda i, j: (i, j)),
+            out_shape=jax.ShapeDtypeStruct((512, 512), x.dtype),
+            metadata={"blocks": json.dumps({"columns": columns})},
+        )(x)
+
+    parameters = {"rows": [8, 16, 32], "columns": [128, 256, 512]}
+    legal = lp.legal(function, *SQUARE, target="v5e", parameters=parameters)
+    answers = [legal(**each) for each in every(parameters)]
+    assert [a.steps for a in answers] == [(512 // r) * (512 // c) for r in (8, 16, 32) for c in (128, 256, 512)]
+    assert sum(a.traced for a in answers) == 3
+
+
+def test_assumptions_and_conditions_name_parameters() -> None:
+    """A table of tiles has other bounds for each size of a tile; with none of them it is unknown."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def function(x: Any, tiles: Any, *, rows: int) -> Any:
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(512 // rows,),
+            in_specs=[pl.BlockSpec((rows, 128), lambda i, t: (t[i], 0))],
+            out_specs=pl.BlockSpec((rows, 128), lambda i, t: (i, 0)),
+        )
+        out = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(lambda t, x, o: o.__setitem__(..., x[...]), grid_spec=spec, out_shape=out)(tiles, x)
+
+    sizes = [8, 16, 32, 64, 128, 256, 512]
+    for assume, verdict in (
+        ("0 <= prefetch0 < 512 // rows", PROVED),
+        ("0 <= prefetch0 < 512 // 8", None),
+        ((), UNKNOWN),
+    ):
+        legal = lp.legal(function, "f32[512,128]", "s32[64]", target="v5e", parameters={"rows": sizes}, assume=assume)
+        found = [legal(rows=rows).rules for rows in sizes]
+        assert found == ([PROVED] + [UNKNOWN] * 6 if verdict is None else [verdict] * 7), assume

@@ -377,6 +377,17 @@ def replaced(
             setattr(module, name, original)
 
 
+def taken_as_ints(kind: type, read: Callable[[Any], int]) -> None:
+    """JAX's operations take values of a type as ints from now on, as they take those of a NumPy scalar's.
+
+    read: the int of one.
+    """
+    core, dtypes = (importlib.import_module(f"jax._src.{name}") for name in ("core", "dtypes"))
+    core.pytype_aval_mappings[kind] = lambda value: core.typeof(read(value))
+    dtypes.python_scalar_types_to_dtypes[kind] = dtypes.python_scalar_types_to_dtypes[int]
+    dtypes.register_canonicalize_value_handler(kind, lambda value: dtypes.canonicalize_value(read(value)))
+
+
 def _module(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)

@@ -13,6 +13,7 @@ import contextlib
 import copy
 import functools
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -20,16 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.folding import folded
 from layoutproof.core.numbers import INTS
-from layoutproof.core.recorded import Recorded, Trail, plain, term_of
+from layoutproof.core.recorded import Recorded, RecordedText, Trail, plain, term_of
 from layoutproof.core.size import Size
 from layoutproof.core.term import Term, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Work
-from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
+from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame, taken_as_ints
 from layoutproof.pallas.from_jax.calls import scratch_of
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
 
 if TYPE_CHECKING:
     from jax.experimental.pallas import BlockSpec, GridSpec
+
+
+TOLD = ("cost_estimate", "metadata")
+"""Arguments of a call that are for the compiler and for profilers, and choose nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Amounts:
 def trail() -> Trail:
     """An empty one, for a function that is traced: JAX's caches, and ours, may hash numbers."""
     need_jax()
+    taken_as_ints(Recorded, int)
     return Trail(lambda file: skipped_frame(file) and not is_kernel_of_jax(file))
 
 
@@ -78,8 +84,7 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
         def call(kernel: Callable[..., object], out_shape: object, *, grid_spec: GridSpec, **more: object) -> object:
             spec, amounts = _plain_grid(grid_spec, shapes, trail)
             calls.append(amounts)
-            # the cost estimate is for the compiler, and chooses nothing
-            more = {name: plain_parts(value, name == "cost_estimate") for name, value in more.items()}
+            more = {name: plain_parts(value, name in TOLD) for name, value in more.items()}
             body = _watched(kernel, trail, amounts, traced) if bodies else _nothing
             return original(body, plain_parts(out_shape), grid_spec=spec, **more)
 
@@ -109,6 +114,15 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
     def constant(original: Callable[..., object]) -> Callable[..., object]:
         return lambda extent: type(extent) is Recorded or original(extent)
 
+    def dumped(original: Callable[..., Any]) -> Callable[..., object]:
+        def call(value: object, *more: object, **named: object) -> object:
+            if not _holds(value):
+                return original(value, *more, **named)
+            quietly = original(plain_parts(value, True), *more, **named)
+            return RecordedText(quietly, lambda: original(plain_parts(value), *more, **named))
+
+        return call
+
     module = importlib.import_module("jax._src.pallas.pallas_call")
     pallas = importlib.import_module("jax.experimental.pallas")
     core = importlib.import_module("jax._src.pallas.core")
@@ -116,6 +130,7 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
         stack.enter_context(replaced(module, "_pallas_call", seen))
         stack.enter_context(replaced(pallas, "run_scoped", scoped))
         stack.enter_context(replaced(core.jax_core, "is_constant_dim", constant))
+        stack.enter_context(replaced(json, "dumps", dumped))
         for part in (core, importlib.import_module("jax._src.pallas.mosaic.core")):
             space = getattr(part, "MemorySpace", None)
             if space is not None and "__call__" in vars(space):
@@ -169,10 +184,16 @@ def _scoped(kernel: Kernel, amounts: Amounts) -> tuple[Scratch, ...] | None:
 
 
 def bound(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
-    """The kernel with numbers for names, written as tracing with these writes it. Errors as of `Kernel.bind`."""
-    found = kernel.bind(values)
+    """The kernel with numbers for names, written as tracing with these writes it. Errors as of `Kernel.bind`.
+
+    What has no such name in it stays as it is: tables, and an extent of the grid that is known at run time only.
+    """
+    sized = tuple(1 if isinstance(n, Size) else n for n in kernel.grid)
+    found = replace(kernel, grid=sized, tables=(), scalars=(), relations=()).bind(values)
     operands = [replace(o, index=tuple(map(_folded, o.index))) for o in found.operands]
-    return replace(found, operands=tuple(operands))
+    grid = tuple(n if isinstance(n, Size) else m for n, m in zip(kernel.grid, found.grid, strict=True))
+    tables, scalars, relations = kernel.tables, kernel.scalars, kernel.relations
+    return replace(found, grid=grid, operands=tuple(operands), tables=tables, scalars=scalars, relations=relations)
 
 
 def _folded(term: Term) -> Term:
@@ -280,6 +301,8 @@ def plain_parts(value: Any, quietly: bool = False) -> Any:
     """The same with plain ints in it, which count as read unless `quietly`."""
     if type(value) is Recorded:
         return value.value if quietly else int(value)
+    if type(value) is RecordedText:
+        return value.value if quietly else value.read()
     if isinstance(value, dict):
         return {plain_parts(k, quietly): plain_parts(v, quietly) for k, v in value.items()}
     if type(value) in (tuple, list):
@@ -293,7 +316,7 @@ def plain_parts(value: Any, quietly: bool = False) -> Any:
 
 def _holds(value: object) -> bool:
     """Whether a recorded number is in it."""
-    if type(value) is Recorded:
+    if type(value) in (Recorded, RecordedText):
         return True
     if isinstance(value, dict):
         return any(_holds(v) for pair in value.items() for v in pair)
