@@ -175,7 +175,8 @@ def asked_for(
 
 def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Programs:
     """One answer of what came of each, and of what was tried for it."""
-    records, texts, problems, tried, same, bugs = [], [], [], [], [], []
+    records, texts, problems, tried, same = [], [], [], [], []
+    bugs: list[Finding] = []
     for each, about in found:
         bugs += each.bugs
         if each.same is not None:

@@ -25,18 +25,18 @@ def unread_beside_copies(kernel: Kernel) -> Places:
         return
     addressed = {view.reference.name for view in views_of(body)} | body.beyond
     for operand in kernel.inputs:
-        if not operand.windowed and operand.memory != "semaphore" and operand.name not in addressed:
-            if _elements(operand) >= _TILE:
-                yield operand.name, operand.source or kernel.source
+        whole = not operand.windowed and operand.memory != "semaphore"
+        if whole and operand.name not in addressed and _elements(operand) >= _TILE:
+            yield operand.name, operand.source or kernel.source
 
 
 def constant_block_past_the_end(kernel: Kernel) -> Places:
     """A window whose block index is a constant behind the last block."""
     for operand in kernel.operands:
         for term, extent, block in zip(operand.index, operand.dims, operand.block, strict=False):
-            if operand.windowed and block.kind == "blocked" and term.op == "int" and _ints(extent, block.size):
-                if term.args[0] >= ceil_div(extent, block.size):
-                    yield operand.name, operand.source
+            constant = operand.windowed and block.kind == "blocked" and term.op == "int" and _ints(extent, block.size)
+            if constant and term.args[0] >= ceil_div(extent, block.size):
+                yield operand.name, operand.source
 
 
 def empty_table(kernel: Kernel) -> Places:
@@ -82,7 +82,7 @@ def block_past_the_end(kernel: Kernel) -> Places:
     """A window that in the last program lies behind its array."""
     if not _ints(*kernel.grid):
         return
-    last = {name: int(many) - 1 for name, many in zip(kernel.grid_names, kernel.grid, strict=True)}  # type: ignore[call-overload]
+    last = {name: int(many) - 1 for name, many in zip(kernel.grid_names, kernel.grid, strict=True)}
     for operand in kernel.operands:
         for term, extent, block in zip(operand.index, operand.dims, operand.block, strict=False):
             if operand.windowed and block.kind == "blocked" and _ints(extent, block.size) and term.op != "int":
@@ -96,7 +96,7 @@ def wheel_matmul_tail(kernel: Kernel) -> Places:
     if _stands_in(kernel, "pallas/ops/tpu/matmul.py") and kernel.inputs:
         operand = kernel.inputs[0]
         extent, size = operand.dims[-1], operand.block[-1].size
-        if _ints(extent, size) and extent % size:  # type: ignore[operator]
+        if _ints(extent, size) and extent % size:
             yield operand.name, kernel.source
 
 

@@ -20,7 +20,7 @@ _ROW = 1 << 17
 
 
 @dataclass(slots=True)
-class Computation:
+class ComputationText:
     """Instructions by name, in order. root: the name of its result."""
 
     instructions: dict[str, Instruction] = field(default_factory=dict)
@@ -44,17 +44,17 @@ class CompiledText:
     """A compiled module as patterns see it. flags: the compiler's options."""
 
     header: Header = field(default_factory=lambda: Header(""))
-    computations: dict[str, Computation] = field(default_factory=dict)
+    computations: dict[str, ComputationText] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
 
-    def each(self, *opcodes: str) -> Iterator[tuple[Computation, Instruction]]:
+    def each(self, *opcodes: str) -> Iterator[tuple[ComputationText, Instruction]]:
         """The instructions with one of these opcodes, with their computations."""
         for computation in self.computations.values():
             for one in computation.instructions.values():
                 if one.opcode in opcodes:
                     yield computation, one
 
-    def called(self, of: Instruction, role: str = "calls") -> Computation | None:
+    def called(self, of: Instruction, role: str = "calls") -> ComputationText | None:
         """The computation that an instruction names."""
         return next((self.computations.get(name) for at, name in of.calls if at == role), None)
 
@@ -62,12 +62,12 @@ class CompiledText:
 def read(lines: Iterable[str], flags: Mapping[str, str]) -> CompiledText:
     """A module of the compiler's text. What is no module's line is passed over: it was read before, with its errors."""
     found = CompiledText(flags=flags)
-    now = Computation()
+    now = ComputationText()
     for event in events(lines):
         if isinstance(event, Header):
             found.header = event
         elif isinstance(event, ComputationBegin):
-            now = found.computations[event.name] = Computation()
+            now = found.computations[event.name] = ComputationText()
         elif isinstance(event, Instruction):
             now.instructions[event.name] = event
             if event.root:
@@ -189,9 +189,11 @@ def scaled_cublas_with_bias(text: CompiledText) -> Places:
     """A cuBLASLt product with a bias and a factor other than 1."""
     for _, call in text.each("custom-call"):
         factor = re.search(r'"alpha_real":\s*"?([\d.eE+-]+)', call.attributes)
-        if call.target.startswith("__cublas$lt$matmul") and '"BIAS"' in call.attributes.replace("_", " "):
-            if factor is not None and float(factor[1]) != 1:
-                yield _place(call)
+        biased = call.target.startswith("__cublas$lt$matmul") and '"epilogue":"BIAS"' in call.attributes.replace(
+            " ", ""
+        )
+        if biased and factor is not None and float(factor[1]) != 1:
+            yield _place(call)
 
 
 def triton_with_several_results(text: CompiledText) -> Places:
@@ -230,7 +232,7 @@ def overlapped_collectives(text: CompiledText) -> Places:
                 yield _place(one)
 
 
-def _ynn(text: CompiledText) -> Iterator[tuple[Instruction, Computation]]:
+def _ynn(text: CompiledText) -> Iterator[tuple[Instruction, ComputationText]]:
     for _, fusion in text.each("fusion"):
         inner = text.called(fusion) if _is_ynn(fusion) else None
         if inner is not None:
@@ -241,12 +243,12 @@ def _is_ynn(fusion: Instruction) -> bool:
     return '"__ynn_fusion"' in fusion.attributes
 
 
-def _reduced_rank(inner: Computation) -> int:
+def _reduced_rank(inner: ComputationText) -> int:
     reduced = [inner.operand(one, 0) for one in inner.instructions.values() if one.opcode == "reduce"]
     return max((len(_array(one.shape)[0]) for one in reduced if one is not None), default=0)
 
 
-def _holds(text: CompiledText, computation: Computation, opcode: str) -> bool:
+def _holds(text: CompiledText, computation: ComputationText, opcode: str) -> bool:
     """Whether an instruction of this opcode is in a computation, or in a fusion of it."""
     for one in computation.instructions.values():
         inner = text.called(one) if one.opcode == "fusion" else None

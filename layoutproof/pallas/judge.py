@@ -19,6 +19,7 @@ from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed, reads
+from layoutproof.hardware.tpu_described import described
 from layoutproof.kernel import relations
 from layoutproof.kernel.contents import contradicted, with_entries_written_out
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
@@ -545,6 +546,8 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
     found = _target_in(_own_targets(), name, compiler) or _target_in(_others_targets(name), name, compiler)
     if found is not None:
         return found
+    if why := described(name):
+        raise LayoutError(why)
     others = {other: ours for module in _own_targets() for other, ours in module.OTHER_NAMES.items()}
     added = [added for module in _others_targets() for added in module.KERNEL_TARGETS]
     raise unknown_name("target", name, (*kernel_targets(), *added), others)

@@ -1,4 +1,4 @@
-"""The known bugs: each fires on its pattern, is silent on a twin that lacks it, and on versions that have not got it."""
+"""The known bugs: each fires on its pattern, and is silent on a twin without it and on versions without it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from layoutproof.known_bugs import ask, in_kernels, in_programs
 from layoutproof.known_bugs.bug import PACKAGES, SUBJECTS, KnownBug, has
 from layoutproof.known_bugs.bugs import BUGS
 from tests.known_bugs import kernels as k
+from tests.known_bugs.page import page
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +161,8 @@ PROGRAMS: Mapping[str, tuple[tuple[Text, ...], tuple[Text, ...]]] = {
 REFUSALS = {
     "jax-39301": (
         "INTERNAL: during context [hlo verifier]: Expected instruction to have shape equal to f32[6], actual shape is "
-        "f32[4]: %concatenate.7 = f32[4]{0} concatenate(%slice.1, %slice), dimensions={0} Failed after spmd-partitioning",
+        "f32[4]: %concatenate.7 = f32[4]{0} concatenate(%slice.1, %slice), dimensions={0} "
+        "Failed after spmd-partitioning",
         "INTERNAL: during context [hlo verifier]: Expected instruction to have shape equal to f32[6], actual shape is "
         "f32[4]: %add.7 = f32[4]{0} add(%a, %b)",
     )
@@ -183,7 +185,8 @@ def test_every_bug_is_whole() -> None:
         assert bug.evidence
         assert bug.effect
         assert bug.way_out
-        assert has(bug, bug.first) and has(bug, bug.last), bug.name
+        assert has(bug, bug.first), bug.name
+        assert has(bug, bug.last), bug.name
         assert not bug.fixed or has(bug, bug.fixed) is False
         for module, subject in ((in_kernels, "kernel"), (in_programs, "program")):
             assert bug.subject != subject or callable(getattr(module, bug.pattern))
@@ -269,3 +272,7 @@ def test_a_record_shows_it(tmp_path: Path) -> None:
     assert answer.exit_code == 0
     assert [f.figures["bug"] for f in answer.bugs] == ["xla-49176"] * (has(NAMES["xla-49176"], jaxlib) is not False)
     assert all(f.question == "known_bugs" and f.severity in ("warning", "info") for f in answer.bugs)
+
+
+def test_the_page_is_of_the_data() -> None:
+    assert (Path(__file__).resolve().parents[2] / "docs" / "known_bugs.md").read_text() == page()
