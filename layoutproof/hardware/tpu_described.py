@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 JAX, LIBTPU = "jax 0.12.0.1", "libtpu 0.0.52"
 UNKNOWN = (
-    "default layouts and tiles, the blocks that the compiler takes, the VMEM of one kernel and its default limit, usable "
-    "HBM, and costs"
+    "default layouts and tiles, the blocks that the compiler takes, the VMEM of one kernel and its default limit, "
+    "usable HBM, and costs"
 )
 """What no one but the compiler says."""
 
@@ -81,6 +81,6 @@ def described(name: str) -> str:
     if chip is None:
         return ""
     return (
-        f"TPU {chip.name} is described by {JAX}, and {LIBTPU} does not take it: {chip}; not known are {UNKNOWN}, so that "
-        "no rule of it is asked"
+        f"TPU {chip.name} is described by {JAX}, and {LIBTPU} does not take it: {chip}; not known are {UNKNOWN}, so "
+        "that no rule of it is asked"
     )
