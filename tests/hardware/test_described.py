@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import layoutproof as lp
@@ -38,3 +40,10 @@ def test_jax_still_says_so() -> None:
         assert (said.bf16_ops_per_second, said.fp8_ops_per_second) == (chip.bf16, chip.fp8)
         assert said.mem_bw_bytes_per_second == chip.bandwidth
         assert (said.sparse_core.num_cores, said.sparse_core.num_subcores) == chip.sparse[:2]
+
+
+@pytest.mark.slow
+def test_the_page_of_versions_is_of_the_facts() -> None:
+    from tests.hardware.versions_page import page
+
+    assert (Path(__file__).resolve().parents[2] / "docs" / "versions.md").read_text() == page()
