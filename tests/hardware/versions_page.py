@@ -28,7 +28,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "| | versions |"
     yield "|---|---|"
-    yield f"| jax, with the tests of bodies | {', '.join(f'{jax} (Python {python})' for jax, python in TESTED.items())} |"
+    pairs = ", ".join(f"{jax} (Python {python})" for jax, python in TESTED.items())
+    yield f"| jax, with the tests of bodies | {pairs} |"
     yield f"| libtpu, measured | {', '.join(version.removeprefix('libtpu ') for version in tried)} |"
     yield ""
     yield "## What moved"
