@@ -141,6 +141,8 @@ def judge(
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
         again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]
+        # a bug of what is below the kernel is none of the kernel, and no edit of it is asked to end it
+        again_ = [name for name in again_ if getattr(kernel_property(name), "REPAIRED", True)]
         found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, call.answers)
     return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
 

@@ -19,6 +19,7 @@ from layoutproof.known_bugs.ask import of_kernel, versions_in
 from layoutproof.known_bugs.bug import BugSeen
 
 TARGET = True
+REPAIRED = False
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:

@@ -19,6 +19,7 @@ from layoutproof.known_bugs.ask import installed, of_kernel
 from layoutproof.pallas.rules.known_bugs import obligation
 
 TARGET = False
+REPAIRED = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
