@@ -25,13 +25,16 @@ PACKAGES: dict[str, set[str]] = {
     "repairing": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "ir", "kernel", "solvers"},
+    "known_bugs": {"bodies", "core", "hlotext", "kernel"},
     "values": {"bodies", "core", "ir", "solvers"},
     "hardware": {"core", "kernel"},
     "layouts": {"core", "kernel"},
     "algebra": {"core", "layouts", "solvers"},
     "operators": {"algebra", "core", "layouts"},
     "registry": {"core", "hardware", "layouts", "operators", "properties"},
-    "pallas": {"bodies", "compiler", "core", "hardware", "hlotext", "ir", "kernel", "registry", "solvers"},
+    "pallas": {
+        "bodies", "compiler", "core", "hardware", "hlotext", "ir", "kernel", "known_bugs", "registry", "solvers",
+    },
     "questions": {
         "compiler", "core", "hardware", "ir", "kernel", "layouts", "pallas", "registry", "solvers", "values",
     },
@@ -40,8 +43,8 @@ PACKAGES: dict[str, set[str]] = {
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "from_hlo": {"core", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions", "values"},
     "programs": {
-        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions",
-        "values",
+        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "known_bugs", "layouts", "pallas",
+        "questions", "values",
     },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",

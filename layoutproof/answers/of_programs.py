@@ -31,7 +31,8 @@ class CompileDocument(Document):
 class Programs(Answer):
     """records: of the compiled programs, in the order of the request.  texts: the compiled program of each.
     problems: why there is no record of the rest.  top: lines of each list of the report.  advice: the candidates tried
-    for each record, where that was asked for.  same: likewise, whether each computes what its source says."""
+    for each record, where that was asked for.  same: likewise, whether each computes what its source says.
+    bugs: the known bugs of the compiler that the programs meet, which decide no exit code."""
 
     records: tuple[Record, ...]
     problems: tuple[Finding, ...] = ()
@@ -39,12 +40,14 @@ class Programs(Answer):
     top: int = 5
     advice: tuple[Advice, ...] = ()
     same: tuple[Finding, ...] = ()
+    bugs: tuple[Finding, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Why a program has no record, why no candidate could be tried, and whether each program computes what its
-        source says."""
-        return (*self.problems, *(finding for each in self.advice for finding in each.findings), *self.same)
+        """Why a program has no record, why no candidate could be tried, whether each program computes what its
+        source says, and the known bugs that it meets."""
+        tried = (finding for each in self.advice for finding in each.findings)
+        return (*self.problems, *tried, *self.same, *self.bugs)
 
     @property
     def exit_code(self) -> int:
@@ -173,7 +176,9 @@ def asked_for(
 def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Programs:
     """One answer of what came of each, and of what was tried for it."""
     records, texts, problems, tried, same = [], [], [], [], []
+    bugs: list[Finding] = []
     for each, about in found:
+        bugs += each.bugs
         if each.same is not None:
             same.append(each.same)
         if about is not None:
@@ -183,7 +188,7 @@ def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Progr
             texts.append(each.text)
         if each.problem is not None:
             problems.append(each.problem)
-    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried), tuple(same))
+    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried), tuple(same), tuple(bugs))
 
 
 def is_function(program: object) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from layoutproof.core.errors import unknown_name
+from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.hardware.facts import Fact
+from layoutproof.hardware.tpu_described import described
 
 KIB, MIB = 1 << 10, 1 << 20
 _GIGA, _TERA = 10**9, 10**12
@@ -239,6 +240,8 @@ def generation(name: str) -> str:
     plain = "".join(str(name).lower().split()).replace("-", "").replace("_", "").removeprefix("tpu")
     plain = _ALIASES.get(plain, plain)
     if plain not in CHIPS:
+        if why := described(name):
+            raise LayoutError(why)
         raise unknown_name("TPU generation", name, CHIPS, OTHER_NAMES)
     return plain
 

@@ -50,6 +50,9 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
         raise LayoutError("nothing is pasted: the text is empty")
     lines = lines_of(text)
     found = [_agreeing(each) for reader in _readers() for each in reader.read(lines, target)]
+    # what one reader explains another one need not call unknown
+    told = {each.line for each in found if each.cause}
+    found = [each for each in found if each.cause or each.line not in told]
     found = found or list(shapes.read(lines, target))
     if not found:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""

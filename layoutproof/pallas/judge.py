@@ -19,6 +19,7 @@ from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed, reads
+from layoutproof.hardware.tpu_described import described
 from layoutproof.kernel import relations
 from layoutproof.kernel.contents import contradicted, with_entries_written_out
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
@@ -140,6 +141,8 @@ def judge(
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
         again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]
+        # a bug of what is below the kernel is none of the kernel, and no edit of it is asked to end it
+        again_ = [name for name in again_ if getattr(kernel_property(name), "REPAIRED", True)]
         found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, call.answers)
     return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
 
@@ -545,6 +548,8 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
     found = _target_in(_own_targets(), name, compiler) or _target_in(_others_targets(name), name, compiler)
     if found is not None:
         return found
+    if why := described(name):
+        raise LayoutError(why)
     others = {other: ours for module in _own_targets() for other, ours in module.OTHER_NAMES.items()}
     added = [added for module in _others_targets() for added in module.KERNEL_TARGETS]
     raise unknown_name("target", name, (*kernel_targets(), *added), others)

@@ -25,6 +25,8 @@ from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
+from layoutproof.known_bugs import ask as known_bugs
+from layoutproof.known_bugs.bug import BugSeen
 from layoutproof.programs.reading import holders, record_of
 from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
 from layoutproof.programs.same_source import finding
@@ -96,7 +98,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Made:
     """One compiled program: a record with the compiled text, or the problem; where it was asked, whether it computes
-    what its source says."""
+    what its source says; and the known bugs of its compiler that it meets."""
 
     asked: Asked
     record: Record | None = None
@@ -104,6 +106,7 @@ class Made:
     problem: Finding | None = None
     seconds: float = 0.0
     same: Finding | None = None
+    bugs: tuple[Finding, ...] = ()
 
 
 def checked(asked: Asked) -> Asked:
@@ -173,7 +176,9 @@ def made_of(
         return Made(asked, problem=_problem(asked, answer.problem, Verdict.UNKNOWN))
     if "refused" in said:
         words = " ".join(str(said["refused"]).split())
-        return Made(asked, problem=_problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}"))
+        problem = _problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}")
+        bugs = known_bugs.of_refusal(words, asked.target, known_bugs.versions_in(said["compiler"]))
+        return Made(asked, problem=problem, bugs=tuple(_known(asked, bug) for bug in bugs))
     progress(asked, "reading")
     about = Provenance(
         function=asked.program,
@@ -195,7 +200,12 @@ def made_of(
             asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
         )
     same = finding(said["same"], asked.title) if "same" in said else None
-    return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same)
+    versions = known_bugs.versions_in(said["compiler"], f"jax {said['jax']}")
+    bugs = known_bugs.of_program(said["text"].splitlines(keepends=True), asked.target, versions, asked.flags)
+    return Made(
+        asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same,
+        bugs=tuple(_known(asked, bug) for bug in bugs),
+    )  # fmt: skip
 
 
 def completed(record: Record, said: JsonObject) -> Record:
@@ -301,6 +311,15 @@ def paths_in(folder: Path) -> tuple[str, ...]:
 
 def _problem(asked: Asked, reason: str, verdict: Verdict = Verdict.REFUTED) -> Finding:
     return Finding(QUESTION, asked.title, reason, verdict=verdict)
+
+
+def _known(asked: Asked, bug: BugSeen) -> Finding:
+    """A known bug as a finding, which decides no verdict: the program is right."""
+    where = f"{asked.title}: {bug.subject}" + (f" ({bug.source})" if bug.source else "")
+    return Finding(
+        "known_bugs", where, bug.reason, severity=bug.severity, hint=bug.bug.way_out, decided_by="rule",
+        figures={"bug": bug.bug.name},
+    )  # fmt: skip
 
 
 def _bad(asked: Asked, error: LayoutError) -> Finding:

@@ -13,6 +13,7 @@ from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import Kind, Told, explained
 from layoutproof.messages.pasted import PastedLine
 
+_AGAIN = "Calling the de-optimized version"
 _ARRAY = re.compile(r"(?:ShapedArray\()?\b([a-z]\w*+\[[\d,]*\])")
 
 
@@ -38,6 +39,11 @@ def _unusable(match: re.Match[str], block: str) -> Told:
 def _deleted(match: re.Match[str], block: str) -> Told:
     found = re.search(r"with shape=([\w\[\],]+)", block)
     which = f"{found[1]} is" if found else "an array is"
+    if _AGAIN in block:
+        return Told(
+            "jax_debug_nans runs a call again whose arguments the first run was given (donate_argnums)",
+            ("leave donate_argnums out while jax_debug_nans is on",),
+        )
     return Told(
         f"{which} used after its memory was given away: donated to a jitted call (donate_argnums), or deleted",
         (
@@ -86,8 +92,10 @@ _KINDS: tuple[Kind, ...] = (
     ),
     (
         re.compile(
-            r"(?:Array|Buffer|buffer) has been deleted(?: or donated)?|(?:Array|Bundle) (?:is )?deleted or donated"
-            r"|Array has already been deleted|called on deleted or donated buffer"
+            r"Calling the de-optimized version[\s\S]{0,400}?Donation requested for invalid buffer"
+            r"|(?:Array|Buffer|buffer) has been deleted(?: or donated)?|(?:Array|Bundle) (?:is )?deleted or donated"
+            r"|Array has already been deleted|called on deleted or donated buffer|Donation requested for invalid buffer"
+            r"|CopyToHostAsync\(\) called on invalid buffer"
         ),
         _deleted,
     ),
@@ -99,4 +107,8 @@ def read(lines: Sequence[PastedLine], target: str | None) -> Iterator[Explanatio
 
     lines: of the text.  target: not looked at.
     """
-    yield from explained("donation", _KINDS, lines)
+    found = explained("donation", _KINDS, lines)
+    if any(_AGAIN in line.text for line in lines):
+        # what follows is the second run, in other words
+        found = iter(list(found)[:1])
+    yield from found

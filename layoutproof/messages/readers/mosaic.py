@@ -316,7 +316,9 @@ def _scalar_store(match: re.Match[str], block: str) -> Told:
 
 
 def _unimplemented(match: re.Match[str], block: str) -> Told:
-    where = {"TPU": "TPU kernels", "Triton": "GPU kernels by Triton"}.get(match[1] or "TPU", f"{match[1]} kernels")
+    where = {"TPU": "TPU kernels", "GPU": "GPU kernels", "Triton": "GPU kernels by Triton"}.get(
+        match[1] or "TPU", f"{match[1]} kernels"
+    )
     return Told(
         f"Pallas has no lowering of {match[2]} for {where} in this version of JAX",
         (f"do {match[2]} outside of the kernel, or write it with operations that are there",),
@@ -409,13 +411,13 @@ _KINDS: tuple[Kind, ...] = (
     (re.compile(r"Invalid vector type for load"), _float16),
     (re.compile(r"Only vector<i16> and vector<i32> are supported, but got '?(\w+)"), _integers),
     (re.compile(r"Only 32-bit types supported"), _only_32_bits),
-    (re.compile(r"failed to legalize operation '([\w.]+)'"), _no_instructions),
+    (re.compile(r"failed to legalize operation '(?!vhlo\.)([\w.]+)'"), _no_instructions),
     (re.compile(r"'([a-z]\w*\.\w+)' op failed to verify that ([^\n]+)"), _does_not_verify),
     (re.compile(r"Cannot store scalars to VMEM"), _scalar_store),
     (re.compile(r"(?:Cannot swap scalars to VMEM)"), _scalar_store),
     (
         re.compile(
-            r"Unimplemented primitive in Pallas (TPU|Triton|Mosaic GPU|SparseCore)?[\w ]{0,20}lowering(?: for "
+            r"Unimplemented primitive in Pallas (TPU|GPU|Triton|Mosaic GPU|SparseCore)?[\w ]{0,20}lowering(?: for "
             r"[\w.]+)?: "
             r"([\w\-]+)"
         ),
