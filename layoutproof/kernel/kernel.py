@@ -49,7 +49,7 @@ KINDS = ("blocked", "squeezed", "element", "bounded")
 SEMANTICS = ("parallel", "core_parallel", "subcore_parallel", "arbitrary")
 """The kinds of a grid dimension; all but the last may run at the same time on several cores."""
 
-MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem")
+MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem", "shared", "regs", "tmem")
 """Where an operand's window or a scratch lies. `any`, `hbm` and `gmem` have no window: the kernel moves data itself."""
 
 

@@ -70,7 +70,7 @@ _SPACES = {
     "host": "host",
 }
 _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
-_SPACES |= {"gmem": "gmem", "error": "any"}
+_SPACES |= {"gmem": "gmem", "error": "any", "regs": "regs", "tmem": "tmem"}
 
 
 def memory_word(space: object) -> str:
@@ -79,6 +79,9 @@ def memory_word(space: object) -> str:
     space = space.memory_space if hasattr(space, "mesh") and hasattr(space, "memory_space") else space
     # jax 0.12 wraps some spaces in objects whose text is the name
     text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
+    if text == "smem" and "mosaic_gpu" in type(space).__module__:
+        # it is no scalar memory
+        return "shared"
     return _SPACES.get(text, "any")
 
 
