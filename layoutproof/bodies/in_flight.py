@@ -758,7 +758,9 @@ class FlightWalk:
         since = f", started at line {line}" if line else ""
         where = f"element {element} of {name}" if element else f"elements of {name}"
         mma = key[0] == MMAS
-        what = f"{touch.does} {where} while {'an MMA that reads' if mma else f'a copy {direction}'} it is in flight{since}"
+        what = (
+            f"{touch.does} {where} while {'an MMA that reads' if mma else f'a copy {direction}'} it is in flight{since}"
+        )
         overtaken = mma and sum(one.size == 1 for one in slot.flights[slot.flights.index(flight) :]) > 1
         sure = sure and runs and isinstance(common, tuple) and not overtaken
         if not sure:

@@ -116,7 +116,9 @@ def _cuts(effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
     for view, what in _views(effect):
         for place, step in enumerate((*_cut(effect, view), *_picked(view))):
             found = []
-            clipped = place == 0 and isinstance(effect, StartedCopy) and effect.clips and view.reference.memory == "gmem"
+            clipped = (
+                place == 0 and isinstance(effect, StartedCopy) and effect.clips and view.reference.memory == "gmem"
+            )
             for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
                 outside = _outside(replace(piece, size=ONE) if clipped else piece, extent)
                 if outside is not FALSE:

@@ -31,7 +31,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
+from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, order_not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Signal, StartedCopy, StartedUse, Wait
 from layoutproof.bodies.handed_on import handed_on
@@ -63,7 +63,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     moving = [e for e in body.effects if isinstance(e, StartedCopy | StartedUse | Wait | Signal)]
-    found = not_modelled(kernel, body)
+    found = order_not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)
@@ -119,7 +119,9 @@ def _read_by_hand(kernel: Kernel, source: int, result: int) -> bool:
     return plain and in_order and not reads(output.terms()) and all(type(n) is int for n in kernel.grid)
 
 
-def _written_back(kernel: Kernel, body: Body, moving: Sequence[StartedCopy | StartedUse | Wait | Signal]) -> list[Obligation]:
+def _written_back(
+    kernel: Kernel, body: Body, moving: Sequence[StartedCopy | StartedUse | Wait | Signal]
+) -> list[Obligation]:
     """No copy from an input reads a block of an output in the same buffer that is being written back.
 
     The block of one visit goes out while the next one runs. Earlier blocks have arrived: that no copy reads them is
