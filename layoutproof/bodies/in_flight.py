@@ -483,8 +483,10 @@ class FlightWalk:
             for flight in slot.flights:
                 ends = {flight.source.name, flight.target.name, *(one.name for one in flight.lists)}
                 for region in sorted(ends & names):
-                    sure = running(slot, flight)
-                    what = f"{region} has a copy in flight {when}"
+                    # memory of a GPU that a scope has freed is still there, until another scope gets it
+                    ends_all = self.kernel.platform == "tpu" or freed.spot.number + 1 >= len(self.body.effects)
+                    sure = running(slot, flight) and ends_all
+                    what = f"{region} has {'an MMA' if name == MMAS else 'a copy'} in flight {when}"
                     what = what if sure else f"perhaps {what}"
                     hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))

@@ -129,6 +129,7 @@ REFUSED: Mapping[str, str] = {
     "matmul_acc_lhs": "the matrix unit used directly",
     "matmul_pop": "the matrix unit used directly",
     "sc_fetch_and_add": "scalar memory of another subcore",
+    "core_map": "a mesh in a body: the warps of a GPU",
     "async_prefetch": "a copy into a cache of a GPU",
     "async_store_smem": "shared memory of another program of a cluster",
     "barrier_test": "a barrier that is looked at and not waited for",
@@ -152,7 +153,8 @@ REFUSED: Mapping[str, str] = {
     "semaphore_signal_multicast": "semaphores of several GPUs",
     "griddepcontrol_wait": "another kernel that runs meanwhile",
     "griddepcontrol_launch_dependents": "another kernel that runs meanwhile",
-    "run_state": "memory that begins with a value",
+    "mgpu_semaphore_signal": "semaphores of several programs",
+    "mgpu_semaphore_wait": "semaphores of several programs",
 }
 """Primitives that are known and not modelled, and why. Their results are lost, and perhaps undefined."""
 

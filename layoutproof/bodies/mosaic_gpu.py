@@ -29,7 +29,7 @@ from layoutproof.bodies.effects import (
     Wait,
 )
 from layoutproof.bodies.integers import condition_of
-from layoutproof.bodies.memory import load, loaded, through, view_of
+from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Value
 from layoutproof.core.folding import any_of, folded
@@ -214,6 +214,32 @@ def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     return [load(on, view_of(on, operands[0]), equation.outvars[0])]
 
 
+def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """Accumulators that begin with a value and whose last value is given; memory around it goes in and out as it is."""
+    inner = equation.params["jaxpr"]
+    if not all(equation.params["is_initialized"]):
+        raise UnsupportedOp("run_state of memory that begins without a value")
+    views: list[View] = []
+    for variable, operand in zip(inner.invars, operands, strict=True):
+        if isinstance(operand, View):
+            views.append(operand)
+            continue
+        if variable.aval.memory != "regs":
+            raise UnsupportedOp(f"run_state of memory of the kind {variable.aval.memory}")
+        views.append(allocated(on, variable.aval))
+        on.effects.append(Access("write", views[-1], on.spot(), operand))
+    on.run(inner, views)
+    _wait_in_order(on, MMAS, ())
+    ends = zip(views, operands, equation.outvars, strict=True)
+    return [operand if isinstance(operand, View) else load(on, view, variable) for view, operand, variable in ends]
+
+
+def _load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`plgpu.load`."""
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
+    return [load(on, view, equation.outvars[0])]
+
+
 def _same(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`layout_cast`: the same array, in other registers."""
     return [operands[0]]
@@ -235,6 +261,8 @@ PRIMITIVES: dict[str, Rule] = {
     "wgmma_ref": _wgmma,
     "wgmma_wait": _wgmma_wait,
     "wgmma_accumulator_deref_p": _accumulated,
+    "run_state": _run_state,
+    "mgpu_load": _load,
     "layout_cast": _same,
     "set_max_registers_p": _nothing,
 }

@@ -71,7 +71,7 @@ class MosaicGpuKernels(GpuKernels):
         own = [one for one in kernel.scoped if one.memory == "shared"]
         if not own:
             return ()
-        parts = []
+        parts: list[tuple[str, int]] = []
         for k, one in enumerate(own):
             size = shared_bytes(own[: k + 1]) - sum(many for _, many in parts)
             parts.append((f"{one.dtype}[{','.join(map(str, one.dims))}]", size))

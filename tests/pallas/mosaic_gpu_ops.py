@@ -152,7 +152,8 @@ def _blackwell() -> Iterator[MosaicGpuOp]:
             return lambda a, b: own.matmul_kernel(a, b, config), arrays
 
         def ragged(collective: bool = collective) -> Any:
-            from jax.experimental.pallas.ops.gpu import blackwell_matmul_mgpu, blackwell_ragged_dot_mgpu as own
+            from jax.experimental.pallas.ops.gpu import blackwell_matmul_mgpu
+            from jax.experimental.pallas.ops.gpu import blackwell_ragged_dot_mgpu as own
 
             minor = blackwell_matmul_mgpu.MatmulDimension.N
             config = own.TuningConfig(128, 128, 64, 4, collective, 1, minor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,16 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
+from tests.pallas.mosaic_gpu_page import pairs, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
 ]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mosaic_gpu.md"
 
 
 def decided(function: Any, args: tuple[Any, ...], target: str | None = "mosaic_gpu") -> list[Finding]:
@@ -140,3 +145,19 @@ def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
     }
     assert result.exit_code == 3
     assert any(words[what] in f.reason for f in result.findings if f.question == "dma_order")
+
+
+@pytest.mark.parametrize("op", list(ops()), ids=lambda op: op.name)
+def test_the_page_says_what_a_run_says(op: MosaicGpuOp) -> None:
+    assert row(op) in PAGE.read_text().splitlines()
+
+
+def test_the_page_refutes_no_kernel_of_the_wheel() -> None:
+    table = PAGE.read_text().partition("## The kernels of the wheel")[2]
+    rows = [line.split(" | ") for line in table.splitlines() if "_mgpu." in line and line.startswith("| ")]
+    assert [cells[0].removeprefix("| ") for cells in rows] == [op.name for op in ops()]
+    assert not [cells for cells in rows if cells[3] == "refuted"]
+
+
+def test_the_page_has_all_pairs() -> None:
+    assert set(pairs()) <= set(PAGE.read_text().splitlines())

@@ -56,6 +56,10 @@ PIPELINES = {
 
 SPARSE_CORE = "jax._src.pallas.mosaic.sc_primitives"
 """The module of the primitives that SparseCores alone have."""
+MOSAIC_GPU = "jax._src.pallas.mosaic_gpu.primitives"
+"""The module of the primitives that Mosaic GPU alone has."""
+_AS_OTHERS = ("load", "semaphore_signal", "semaphore_wait")
+"""Its primitives that have the names of others."""
 
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
@@ -580,12 +584,14 @@ def name_of(primitive: JaxPrimitive) -> str:
     """The name of a primitive; of one that has the name of another one, of JAX, and is not that, no name that we read.
 
     Anybody may make a primitive of any name, and say how it is computed. Those of SparseCores have names of others that
-    do something else, `gather` and `load`: here they begin with `sc_`.
+    do something else, `gather` and `load`: here they begin with `sc_`. So do some of Mosaic GPU, with `mgpu_`.
     """
     name = str(primitive.name)
     own = _primitives(len(sys.modules)).get(name)
     if any(value is primitive for value in vars(sys.modules.get(SPARSE_CORE, contextlib)).values()):
         return f"sc_{name.removeprefix('sc_')}"
+    if name in _AS_OTHERS and any(p is primitive for p in vars(sys.modules.get(MOSAIC_GPU, contextlib)).values()):
+        return f"mgpu_{name}"
     return name if own is None or any(p is primitive for p in own) else f"{name} of another package"
 
 

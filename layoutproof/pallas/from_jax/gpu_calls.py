@@ -1,7 +1,9 @@
 """A kernel over a grid of a GPU (`plgpu.kernel`, the primitive mpmd_map) as a Kernel: whole arrays, and its body.
 
 It has no block mappings: each program loads, stores and copies what its body says, and all programs may run at once.
-The programs of a cluster, and the threads of a program (warpgroups), are axes of the grid, too. Read from jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
+The programs of a cluster, and the threads of a program (warpgroups), are axes of the grid, too.
+
+Read from jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 """
 
 from __future__ import annotations

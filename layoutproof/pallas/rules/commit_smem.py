@@ -9,8 +9,8 @@ Source: `commit_smem` in jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2): 
 visible to TMA and MMA operations." In PTX it is `fence.proxy.async`.
 Fix: `plgpu.commit_smem()` after the last store and before the copy.
 Incident: none is known to us.
-Limits: Stores at other places of the same memory leave it unknown, but where both places are constants. Of programs that
-share memory (threads, clusters) nothing is proved.
+Limits: Stores at other places of the same memory leave it unknown, but where both places are constants. Of programs
+that share memory (threads, clusters) nothing is proved.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, vie
     effects: Sequence[Effect] = body.effects
     name, at = view.reference.name, reader.spot
     does = "a copy" if isinstance(reader, StartedCopy) else "an MMA"
-    stores = [e for e in effects if _stores(e, view)]
+    stores = [e for e in effects if isinstance(e, Access) and _stores(e, view)]
     open_: Access | None = None
     for store in stores:
         if _between(effects, store.spot, at, view):
@@ -96,15 +96,14 @@ def _where_it_happens(kernel: Kernel, body: Body, name: str, at: Spot, why: str)
     return about(name, told, at.source, f"whether it happens that {why}")
 
 
-def _stores(effect: Effect, view: View) -> bool:
-    """Whether an effect is a store of threads to the memory of a view, and perhaps to elements of it."""
-    if not isinstance(effect, Access) or effect.kind == "read" or effect.view.reference is not view.reference:
-        return False
-    return not _apart(effect.view, view)
+def _stores(effect: Access, view: View) -> bool:
+    """Whether an access is a store of threads to the memory of a view, and perhaps to elements of it."""
+    same = effect.kind != "read" and effect.view.reference is view.reference
+    return same and not _apart(effect.view, view)
 
 
 def _apart(one: View, other: View) -> bool:
-    """Whether two views of one reference surely have no element in common: their first slices are at constant places."""
+    """Whether two views of one reference surely have no element in common: they begin at constant places."""
     first = [view.steps[0] if view.steps else None for view in (one, other)]
     if any(step is None or step.kind != "slices" for step in first):
         return False
@@ -135,9 +134,9 @@ def _between(effects: Sequence[Effect], store: Spot, reader: Spot, view: View) -
             often = _as_often(at, store, common) or _as_often(at, reader, common)
             if store.number < at.number <= reader.number and often:
                 return True
-        elif at.number > store.number and _as_often(at, store, common):
-            return True
-        elif at.number <= reader.number and _as_often(at, reader, common):
+            continue
+        behind = at.number > store.number and _as_often(at, store, common)
+        if behind or (at.number <= reader.number and _as_often(at, reader, common)):
             return True
     return store.number > reader.number and not common
 
