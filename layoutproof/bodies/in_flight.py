@@ -491,15 +491,15 @@ class FlightWalk:
                     hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
 
+    def _ended(self, freed: Freed, here: Here, way: Way) -> Way:
+        """The way after a scope. A barrier that nobody waits for any more does no harm."""
+        self._freed(freed, way, (self._point(here.program), self._point(here.turns)))
+        barriers = {r.name for r in freed.references if r.arrivals}
+        return replace(way, slots=tuple(one for one in way.slots if one[0][0] not in barriers)) if barriers else way
+
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
-        if isinstance(effect, Committed):
-            yield way
-            return
-        if isinstance(effect, Freed):
-            self._freed(effect, way, (self._point(here.program), self._point(here.turns)))
-            # a barrier that nobody waits for any more does no harm
-            barriers = {r.name for r in effect.references if r.arrivals}
-            yield replace(way, slots=tuple(one for one in way.slots if one[0][0] not in barriers)) if barriers else way
+        if isinstance(effect, Freed | Committed):
+            yield self._ended(effect, here, way) if isinstance(effect, Freed) else way
             return
         reference = effect.view.reference.name if isinstance(effect, Access) else ""
         kept = reference in self._kept

@@ -10,7 +10,6 @@ MMAs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
@@ -40,7 +39,7 @@ _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
 
 
-def _leaves(tree: Any) -> int:
+def _leaves(tree: object) -> int:
     """How many operands a tree is of."""
     match tree:
         case Leaf():
@@ -55,17 +54,15 @@ def _leaves(tree: Any) -> int:
     return sum(_leaves(getattr(tree, name)) for name in fields)
 
 
-def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[Any], rest: Sequence[BodyValue]) -> list[Any]:
-    """Some operands, each through its own transforms; arrays as they are. rest: the operands of the trees, in order."""
+def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[object], rest: Sequence[BodyValue]) -> list[View]:
+    """Some memory, each through its own transforms. rest: the operands of the trees, in order."""
     left = list(rest)
-    found: list[Any] = []
+    found: list[View] = []
     for operand, tree in zip(given, trees, strict=True):
         count = _leaves(tree)
         own, left = left[:count], left[count:]
-        if isinstance(operand, Value):
-            found.append(operand)
-        else:
-            found.append(view_of(on, operand) if not tree else through(on, view_of(on, operand), planted(tree, own)))
+        view = view_of(on, operand)
+        found.append(through(on, view, planted(tree, own)) if tree else view)
     if left:
         raise UnsupportedOp("more operands than the views of an equation have")
     return found
@@ -174,8 +171,13 @@ def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
 def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`acc += a @ b`, where a and b lie in shared memory, and a may lie in registers."""
     trees = [equation.params[f"{side}_transforms_tree"] or () for side in ("acc", "a", "b")]
-    acc, a, b = _views(on, operands[:3], trees, operands[3:])
-    left, right = (_operand(on, one) for one in (a, b))
+    # an array in registers has no transforms
+    lies = [k for k, one in enumerate(operands[:3]) if isinstance(one, View)]
+    acc, *held = _views(on, [operands[k] for k in lies], [trees[k] for k in lies], operands[3:])
+    loaded_from = [_operand(on, view) for view in held]
+    left, right = loaded_from if len(held) == 2 else (as_array(operands[1]), *loaded_from)
+    if acc.dims is None:
+        raise UnsupportedOp("an accumulator whose shape depends on data")
     depth = left.dims[-1]
 
     def undefined(index: Index) -> Term:
@@ -186,14 +188,11 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     dtype = element_type_named(acc.dtype)
     value = Value(acc.dims, dtype, "a product of matrices", None if defined else undefined)
     on.effects.append(Access("add", acc, on.spot(), value))
-    held = tuple(one for one in (a, b) if isinstance(one, View))
-    on.effects.append(StartedUse(held, _queue(on, MMAS), on.spot()))
+    on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
     return []
 
 
-def _operand(on: Pass, operand: View | Value) -> Value:
-    if isinstance(operand, Value):
-        return operand
+def _operand(on: Pass, operand: View) -> Value:
     if operand.dims is None:
         raise UnsupportedOp("an operand of wgmma whose shape depends on data")
     access = Access("read", operand, on.spot())
@@ -215,7 +214,10 @@ def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
 
 
 def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """Accumulators that begin with a value and whose last value is given; memory around it goes in and out as it is."""
+    """Accumulators that begin with a value and whose last value is given; memory around it goes in and out as it is.
+
+    JAX puts what the body takes from outside into memory, too.
+    """
     inner = equation.params["jaxpr"]
     if not all(equation.params["is_initialized"]):
         raise UnsupportedOp("run_state of memory that begins without a value")
@@ -224,7 +226,7 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
         if isinstance(operand, View):
             views.append(operand)
             continue
-        if variable.aval.memory != "regs":
+        if variable.aval.memory not in ("regs", "vmem"):
             raise UnsupportedOp(f"run_state of memory of the kind {variable.aval.memory}")
         views.append(allocated(on, variable.aval))
         on.effects.append(Access("write", views[-1], on.spot(), operand))
