@@ -66,7 +66,7 @@ Refused by its name, so that the answer is unknown and the exit code 3:
 - Tensor memory: `TMEM`, `tcgen05_mma`, `tcgen05_commit_arrive`, `async_load_tmem`, `async_store_tmem`, and warps (`core_map` over a `WarpMesh`), `dynamic_scheduling_loop`, `inline_mgpu`.
 - `wgmma_accumulator_store`, a load of an accumulator that leaves MMAs running, `RefUnion`, `unsafe_no_auto_barriers`.
 
-Not asked: alignments and box sizes of TMA, whether a swizzle and a tile suit an MMA, registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
+Not asked: a copy into memory to which threads have stored before, with no commit between; alignments and box sizes of TMA, whether a swizzle and a tile suit an MMA, registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
 `plgpu.CompilerParams`, whose body is not read.
 
 ## Pairs
