@@ -552,10 +552,9 @@ def _reached(forms: Mapping[str, Term], term: Term) -> tuple[str, ...]:
 
 
 def _scoped(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    if any(t for t in equation.params.get("ref_transforms") or ()):
-        raise UnsupportedOp("run_scoped of memory in another form")
     inner = equation.params["jaxpr"]
-    fresh = [allocated(on, variable.aval) for variable in inner.invars]
+    transforms = equation.params.get("ref_transforms") or ((),) * len(inner.invars)
+    fresh = [allocated(on, variable.aval, own) for variable, own in zip(inner.invars, transforms, strict=True)]
     results = on.run(inner, [*operands, *fresh])
     on.effects.append(Freed(tuple(view.reference for view in fresh), replace(on.spot(), path=())))
     return results

@@ -26,6 +26,12 @@ ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore", "around")
 a pipeline's body, memory of the body around it."""
 
 
+COPIES_OUT = "wait_smem_to_gmem"
+"""The semaphore of copies to global memory, named by what waits for it."""
+MMAS = "wgmma_wait"
+"""The semaphore of MMAs of a warpgroup, named by what waits for it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BodyReference:
     """Memory that a body may address.
@@ -36,6 +42,9 @@ class BodyReference:
     memory: where it lies, a word of `kernel.MEMORIES`.  position: among the operands, scratches or prefetched ones.
     fresh_in: for memory the body allocates, the loops around the allocation.  pipeline: whether it is a buffer of a
     pipeline (`emit_pipeline`), which fills and empties it.
+    arrivals: of a GPU's barrier, how many arrivals end a phase; 0 for a semaphore that counts bytes.  in_order: of a
+    semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
+    may be left.
     """
 
     name: str
@@ -46,6 +55,8 @@ class BodyReference:
     position: int = 0
     fresh_in: tuple[Loop, ...] = ()
     pipeline: bool = False
+    arrivals: int = 0
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +184,8 @@ class StartedCopy:
     device: of a remote copy, where `target` and `semaphore` are; None = local.  adds: whether the data is added to the
     target, element by element and never two at once.  mask: the condition that an element is moved, a `values.Value` of
     the target's shape, None = all.
+    clips: whether elements outside of the array in global memory are read as zeros and never written (TMA of a GPU).
+    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.
     """
 
     source: View
@@ -183,15 +196,34 @@ class StartedCopy:
     device: Device | None = None
     adds: bool = False
     mask: Any = None
+    clips: bool = False
+    grouped: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartedUse:
+    """An operation that is started and reads memory until it is waited for: an MMA of tensor cores.
+
+    What it computes is said by accesses beside it.  views: what it reads.
+    """
+
+    views: tuple[View, ...]
+    semaphore: View
+    spot: Spot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wait:
-    """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own."""
+    """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own.
+
+    Of a GPU's barrier it is a wait for the end of a phase, whatever the view is.
+    left: on a semaphore that is `in_order`, how many of the last groups may still run.
+    """
 
     view: View
     semaphore: View
     spot: Spot
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +251,14 @@ class Freed:
     spot: Spot
 
 
-Effect = Access | StartedCopy | Wait | Signal | Freed
+@dataclass(frozen=True, slots=True, eq=False)
+class Committed:
+    """What threads of a GPU have stored to shared memory is seen by copies and MMAs from here on (`commit_smem`)."""
+
+    spot: Spot
+
+
+Effect = Access | StartedCopy | StartedUse | Wait | Signal | Freed | Committed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -398,6 +437,8 @@ def views_of(body: Body | None) -> tuple[View, ...]:
                 found.append(view)
             case StartedCopy(source, target, semaphore, _, sent):
                 found += [source, target, semaphore, *([] if sent is None else [sent])]
+            case StartedUse(views, semaphore):
+                found += [*views, semaphore]
             case Wait(_, semaphore) | Signal(semaphore):
                 found.append(semaphore)
     return tuple(found)

@@ -22,9 +22,12 @@ from typing import Any, NoReturn
 
 from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
 from layoutproof.bodies.effects import (
+    COPIES_OUT,
+    MMAS,
     Access,
     Body,
     BodyReference,
+    Committed,
     Effect,
     Freed,
     Handed,
@@ -32,6 +35,7 @@ from layoutproof.bodies.effects import (
     Signal,
     Spot,
     StartedCopy,
+    StartedUse,
     View,
     Wait,
     lists_of,
@@ -143,6 +147,7 @@ class FlightWalk:
         self._parts = nested(self.body.effects)
         copies = [e for e in self.body.effects if isinstance(e, StartedCopy)]
         arrays = {t.view.reference.name for e in copies for t in touches(e)}
+        arrays |= {view.reference.name for e in self.body.effects if isinstance(e, StartedUse) for view in e.views}
         arrays |= {view.reference.name for e in copies for view in lists_of(e)}
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
@@ -255,6 +260,9 @@ class FlightWalk:
                     for window in windows & {flight.source.name, flight.target.name}:
                         what = f"a copy is in flight when the program of the window of {window} ends: not modelled"
                         self._open(window, self._spot(name, slot), what)
+        if self.kernel.platform != "tpu":
+            # barriers and the memory that copies fill are a program's own, and were freed
+            ways = [replace(way, slots=()) for way in ways]
         # path conditions of this program do not matter to the next if nothing is in flight and no cell is known
         ways = [replace(w, loaded=(), assumed=w.assumed if w.slots or w.cells else ()) for w in ways]
         if len(ways) > FEW_WAYS:
@@ -468,22 +476,30 @@ class FlightWalk:
     def _freed(self, freed: Freed, way: Way, at: Moment) -> None:
         """Memory that the body allocated is free again."""
         names, when = {r.name for r in freed.references}, "when its memory is freed"
+        counted = {r.name for r in freed.references if not r.arrivals}
         for (name, slot_at), slot in way.slots:
-            if name in names:
+            if name in counted:
                 self._found(way, replace(self._remains(name, slot_at, slot, at[0], when), iteration=at[1]))
             for flight in slot.flights:
                 ends = {flight.source.name, flight.target.name, *(one.name for one in flight.lists)}
                 for region in sorted(ends & names):
-                    sure = running(slot, flight)
-                    what = f"{region} has a copy in flight {when}"
+                    # memory of a GPU that a scope has freed is still there, until another scope gets it
+                    ends_all = self.kernel.platform == "tpu" or freed.spot.number + 1 >= len(self.body.effects)
+                    sure = running(slot, flight) and ends_all
+                    what = f"{region} has {'an MMA' if name == MMAS else 'a copy'} in flight {when}"
                     what = what if sure else f"perhaps {what}"
                     hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
 
+    def _ended(self, freed: Freed, here: Here, way: Way) -> Way:
+        """The way after a scope. A barrier that nobody waits for any more does no harm."""
+        self._freed(freed, way, (self._point(here.program), self._point(here.turns)))
+        barriers = {r.name for r in freed.references if r.arrivals}
+        return replace(way, slots=tuple(one for one in way.slots if one[0][0] not in barriers)) if barriers else way
+
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
-        if isinstance(effect, Freed):
-            self._freed(effect, way, (self._point(here.program), self._point(here.turns)))
-            yield way
+        if isinstance(effect, Freed | Committed):
+            yield self._ended(effect, here, way) if isinstance(effect, Freed) else way
             return
         reference = effect.view.reference.name if isinstance(effect, Access) else ""
         kept = reference in self._kept
@@ -514,6 +530,8 @@ class FlightWalk:
                 case StartedCopy():
                     known = self._remembering(on, effect, way, effect.mask is None)
                     yield self._started(on, effect, known, at, here.program)
+                case StartedUse():
+                    yield self._used(on, effect, way, here.program)
                 case Wait():
                     yield self._waited(on, effect, way, at)
                 case Signal():
@@ -624,7 +642,8 @@ class FlightWalk:
         ends = [(copy.semaphore, source, target)] if copy.sent is None else [
             (copy.sent, source, nowhere), (copy.semaphore, nowhere, target),
         ]  # fmt: skip
-        size = bytes_of(on, copy.source)
+        counts = copy.semaphore.reference
+        size = int(copy.grouped) if counts.arrivals or counts.in_order else bytes_of(on, copy.source)
         for semaphore, leaves, comes in ends:
             key = self._key(on, semaphore, way, copy.spot)
             lists = tuple(self._region(on, view) for view in lists_of(copy))
@@ -635,9 +654,24 @@ class FlightWalk:
             way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
         return way
 
+    def _used(self, on: Symbolic, use: StartedUse, way: Way, program: tuple[Number, ...]) -> Way:
+        """An operation has started that reads memory until it is waited for, and is a group of its own."""
+        key = self._key(on, use.semaphore, way, use.spot)
+        slot, source = way.slot(key), use.spot.source
+        regions = [self._region(on, view) for view in use.views]
+        ends = [int(k == len(regions) - 1) for k in range(len(regions))]
+        flights = tuple(
+            Flight(use.spot.number, region, replace(region, name=""), end, program, source)
+            for region, end in zip(regions, ends, strict=True)
+        )
+        return way.with_slot(key, replace(slot, flights=(*slot.flights, *flights)))
+
     def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Moment) -> Way:
         key = self._key(on, wait.semaphore, way, wait.spot)
-        slot, size = way.slot(key), bytes_of(on, wait.view)
+        slot, reference = way.slot(key), wait.semaphore.reference
+        if reference.in_order:
+            return way.with_slot(key, Slot(_last(slot.flights, wait.left or 0)))
+        size = reference.arrivals or bytes_of(on, wait.view)
         if slot.signals:
             self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
         waited, total = plus(slot.waited, size), _total(slot)
@@ -646,10 +680,17 @@ class FlightWalk:
         if type(left) is not int and (ends is None or ends[0] < 0):
             # bytes that are there whatever the numbers are need not be known
             self._unknown(wait.semaphore, wait.spot, f"whether {slot_text(*key)} has {size} bytes of {total}")
+        word = "arrivals" if reference.arrivals else "bytes"
+        if reference.arrivals and isinstance(left, int) and left >= reference.arrivals:
+            what = f"waits for a phase of {slot_text(*key)}, of which two have ended: it may never return"
+            hint = f"look at what arrives on {slot_text(*key)}: {size} of {plus(left, size)} arrivals end the phase"
+            self._found(way, FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], semaphore=key[0]))
+            raise _Stop
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
-            what = f"waits for {size} bytes of {slot_text(*key)}, which counts {there}: it never returns"
-            hint = f"look at what starts copies on {slot_text(*key)}: a wait takes the bytes of one before it"
+            what = f"waits for {size} {word} of {slot_text(*key)}, which counts {there}: it never returns"
+            takes = f"{size} arrivals" if reference.arrivals else "the bytes of one"
+            hint = f"look at what starts copies on {slot_text(*key)}: a wait takes {takes} before it"
             problem = FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
             self._found(way, problem)
             raise _Stop
@@ -659,6 +700,11 @@ class FlightWalk:
         key = self._key(on, signal.semaphore, way, signal.spot)
         slot = way.slot(key)
         amount = on(signal.amount) if signal.amount is not None else None
+        if signal.semaphore.reference.arrivals or signal.semaphore.reference.in_order:
+            nowhere = ViewedRegion("", (), True)
+            size = amount if type(amount) is int else 1
+            arrived = Flight(signal.spot.number, nowhere, nowhere, size, (), signal.spot.source)
+            return way.with_slot(key, replace(slot, flights=(*slot.flights, arrived)))
         if type(amount) is not int or slot.flights:
             self._unknown(signal.semaphore, signal.spot, f"what {slot_text(*key)} counts after {amount} more")
         count = slot.signals + (-amount if signal.wait else amount)
@@ -713,13 +759,19 @@ class FlightWalk:
         line = flight.line.rpartition(":")[2]
         since = f", started at line {line}" if line else ""
         where = f"element {element} of {name}" if element else f"elements of {name}"
-        what = f"{touch.does} {where} while a copy {direction} it is in flight{since}"
-        sure = sure and runs and isinstance(common, tuple)
+        mma = key[0] == MMAS
+        what = (
+            f"{touch.does} {where} while {'an MMA that reads' if mma else f'a copy {direction}'} it is in flight{since}"
+        )
+        overtaken = mma and sum(one.size == 1 for one in slot.flights[slot.flights.index(flight) :]) > 1
+        sure = sure and runs and isinstance(common, tuple) and not overtaken
         if not sure:
             why = self._lost(mine, region) if common is None else ""
+            why = "; another was started since, which JAX takes for its end and PTX does not" if overtaken else why
             what = f"perhaps {what}{why}"
         others = len(slot.flights) > 1
-        hint = f"look at the waits on {slot_text(*key)}: none comes before this"
+        waits = key[0] if mma or key[0] == COPIES_OUT else f"the waits on {slot_text(*key)}"
+        hint = f"look at {waits}: none comes before this"
         if others:
             hint += " that takes all that is started on it; copies may want semaphores of their own"
         problem = FlightProblem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
@@ -845,6 +897,16 @@ def _filled_scratch(body: Body) -> frozenset[str]:
 
 def _loads(body: Body, read: Term) -> bool:
     return read.args[0].args[0] in body.loads
+
+
+def _last(flights: Sequence[Flight], groups: int) -> tuple[Flight, ...]:
+    """Of what ends in order, the last groups, and what is in none yet."""
+    left = groups
+    for k in range(len(flights) - 1, -1, -1):
+        left -= int(flights[k].size == 1)
+        if left < 0:
+            return tuple(flights[k + 1 :])
+    return tuple(flights)
 
 
 def slot_text(name: str, at: Sequence[Number]) -> str:

@@ -20,6 +20,7 @@ from layoutproof.bodies import (
     copies,
     invariants,
     memory,
+    mosaic_gpu,
     packing,
     programs,
     reductions,
@@ -78,6 +79,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **packing.PRIMITIVES,
     **choosing.PRIMITIVES,
     **subcores.PRIMITIVES,
+    **mosaic_gpu.PRIMITIVES,
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
 
@@ -127,6 +129,32 @@ REFUSED: Mapping[str, str] = {
     "matmul_acc_lhs": "the matrix unit used directly",
     "matmul_pop": "the matrix unit used directly",
     "sc_fetch_and_add": "scalar memory of another subcore",
+    "core_map": "a mesh in a body: the warps of a GPU",
+    "async_prefetch": "a copy into a cache of a GPU",
+    "async_store_smem": "shared memory of another program of a cluster",
+    "barrier_test": "a barrier that is looked at and not waited for",
+    "tcgen05_mma": "the tensor memory of Blackwell",
+    "tcgen05_commit_arrive": "the tensor memory of Blackwell",
+    "commit_tmem": "the tensor memory of Blackwell",
+    "async_load": "the tensor memory of Blackwell",
+    "wait_load_tmem": "the tensor memory of Blackwell",
+    "async_store_tmem": "the tensor memory of Blackwell",
+    "async_copy_scales_to_tmem": "the tensor memory of Blackwell",
+    "async_copy_sparse_metadata_to_tmem": "the tensor memory of Blackwell",
+    "async_copy_smem_to_tmem": "the tensor memory of Blackwell",
+    "try_cluster_cancel": "programs that are given out while the kernel runs",
+    "query_cluster_cancel": "programs that are given out while the kernel runs",
+    "inline_mgpu_p": "code of the compiler's own language",
+    "wgmma_accumulator_store_p": "a store into an accumulator",
+    "mgpu_atomic_store": "an atomic store of a GPU",
+    "multimem_store": "memory of several GPUs",
+    "multimem_load_reduce": "memory of several GPUs",
+    "semaphore_signal_parallel": "semaphores of several GPUs",
+    "semaphore_signal_multicast": "semaphores of several GPUs",
+    "griddepcontrol_wait": "another kernel that runs meanwhile",
+    "griddepcontrol_launch_dependents": "another kernel that runs meanwhile",
+    "mgpu_semaphore_signal": "semaphores of several programs",
+    "mgpu_semaphore_wait": "semaphores of several programs",
 }
 """Primitives that are known and not modelled, and why. Their results are lost, and perhaps undefined."""
 

@@ -48,6 +48,9 @@ from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.scalar_memory import every_table
 
+PLACES = ("UnswizzleRef", "UntilingTransform")
+"""Transforms of memory of a GPU that say where its elements lie and change none: a reference has the shape that they
+give, and is the same through them."""
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
@@ -63,7 +66,10 @@ def view_of(on: Pass, value: BodyValue | Transformed) -> View:
 def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None, ...] | None) -> View:
     """A view through more transforms."""
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
-        if transform is not None:
+        if isinstance(transform, Other) and transform.kind in PLACES:
+            if view.steps:
+                raise UnsupportedOp(f"a view through {transform.kind} of a part")
+        elif transform is not None:
             view = View(view.reference, (*view.steps, _step(on, view, transform)))
     return view
 
@@ -457,16 +463,39 @@ def _masked_swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     return _stored(on, view, value, mask, equation.outvars[0])
 
 
-def allocated(on: Pass, aval: MemRefType) -> View:
-    """Memory that the body allocates."""
+def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) -> View:
+    """Memory that the body allocates. transforms: through which it sees it. An accumulator of a GPU holds zeros."""
     memory = aval.memory
     dims = dims_of(aval)
+    for transform in transforms:
+        if not isinstance(transform, Other) or transform.kind not in PLACES:
+            raise UnsupportedOp(f"memory through {named(transform)}")
+        if transform.kind == "UntilingTransform":
+            dims = _untiled(dims, tuple(map(int, transform.parts["tiling"])))
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = element_type(aval.dtype)
-    found = BodyReference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=on.scope == "pipeline")
+    arrivals = int(getattr(aval.dtype, "num_arrivals", 0)) if dtype == "barrier" else 0
+    pipeline = on.scope == "pipeline"
+    found = BodyReference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=pipeline, arrivals=arrivals)
     on.references.append(found)
+    if memory == "regs":
+        zeros = Value(dims, aval.dtype, "a zero")
+        on.effects.append(Access("write", View(found), on.spot(), zeros))
     return View(found)
+
+
+def _untiled(dims: tuple[int, ...], tiling: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array whose last dimensions lie in tiles: the tiles' places, then those within tiles.
+
+    >>> _untiled((2, 16, 1, 8, 64), (8, 64))
+    (2, 128, 64)
+    """
+    outer = dims[: -2 * len(tiling)]
+    tiles = dims[-2 * len(tiling) : -len(tiling)]
+    if dims[-len(tiling) :] != tiling:
+        raise UnsupportedOp(f"memory of the shape {dims} in tiles of {tiling}")
+    return (*outer, *(count * size for count, size in zip(tiles, tiling, strict=True)))
 
 
 def _fresh(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

@@ -55,7 +55,12 @@ class GpuKernels:
         return self
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """Dynamic grids, tables, pipeline modes (mosaic_gpu/lowering.py:684-716, 771-778)."""
+        """Dynamic grids, tables, pipeline modes of calls (mosaic_gpu/lowering.py:684-716, 771-778).
+
+        A pipeline in a body is a loop of the body, which numbers of the body may say.
+        """
+        if kernel.pipeline == "emit_pipeline":
+            return ()
         found = [
             f"grid dimension {k} is known at run time only; no dynamic grid on GPU"
             if type(extent) is not int

@@ -1,22 +1,35 @@
 """Rules of JAX's Mosaic GPU backend for Pallas kernels. Source: jax/_src/pallas/mosaic_gpu/lowering.py, jax 0.10.2
 (read, not run: no GPU was at hand). Kernels of `plgpu.kernel` have a grid and no block mappings: the questions are
-about the loads and stores of their bodies, by programs that all may run at once. For a pallas_call they are about the
-refusals of the lowering.
+about the loads, stores and copies of their bodies, by programs that all may run at once, and about the shared memory
+that these allocate. For a pallas_call they are about the refusals of the lowering.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.term import Amount
 from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, page_of
-from layoutproof.kernel.kernel import Operand
+from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
 KERNEL_TARGETS = ("mosaic_gpu",)
 OTHER_NAMES: dict[str, str] = {}
-FACTS = (Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),)
+SHARED = 227 * 1024
+"""Bytes of shared memory that a block of threads has on an H100, H200 or B200 (compute capabilities 9.0 and 10.x)."""
+SHARED_FROM = (
+    "227 KiB for a block of threads on H100, H200 and B200 (CUDA C++ Programming Guide, compute capabilities 9.0 and "
+    "10.x; jax/experimental/mosaic/gpu/core.py:645-657)"
+)
+SHARED_ALIGNMENT = 1024
+"""Every allocation begins at a multiple of so many bytes (`SMEM_ALIGNMENT` of jax/_src/pallas/mosaic_gpu/core.py)."""
+FACTS = (
+    Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),
+    Fact("shared memory", str(SHARED), COMPILER, SHARED_FROM, "mosaic_gpu"),
+)
 """The facts behind the rules."""
 
 
@@ -35,6 +48,16 @@ def page(name: str) -> str:
     return page_of("Mosaic GPU")
 
 
+def shared_bytes(parts: Iterable[Scratch]) -> int:
+    """The bytes of shared memory that some allocations take side by side; of the last one its own bytes alone.
+
+    >>> shared_bytes([Scratch((64, 128), "f32", "shared"), Scratch((10,), "f32", "shared")])
+    32808
+    """
+    sizes = [prod(int(n) for n in one.dims) * ELEMENT_BITS[one.dtype] // 8 for one in parts]
+    return sum(-(-size // SHARED_ALIGNMENT) * SHARED_ALIGNMENT for size in sizes[:-1]) + sum(sizes[-1:])
+
+
 @dataclass(frozen=True, slots=True)
 class MosaicGpuKernels(GpuKernels):
     """See `kernel.kernel.KernelTarget`."""
@@ -42,6 +65,17 @@ class MosaicGpuKernels(GpuKernels):
     name: str = "mosaic_gpu"
     compiler: str = COMPILER
     platform: str = "mosaic_gpu"
+
+    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
+        """The shared memory that a body allocates; barriers, and room to reduce across warps, are left out."""
+        own = [one for one in kernel.scoped if one.memory == "shared"]
+        if not own:
+            return ()
+        parts: list[tuple[str, int]] = []
+        for k, one in enumerate(own):
+            size = shared_bytes(own[: k + 1]) - sum(many for _, many in parts)
+            parts.append((f"{one.dtype}[{','.join(map(str, one.dims))}]", size))
+        return (MemoryUse("shared memory", tuple(parts), SHARED, SHARED, SHARED_FROM, "allocations of the body"),)
 
     def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
         """No Element windows, and nothing but whole arrays in GMEM (lowering.py:684-716)."""

@@ -49,7 +49,7 @@ KINDS = ("blocked", "squeezed", "element", "bounded")
 SEMANTICS = ("parallel", "core_parallel", "subcore_parallel", "arbitrary")
 """The kinds of a grid dimension; all but the last may run at the same time on several cores."""
 
-MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem")
+MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem", "shared", "regs", "tmem")
 """Where an operand's window or a scratch lies. `any`, `hbm` and `gmem` have no window: the kernel moves data itself."""
 
 
@@ -292,6 +292,8 @@ class Kernel:
     around: of a call that takes or gives semaphores, a `calls_around.Around`: the function that it is called in.
     subcores: which processors of SparseCores run its programs, one of SUBCORES; "" = TensorCores.  tiled: of such a
     kernel, whether arrays lie in the tiles of TensorCores.
+    together: axes of the grid whose programs share memory and wait for each other: the threads of a GPU's program, and
+    the programs of a cluster.
     """
 
     name: str
@@ -327,6 +329,7 @@ class Kernel:
     most: tuple[tuple[str, int], ...] = ()
     subcores: str = ""
     tiled: bool = True
+    together: tuple[str, ...] = ()
 
     @property
     def body(self) -> Any:

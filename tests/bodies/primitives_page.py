@@ -8,6 +8,7 @@ from layoutproof.bodies import (
     control,
     copies,
     memory,
+    mosaic_gpu,
     packing,
     programs,
     reductions,
@@ -16,7 +17,7 @@ from layoutproof.bodies import (
 )
 from layoutproof.bodies.interpreter import REFUSED
 
-FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing, subcores)
+FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing, subcores, mosaic_gpu)
 
 TESTED = {"0.10.2": "3.11", "0.12.0.1": "3.12"}
 """Versions of JAX with which the tests of bodies run, and Python's."""

@@ -14,7 +14,7 @@ from typing import Any
 NOT_TRACED = {
     "tpu.all_gather": "a collective over a mesh of devices; its arrays stay in place and are copied by manual DMA",
     "gpu.*_mgpu (matmul, ragged_dot, attention)": "Mosaic GPU kernels ask the GPU or its CUDA while they are traced, "
-    "and have no block mappings: a traced one is reported as not analysable",
+    "and have no block mappings: they have a [page of their own](mosaic_gpu.md)",
     "gpu.collective_matmul_mgpu, gpu.all_gather_mgpu, gpu.reduce_scatter_mgpu": "collectives over several GPUs",
 }
 

@@ -56,6 +56,10 @@ PIPELINES = {
 
 SPARSE_CORE = "jax._src.pallas.mosaic.sc_primitives"
 """The module of the primitives that SparseCores alone have."""
+MOSAIC_GPU = "jax._src.pallas.mosaic_gpu.primitives"
+"""The module of the primitives that Mosaic GPU alone has."""
+_AS_OTHERS = ("load", "semaphore_signal", "semaphore_wait")
+"""Its primitives that have the names of others."""
 
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
@@ -70,7 +74,7 @@ _SPACES = {
     "host": "host",
 }
 _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
-_SPACES |= {"gmem": "gmem", "error": "any"}
+_SPACES |= {"gmem": "gmem", "error": "any", "regs": "regs", "tmem": "tmem"}
 
 
 def memory_word(space: object) -> str:
@@ -79,6 +83,9 @@ def memory_word(space: object) -> str:
     space = space.memory_space if hasattr(space, "mesh") and hasattr(space, "memory_space") else space
     # jax 0.12 wraps some spaces in objects whose text is the name
     text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
+    if text == "smem" and "mosaic_gpu" in type(space).__module__:
+        # it is no scalar memory
+        return "shared"
     return _SPACES.get(text, "any")
 
 
@@ -589,12 +596,14 @@ def name_of(primitive: JaxPrimitive) -> str:
     """The name of a primitive; of one that has the name of another one, of JAX, and is not that, no name that we read.
 
     Anybody may make a primitive of any name, and say how it is computed. Those of SparseCores have names of others that
-    do something else, `gather` and `load`: here they begin with `sc_`.
+    do something else, `gather` and `load`: here they begin with `sc_`. So do some of Mosaic GPU, with `mgpu_`.
     """
     name = str(primitive.name)
     own = _primitives(len(sys.modules)).get(name)
     if any(value is primitive for value in vars(sys.modules.get(SPARSE_CORE, contextlib)).values()):
         return f"sc_{name.removeprefix('sc_')}"
+    if name in _AS_OTHERS and any(p is primitive for p in vars(sys.modules.get(MOSAIC_GPU, contextlib)).values()):
+        return f"mgpu_{name}"
     return name if own is None or any(p is primitive for p in own) else f"{name} of another package"
 
 

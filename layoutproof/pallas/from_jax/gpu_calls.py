@@ -1,7 +1,9 @@
 """A kernel over a grid of a GPU (`plgpu.kernel`, the primitive mpmd_map) as a Kernel: whole arrays, and its body.
 
-It has no block mappings: each program loads and stores what its body says, and all programs may run at once. Read from
-jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
+It has no block mappings: each program loads, stores and copies what its body says, and all programs may run at once.
+The programs of a cluster, and the threads of a program (warpgroups), are axes of the grid, too.
+
+Read from jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.pallas.from_jax.adapter import memory_word, opened
+from layoutproof.hardware.mosaic_gpu import shared_bytes
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
+from layoutproof.pallas.from_jax.adapter import inner_jaxprs, memory_word, opened, place_of_function
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.of_jax import Params
+from layoutproof.pallas.from_jax.calls import scratch_of
+from layoutproof.pallas.from_jax.of_jax import JaxJaxpr, Params
 
 
 def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
@@ -23,13 +27,15 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     mesh = meshes[0]
     if "mosaic_gpu" not in type(mesh).__module__:
         raise UnsupportedOp("a mesh that is no grid of a GPU")
-    if getattr(mesh, "cluster", ()) or getattr(mesh, "num_threads", None) not in (None, 1):
-        raise UnsupportedOp("programs that share memory: clusters, or threads of one program")
+    if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
+        raise UnsupportedOp("loads and stores that no barrier orders (unsafe_no_auto_barriers)")
     if params.get("input_output_aliases"):
         raise UnsupportedOp("arrays that share a buffer")
     inner, _ = opened(jaxprs[0])
     inputs = len(inner.invars) - len(params["out_avals"])
-    grid = tuple(int(n) for n in mesh.grid)
+    shape = {str(name): int(extent) for name, extent in dict(mesh.shape).items()}
+    inside = (*map(str, getattr(mesh, "cluster_names", ())), str(getattr(mesh, "thread_name", None) or ""))
+    together = tuple(name for name in inside if shape.get(name, 1) > 1)
     operands = []
     for k, variable in enumerate(inner.invars):
         dims = tuple(int(n) for n in variable.aval.shape)
@@ -40,5 +46,38 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         index = (Term("int", 0),) * len(dims)
         block = tuple(Block("blocked", n) for n in dims)
         operands.append(Operand(label, role, dims, element_type(variable.aval.dtype), block, index, memory="gmem"))
-    kernel = Kernel(name, grid, tuple(map(str, mesh.grid_names)), tuple(operands), platform="mosaic_gpu", source=place)
+    kernel = Kernel(
+        name,
+        tuple(shape.values()),
+        tuple(shape),
+        tuple(operands),
+        platform="mosaic_gpu",
+        source=_written_at(inner) or place,
+        scoped=shared_in(inner),
+        together=together,
+    )
     return with_body(jaxprs[0], kernel)
+
+
+def _written_at(inner: JaxJaxpr) -> str:
+    """Where the body is written: `plgpu.kernel` runs it in a scope of its own, with its scratch."""
+    scoped = next((e for e in inner.eqns if e.primitive.name == "run_scoped"), None)
+    if scoped is None or len(inner.eqns) != 1:
+        return ""
+    return place_of_function(getattr(opened(scoped.params["jaxpr"])[0], "debug_info", None)) or ""
+
+
+def shared_in(jaxpr: JaxJaxpr) -> tuple[Scratch, ...]:
+    """The most shared memory that a body allocates at one time, barriers left out.
+
+    Scopes in one another lie side by side, and those after one another in one place (`_run_scoped_lowering_rule`).
+    """
+    best: tuple[Scratch, ...] = ()
+    for equation in jaxpr.eqns:
+        inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+        found = max(map(shared_in, inner), key=shared_bytes, default=())
+        if equation.primitive.name == "run_scoped":
+            given = [scratch_of(v.aval) for v in inner[0].invars]
+            found = (*(s for s in given if s.memory == "shared"), *found)
+        best = max(best, found, key=shared_bytes)
+    return best

@@ -56,7 +56,10 @@ if TYPE_CHECKING:
     from jax.tree_util import PyTreeDef
     from jax.typing import ArrayLike
 
-_TREES = ("tree", "args_tree")
+_TREES = (
+    *("tree", "args_tree", "transforms_treedef", "src_transforms_treedef", "dst_transforms_treedef"),
+    *("barrier_transforms_treedef", "acc_transforms_tree", "a_transforms_tree", "b_transforms_tree"),
+)
 """Parameters that are trees of operands."""
 _PLAIN = frozenset({bool, int, float, str, type(None)})
 """Types of parameters that hold nothing else."""
@@ -146,10 +149,12 @@ class _Converter:
         """The parameters of an equation, but for functions, which are none of its data."""
         params = equation.params
         found = {
-            name: self.tree(value) if name in _TREES else self.parameter(value)
+            name: self.tree(value) if name in _TREES and value is not None else self.parameter(value)
             for name, value in params.items()
             if type(value) in _PLAIN or not callable(value) or hasattr(value, "jaxpr") or isinstance(value, type)
         }
+        if "ref_transforms" in params:
+            found["ref_transforms"] = _planted(params["ref_transforms"])
         if equation.primitive.name == "scan":
             found["num_consts"], found["num_carry"] = scan_parts(equation)
         if equation.primitive.name == "shard_map":

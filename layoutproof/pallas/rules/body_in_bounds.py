@@ -31,6 +31,7 @@ from layoutproof.bodies.effects import (
     Slice,
     Spot,
     StartedCopy,
+    StartedUse,
     View,
     ViewStep,
     Wait,
@@ -115,8 +116,11 @@ def _cuts(effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
     for view, what in _views(effect):
         for place, step in enumerate((*_cut(effect, view), *_picked(view))):
             found = []
+            clipped = (
+                place == 0 and isinstance(effect, StartedCopy) and effect.clips and view.reference.memory == "gmem"
+            )
             for k, (piece, extent) in enumerate(zip(step.slices, step.dims, strict=True)):
-                outside = _outside(piece, extent)
+                outside = _outside(replace(piece, size=ONE) if clipped else piece, extent)
                 if outside is not FALSE:
                     listed = step.part is not None
                     spot = _where_masked(effect, view) if listed else effect.spot
@@ -135,6 +139,9 @@ def _views(effect: Effect) -> Iterator[tuple[View, str]]:
             yield semaphore, "signals"
             if sent is not None:
                 yield sent, "signals"
+        case StartedUse(_, semaphore):
+            # what it reads is asked of the loads beside it
+            yield semaphore, "signals"
         case Wait(_, semaphore):
             # the address of what is waited for does not count: only its shape does
             yield semaphore, "waits for"

@@ -293,8 +293,13 @@ def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], paral
     if windows & {name, *sharing} and pairs:
         yield Obligation(name, undecided("shares its buffer with an operand that has windows"))
         return
+    apart = [k for k in parallel if kernel.grid_names[k] not in kernel.together]
+    within = [k for k in parallel if k not in apart]
     for a, b in pairs:
-        yield partial(_pair, kernel, pair, name, a, b, parallel)
+        if apart:
+            yield partial(_pair, kernel, pair, name, a, b, apart)
+        if within:
+            yield partial(_pair, kernel, pair, name, a, b, within, "programs that share memory may wait for each other")
 
 
 def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
@@ -306,7 +311,10 @@ def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
     return tuple(in_array(kernel.operands[reference.position], place))
 
 
-def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int]) -> Obligation:
+def _pair(
+    kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int], doubt: str = ""
+) -> Obligation:
+    """doubt: whether programs that differ in these dimensions of the grid may run at the same time."""
     what = f"whether two programs meet in {name}"
     # programs that differ only where the body never asks do the same, and write the same
     alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
@@ -323,7 +331,7 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
     last = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
     asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, last))
-    return _in_doubt(asked_for, what, doubt_of_order or doubt_of_mask)
+    return _in_doubt(asked_for, what, doubt or doubt_of_order or doubt_of_mask)
 
 
 def _differs(kernel: Kernel, at: Mapping[str, tuple[int, ...]]) -> int:

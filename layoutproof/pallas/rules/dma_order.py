@@ -31,9 +31,9 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
+from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, order_not_modelled
 from layoutproof.bodies.devices import has_devices
-from layoutproof.bodies.effects import Body, Signal, StartedCopy, Wait
+from layoutproof.bodies.effects import Body, Signal, StartedCopy, StartedUse, Wait
 from layoutproof.bodies.handed_on import handed_on
 from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, walked, walked_alike, walked_with_tables
 from layoutproof.bodies.order import names, start_of
@@ -62,8 +62,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    moving = [e for e in body.effects if isinstance(e, StartedCopy | Wait | Signal)]
-    found = not_modelled(kernel, body)
+    moving = [e for e in body.effects if isinstance(e, StartedCopy | StartedUse | Wait | Signal)]
+    found = order_not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)
@@ -81,7 +81,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     return (_walked(kernel, body, figures), *found)
 
 
-def _elsewhere(moving: Sequence[StartedCopy | Wait | Signal], kernel: Kernel) -> Iterator[Obligation]:
+def _elsewhere(moving: Sequence[StartedCopy | StartedUse | Wait | Signal], kernel: Kernel) -> Iterator[Obligation]:
     copies = [e for e in moving if isinstance(e, StartedCopy)]
     moved = {view.reference.name for e in copies for view in (e.source, e.target)}
     for a, b in kernel.aliases:
@@ -119,7 +119,9 @@ def _read_by_hand(kernel: Kernel, source: int, result: int) -> bool:
     return plain and in_order and not reads(output.terms()) and all(type(n) is int for n in kernel.grid)
 
 
-def _written_back(kernel: Kernel, body: Body, moving: Sequence[StartedCopy | Wait | Signal]) -> list[Obligation]:
+def _written_back(
+    kernel: Kernel, body: Body, moving: Sequence[StartedCopy | StartedUse | Wait | Signal]
+) -> list[Obligation]:
     """No copy from an input reads a block of an output in the same buffer that is being written back.
 
     The block of one visit goes out while the next one runs. Earlier blocks have arrived: that no copy reads them is

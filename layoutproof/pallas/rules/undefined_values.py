@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.claims import order_not_modelled
 from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import (
@@ -79,6 +79,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if kernel.together:
+        return tuple(order_not_modelled(kernel, body))
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds)
     found: list[Obligation] = []
@@ -95,7 +97,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             found.append(Obligation(reference.name, undecided(f"{_what(reference)}: {reason}"), source=kernel.source))
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    found += not_modelled(kernel, body)
+    found += order_not_modelled(kernel, body)
     return (*found, *_handed_over(body))
 
 

@@ -1,0 +1,270 @@
+"""Primitives of Mosaic GPU: copies by TMA, barriers of shared memory, MMAs of a warpgroup.
+
+Read from jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2). A copy into shared memory, and `barrier_arrive`, count
+one arrival on a barrier; `barrier_wait` takes as many as end a phase. Copies to global memory, and MMAs, are on no
+semaphore of the code: they end in the order in which they were started, and a wait says how many of the last ones may
+be left. An accumulator holds zeros at first (`_run_scoped_lowering_rule` in lowering.py), and loading it waits for its
+MMAs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import (
+    COPIES_OUT,
+    MMAS,
+    Access,
+    BodyReference,
+    Committed,
+    Index,
+    Signal,
+    Slice,
+    StartedCopy,
+    StartedUse,
+    View,
+    ViewStep,
+    Wait,
+)
+from layoutproof.bodies.integers import condition_of
+from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
+from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.bodies.values import Value
+from layoutproof.core.folding import any_of, folded
+from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.ir.program import Equation, Leaf, Other, element_type_named, planted
+
+_CLIPPED = ("ZEROS", "2", "None")
+"""How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
+
+
+def _leaves(tree: object) -> int:
+    """How many operands a tree is of."""
+    match tree:
+        case Leaf():
+            return 1
+        case tuple() | list():
+            return sum(map(_leaves, tree))
+        case slice():
+            return sum(map(_leaves, (tree.start, tree.stop, tree.step)))
+        case Other(_, parts):
+            return sum(map(_leaves, parts.values()))
+    fields = getattr(type(tree), "__dataclass_fields__", ())
+    return sum(_leaves(getattr(tree, name)) for name in fields)
+
+
+def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[object], rest: Sequence[BodyValue]) -> list[View]:
+    """Some memory, each through its own transforms. rest: the operands of the trees, in order."""
+    left = list(rest)
+    found: list[View] = []
+    for operand, tree in zip(given, trees, strict=True):
+        count = _leaves(tree)
+        own, left = left[:count], left[count:]
+        view = view_of(on, operand)
+        found.append(through(on, view, planted(tree, own)) if tree else view)
+    if left:
+        raise UnsupportedOp("more operands than the views of an equation have")
+    return found
+
+
+def _queue(on: Pass, name: str) -> View:
+    """A semaphore that no code names."""
+    found = next((r for r in on.references if r.name == name), None)
+    if found is None:
+        found = BodyReference(name, "semaphore", (), "semaphore", "semaphore", in_order=True)
+        on.references.append(found)
+    return View(found)
+
+
+def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    params = equation.params
+    if params.get("collective_axes"):
+        raise UnsupportedOp("copy_gmem_to_smem for several programs of a cluster")
+    if params.get("leader_tracked") is not None:
+        raise UnsupportedOp("copy_gmem_to_smem that only the leader of a cluster tracks")
+    trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
+    source, target, barrier = _views(on, operands[:3], trees, operands[3:])
+    mode = params.get("oob_mode")
+    clips = str(getattr(mode, "name", mode)) in _CLIPPED
+    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips))
+    return []
+
+
+def _copy_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    params = equation.params
+    predicated = bool(params["has_user_predicate"])
+    if params.get("reduction_op") is not None:
+        raise UnsupportedOp(f"copy_smem_to_gmem that combines by {params['reduction_op']}")
+    trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst")]
+    source, target = _views(on, operands[:2], trees, operands[2 : len(operands) - predicated])
+    conditions = [folded(condition_of(on.scalar(as_array(operands[-1]))))] if predicated else []
+    with on.under(*conditions):
+        queue = _queue(on, COPIES_OUT)
+        grouped = bool(params["commit_group"])
+        on.effects.append(StartedCopy(source, target, queue, on.spot(), clips=True, grouped=grouped))
+    return []
+
+
+def _commit_group(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    on.effects.append(Signal(_queue(on, COPIES_OUT), ONE, on.spot()))
+    return []
+
+
+def _wait_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wait_smem_to_gmem`. Where only the reads are waited for, what was written is not to be read here any more."""
+    if equation.params["wait_read_only"] and _reads_back(on):
+        raise UnsupportedOp("a wait for reads alone, in a body that reads what its copies write")
+    return _wait_in_order(on, COPIES_OUT, operands)
+
+
+def _reads_back(on: Pass) -> bool:
+    copied = {e.target.reference.name for e in on.effects if isinstance(e, StartedCopy)}
+    read = {e.source.reference.name for e in on.effects if isinstance(e, StartedCopy)}
+    read |= {e.view.reference.name for e in on.effects if isinstance(e, Access) and e.kind != "write"}
+    return bool({r.name for r in on.references if r.memory == "gmem"} & copied & read)
+
+
+def _wait_in_order(on: Pass, name: str, operands: Sequence[BodyValue]) -> list[BodyValue]:
+    left = on.scalar(as_array(operands[0])) if operands else Term("int", 0)
+    if left.op != "int":
+        raise UnsupportedOp("a wait that leaves a number which is computed")
+    queue = _queue(on, name)
+    on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0])))
+    return []
+
+
+def _commit(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    on.effects.append(Committed(on.spot()))
+    return []
+
+
+def _slot(barrier: View) -> View:
+    """A barrier as it is counted. UnsupportedOp for those that programs of a cluster share."""
+    if not barrier.reference.arrivals:
+        raise UnsupportedOp(f"a barrier of the kind {barrier.reference.dtype}")
+    if barrier.dims and any(extent != 1 for extent in barrier.dims):
+        raise UnsupportedOp("an operation on several barriers at once")
+    if not barrier.dims:
+        return barrier
+    # a barrier alone is a row of one
+    first = tuple(Slice(ZERO, ONE, single=True) for _ in barrier.dims)
+    return View(barrier.reference, (*barrier.steps, ViewStep("slices", barrier.dims, (), first)))
+
+
+def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> View:
+    (barrier,) = _views(on, operands[:1], [equation.params["transforms_treedef"]], operands[1:])
+    return _slot(barrier)
+
+
+def _arrive(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    on.effects.append(Signal(_barrier(on, equation, operands), ONE, on.spot()))
+    return []
+
+
+def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    barrier = _barrier(on, equation, operands)
+    on.effects.append(Wait(barrier, barrier, on.spot()))
+    return []
+
+
+def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`acc += a @ b`, where a and b lie in shared memory, and a may lie in registers."""
+    trees = [equation.params[f"{side}_transforms_tree"] or () for side in ("acc", "a", "b")]
+    # an array in registers has no transforms
+    lies = [k for k, one in enumerate(operands[:3]) if isinstance(one, View)]
+    acc, *held = _views(on, [operands[k] for k in lies], [trees[k] for k in lies], operands[3:])
+    loaded_from = [_operand(on, view) for view in held]
+    left, right = loaded_from if len(held) == 2 else (as_array(operands[1]), *loaded_from)
+    if acc.dims is None:
+        raise UnsupportedOp("an accumulator whose shape depends on data")
+    depth = left.dims[-1]
+
+    def undefined(index: Index) -> Term:
+        at = on.witness(depth)
+        return any_of([left.undefined((index[0], at)), right.undefined((at, index[1]))])
+
+    defined = left.defined and right.defined
+    dtype = element_type_named(acc.dtype)
+    value = Value(acc.dims, dtype, "a product of matrices", None if defined else undefined)
+    on.effects.append(Access("add", acc, on.spot(), value))
+    on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
+    return []
+
+
+def _operand(on: Pass, operand: View) -> Value:
+    if operand.dims is None:
+        raise UnsupportedOp("an operand of wgmma whose shape depends on data")
+    access = Access("read", operand, on.spot())
+    on.effects.append(access)
+    return loaded(on, operand, access, operand.dims, element_type_named(operand.dtype))
+
+
+def _wgmma_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    return _wait_in_order(on, MMAS, operands)
+
+
+def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A load of an accumulator, which waits for the MMAs first."""
+    left = equation.params["wait_n"]
+    if left != 0:
+        raise UnsupportedOp(f"a load of an accumulator that leaves {left} MMAs running")
+    _wait_in_order(on, MMAS, ())
+    return [load(on, view_of(on, operands[0]), equation.outvars[0])]
+
+
+def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """Accumulators that begin with a value and whose last value is given; memory around it goes in and out as it is.
+
+    JAX puts what the body takes from outside into memory, too.
+    """
+    inner = equation.params["jaxpr"]
+    if not all(equation.params["is_initialized"]):
+        raise UnsupportedOp("run_state of memory that begins without a value")
+    views: list[View] = []
+    for variable, operand in zip(inner.invars, operands, strict=True):
+        if isinstance(operand, View):
+            views.append(operand)
+            continue
+        if variable.aval.memory not in ("regs", "vmem"):
+            raise UnsupportedOp(f"run_state of memory of the kind {variable.aval.memory}")
+        views.append(allocated(on, variable.aval))
+        on.effects.append(Access("write", views[-1], on.spot(), operand))
+    on.run(inner, views)
+    _wait_in_order(on, MMAS, ())
+    ends = zip(views, operands, equation.outvars, strict=True)
+    return [operand if isinstance(operand, View) else load(on, view, variable) for view, operand, variable in ends]
+
+
+def _load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`plgpu.load`."""
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
+    return [load(on, view, equation.outvars[0])]
+
+
+def _same(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`layout_cast`: the same array, in other registers."""
+    return [operands[0]]
+
+
+def _nothing(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`set_max_registers`."""
+    return []
+
+
+PRIMITIVES: dict[str, Rule] = {
+    "copy_gmem_to_smem": _copy_in,
+    "copy_smem_to_gmem": _copy_out,
+    "commit_group": _commit_group,
+    "wait_smem_to_gmem": _wait_out,
+    "commit_smem": _commit,
+    "barrier_arrive": _arrive,
+    "barrier_wait": _wait,
+    "wgmma_ref": _wgmma,
+    "wgmma_wait": _wgmma_wait,
+    "wgmma_accumulator_deref_p": _accumulated,
+    "run_state": _run_state,
+    "mgpu_load": _load,
+    "layout_cast": _same,
+    "set_max_registers_p": _nothing,
+}

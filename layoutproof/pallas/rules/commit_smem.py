@@ -1,0 +1,171 @@
+"""What threads of a GPU have stored to shared memory is committed before a copy or an MMA reads it.
+
+Why it matters: copies (TMA) and MMAs read shared memory by another way than the threads that stored to it. Without
+`plgpu.commit_smem` between, they may read what was there before. Nothing stops: the numbers are wrong, sometimes.
+Refuted by: a store and a copy or MMA after it, in the same iteration and with no commit between, in the same memory.
+Asked of every copy out of shared memory, and every MMA of it. A load of an array in registers needs none.
+Example: `smem[...] = x; plgpu.copy_smem_to_gmem(smem, o_gmem)`.
+Source: `commit_smem` in jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2): "Commits all writes to SMEM, making them
+visible to TMA and MMA operations." In PTX it is `fence.proxy.async`.
+Fix: `plgpu.commit_smem()` after the last store and before the copy.
+Incident: none is known to us.
+Limits: Stores at other places of the same memory leave it unknown, but where both places are constants. Of programs
+that share memory (threads, clusters) nothing is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from layoutproof.bodies.claims import asked, order_not_modelled
+from layoutproof.bodies.effects import Access, Body, Committed, Effect, Spot, StartedCopy, StartedUse, View
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.rules.body_in_bounds import about
+
+TARGET = False
+BODY = True
+SETTLED_BY = "commit after the last store, under no other condition than the copy"
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per copy or MMA that reads shared memory; none of other kernels."""
+    body: Body | None = kernel.body
+    if body is None or kernel.platform != "mosaic_gpu":
+        return ()
+    found = [_committed(kernel, body, effect, view) for effect, view in _reads(body.effects)]
+    if not found and not body.unmodelled:
+        return ()
+    return (*found, *order_not_modelled(kernel, body))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where nothing reads shared memory but threads."""
+    return undecided("no copy or MMA reads shared memory of a GPU")
+
+
+def _reads(effects: Sequence[Effect]) -> Iterator[tuple[StartedCopy | StartedUse, View]]:
+    """What reads shared memory by another way than threads do."""
+    for effect in effects:
+        views = effect.views if isinstance(effect, StartedUse) else ()
+        views = (effect.source,) if isinstance(effect, StartedCopy) else views
+        for view in views:
+            if isinstance(effect, StartedCopy | StartedUse) and view.reference.memory == "shared":
+                yield effect, view
+
+
+def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, view: View) -> Obligation:
+    effects: Sequence[Effect] = body.effects
+    name, at = view.reference.name, reader.spot
+    does = "a copy" if isinstance(reader, StartedCopy) else "an MMA"
+    stores = [e for e in effects if isinstance(e, Access) and _stores(e, view)]
+    open_: Access | None = None
+    for store in stores:
+        if _between(effects, store.spot, at, view):
+            continue
+        before = store.spot.number < at.number and _happens_with(store.spot, at)
+        if before and (_whole(store.view) or _whole(view) or _seen(store.view) == _seen(view)):
+            line = store.spot.source.rpartition(":")[2] or "?"
+            why = f"{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
+            return _where_it_happens(kernel, body, name, at, why)
+        open_ = open_ or store
+    if open_ is not None:
+        line = open_.spot.source.rpartition(":")[2] or "?"
+        why = f"whether what line {line} stores to {name} is committed before {does} reads it"
+        return Obligation(name, undecided(why), source=at.source)
+    return Obligation(name, by_rule(""), source=at.source)
+
+
+def _where_it_happens(kernel: Kernel, body: Body, name: str, at: Spot, why: str) -> Obligation:
+    """That no program comes there; refuted by the first one that does, with the turns of its loops."""
+    hint = "look at what is stored last before it: plgpu.commit_smem() belongs behind that"
+
+    def explain(point: Point, on: Numbers, value: Callable[[Term], int]) -> str:
+        return why
+
+    try:
+        found = asked(kernel, body, [*at.path], at.loops, explain=explain)
+    except Undecided as lost:
+        return Obligation(name, undecided(f"whether it happens that {why}, depends on {lost}"), source=at.source)
+    told = replace(found, claim=replace(found.claim, hint=lambda point, on: hint))
+    return about(name, told, at.source, f"whether it happens that {why}")
+
+
+def _stores(effect: Access, view: View) -> bool:
+    """Whether an access is a store of threads to the memory of a view, and perhaps to elements of it."""
+    same = effect.kind != "read" and effect.view.reference is view.reference
+    return same and not _apart(effect.view, view)
+
+
+def _apart(one: View, other: View) -> bool:
+    """Whether two views of one reference surely have no element in common: they begin at constant places."""
+    first = [view.steps[0] if view.steps else None for view in (one, other)]
+    if any(step is None or step.kind != "slices" for step in first):
+        return False
+    for a, b in zip(first[0].slices, first[1].slices, strict=True):  # type: ignore[union-attr]
+        terms: list[Term] = [a.start, a.size, b.start, b.size]
+        if all(term.op == "int" for term in terms):
+            p, n, q, m = (int(term.args[0]) for term in terms)
+            if p + (n - 1) * a.stride < q or q + (m - 1) * b.stride < p:
+                return True
+    return False
+
+
+def _between(effects: Sequence[Effect], store: Spot, reader: Spot, view: View) -> bool:
+    """Whether a commit surely comes after a store and before what reads next, whatever iteration that is in.
+
+    In program order it lies between the two; or, where the reader comes first, behind the store or before the reader,
+    within the loops that the two have in common.
+    """
+    # memory of its own in each turn of a loop brings nothing to the next one
+    fresh = view.reference.fresh_in
+    common = [a for a, b in zip(store.loops, reader.loops, strict=False) if a is b and a not in fresh]
+    for effect in effects:
+        if not isinstance(effect, Committed):
+            continue
+        at = effect.spot
+        if store.number < reader.number:
+            # the next iteration of a loop around both comes to the same commit
+            often = _as_often(at, store, common) or _as_often(at, reader, common)
+            if store.number < at.number <= reader.number and often:
+                return True
+            continue
+        behind = at.number > store.number and _as_often(at, store, common)
+        if behind or (at.number <= reader.number and _as_often(at, reader, common)):
+            return True
+    return store.number > reader.number and not common
+
+
+def _as_often(commit: Spot, other: Spot, common: Sequence[object]) -> bool:
+    """Whether a commit happens wherever the other effect does: in no other loop, and under no condition of its own."""
+    loops = len(commit.loops) <= len(other.loops) and all(
+        a is b for a, b in zip(commit.loops, other.loops, strict=False)
+    )
+    return loops and len(commit.loops) >= len(common) and _implied(commit, other)
+
+
+def _implied(commit: Spot, other: Spot) -> bool:
+    return all(any(condition is held for held in other.path) for condition in commit.path)
+
+
+def _happens_with(store: Spot, reader: Spot) -> bool:
+    """Whether the store happens in every iteration in which the reader does."""
+    loops = all(a is b for a, b in zip(store.loops, reader.loops, strict=False))
+    return loops and len(store.loops) <= len(reader.loops) and _implied(store, reader)
+
+
+def _seen(view: View) -> list[object]:
+    """The steps of a view, equal where two views of one iteration show the same elements."""
+    return [
+        (step.kind, step.permutation, [(one.start, one.size, one.stride, one.single) for one in step.slices])
+        for step in view.steps
+    ]
+
+
+def _whole(view: View) -> bool:
+    return not any(step.kind in ("slices", "gather") for step in view.steps)

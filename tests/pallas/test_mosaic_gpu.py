@@ -1,0 +1,163 @@
+"""Kernels of Mosaic GPU: of each pair the right one is proved whole, and of the wrong one its question speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+import layoutproof as lp
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
+from tests.pallas.mosaic_gpu_page import pairs, row
+from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mosaic_gpu.md"
+
+
+def decided(function: Any, args: tuple[Any, ...], target: str | None = "mosaic_gpu") -> list[Finding]:
+    found = lp.kernels(function, *args, target=target).findings
+    return [f for f in found if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_right_one_is_proved_whole(name: str) -> None:
+    assert not decided(PAIRS[name].make(), PAIRS[name].args)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_wrong_one_is_refuted_by_its_question(name: str) -> None:
+    pair = PAIRS[name]
+    spoken = [f for f in decided(pair.make(**pair.wrong), pair.args) if f.question == pair.question]
+    assert Verdict.REFUTED in {f.verdict for f in spoken}
+    # a program, an iteration or an element at which it goes wrong
+    assert all(f.counterexample for f in spoken if f.verdict is Verdict.REFUTED)
+
+
+def test_what_happens_in_no_program_is_not_refuted() -> None:
+    def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
+        rows = pl.ds(lax.axis_index("i") * 64, 64)
+        plgpu.copy_gmem_to_smem(x_gmem.at[rows], smem, barrier)
+        plgpu.barrier_wait(barrier)
+        plgpu.copy_smem_to_gmem(smem, o_gmem.at[rows])
+        plgpu.wait_smem_to_gmem(0)
+
+        @pl.when(lax.axis_index("i") > 7)
+        def _() -> None:
+            smem[...] = smem[...] + 1
+            plgpu.copy_smem_to_gmem(smem, o_gmem.at[rows])
+            plgpu.wait_smem_to_gmem(0)
+
+    scratch = plgpu.SMEM((64, 128), jnp.float32), plgpu.Barrier()
+    assert not decided(kernel(body, (256, 128), jnp.float32, {"i": 4}, *scratch), ROWS)
+
+
+def test_a_box_that_the_end_of_the_array_cuts_is_clipped() -> None:
+    def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
+        rows = pl.ds(lax.axis_index("i") * 64, 64)
+        plgpu.copy_gmem_to_smem(x_gmem.at[rows], smem, barrier)
+        plgpu.barrier_wait(barrier)
+        plgpu.copy_smem_to_gmem(smem, o_gmem.at[rows])
+        plgpu.wait_smem_to_gmem(0)
+
+    scratch = plgpu.SMEM((64, 128), jnp.float32), plgpu.Barrier()
+    args = (jax.ShapeDtypeStruct((200, 128), jnp.float32),)
+    assert not decided(kernel(body, (200, 128), jnp.float32, {"i": 4}, *scratch), args)
+    found = decided(kernel(body, (200, 128), jnp.float32, {"i": 5}, *scratch), args)
+    assert {(f.question, f.verdict) for f in found} == {("body_in_bounds", Verdict.REFUTED)}
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(227, Verdict.PROVED), (228, Verdict.REFUTED)])
+def test_shared_memory_is_227_kib(rows: int, verdict: Verdict) -> None:
+    def body(x_gmem: Any, o_gmem: Any, smem: Any) -> None:
+        smem[...] = jnp.zeros((rows, 256), jnp.float32)
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(smem, o_gmem)
+        plgpu.wait_smem_to_gmem(0)
+
+    function = kernel(body, (rows, 256), jnp.float32, {"i": 1}, plgpu.SMEM((rows, 256), jnp.float32))
+    found = lp.kernels(function, *ROWS, target="mosaic_gpu").findings
+    assert {f.verdict for f in found if f.question == "memory_budget"} == {verdict}
+
+
+def threads(grid: int = 4) -> Any:
+    """Each of two threads copies 32 of the 64 rows of its program."""
+
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        rows = lax.axis_index("i") * 64 + lax.axis_index("wg") * 32
+        o_gmem[pl.ds(rows, 32)] = x_gmem[pl.ds(rows, 32)]
+
+    out = jax.ShapeDtypeStruct((256, 128), jnp.float32)
+    return plgpu.kernel(body, out_type=out, grid=(grid,), grid_names=("i",), num_threads=2, thread_name="wg")
+
+
+def test_of_threads_places_are_proved_and_no_order() -> None:
+    found = decided(threads(), ROWS)
+    assert {f.question for f in found} == {"dma_order", "initialised", "undefined_values"}
+    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
+    assert all("programs along wg" in f.reason for f in found)
+
+
+def test_of_threads_places_are_refuted() -> None:
+    found = decided(threads(grid=5), ROWS)
+    assert ("body_in_bounds", Verdict.REFUTED) in {(f.question, f.verdict) for f in found}
+
+
+@pytest.mark.parametrize("what", ["multicast", "cluster barrier", "reduction"])
+def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
+    def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
+        axes = {"collective_axes": "c"} if what == "multicast" else {}
+        plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(0, 64)], smem, barrier, **axes)
+        plgpu.barrier_wait(barrier)
+        plgpu.copy_smem_to_gmem(smem, o_gmem.at[pl.ds(0, 64)], reduction_op="add" if what == "reduction" else None)
+        plgpu.wait_smem_to_gmem(0)
+
+    made = plgpu.ClusterBarrier(collective_axes=("c",)) if what == "cluster barrier" else plgpu.Barrier()
+    function = plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((64, 128), jnp.float32),
+        grid=(1,),
+        grid_names=("i",),
+        cluster=(2,),
+        cluster_names=("c",),
+        scratch_types=[plgpu.SMEM((64, 128), jnp.float32), made],
+    )
+    result = lp.kernels(function, *ROWS)
+    words = {
+        "multicast": "several programs of a cluster",
+        "cluster barrier": "cluster_barrier",
+        "reduction": "combines",
+    }
+    assert result.exit_code == 3
+    assert any(words[what] in f.reason for f in result.findings if f.question == "dma_order")
+
+
+@pytest.mark.parametrize("op", list(ops()), ids=lambda op: op.name)
+def test_the_page_says_what_a_run_says(op: MosaicGpuOp) -> None:
+    assert row(op) in PAGE.read_text().splitlines()
+
+
+def test_the_page_refutes_no_kernel_of_the_wheel() -> None:
+    table = PAGE.read_text().partition("## The kernels of the wheel")[2]
+    rows = [line.split(" | ") for line in table.splitlines() if "_mgpu." in line and line.startswith("| ")]
+    assert [cells[0].removeprefix("| ") for cells in rows] == [op.name for op in ops()]
+    assert not [cells for cells in rows if cells[3] == "refuted"]
+
+
+def test_the_page_has_all_pairs() -> None:
+    assert set(pairs()) <= set(PAGE.read_text().splitlines())
