@@ -16,7 +16,7 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import Op
@@ -27,6 +27,8 @@ _HERE = __file__
 
 MARK, MARKS = 0xE000, 6400
 """The first character for private use, and how many of them there are: they stand for numbers in a text."""
+
+_T = TypeVar("_T")
 
 
 class Quoted(NamedTuple):
@@ -169,14 +171,14 @@ def _as_term(value: Any) -> Term:
     return value.term if type(value) is Recorded else Term("int", int(value))
 
 
-def _read(apply: Callable[..., Any]) -> Any:
-    def method(self: Recorded, *others: object) -> object:
+def _read(apply: Callable[..., _T]) -> Callable[..., _T]:
+    def method(self: Recorded, *others: object) -> _T:
         return apply(self.trail.read(self), *others)
 
     return method
 
 
-def _written(apply: Callable[..., str]) -> Any:
+def _written(apply: Callable[..., str]) -> Callable[..., str]:
     def method(self: Recorded, *others: object) -> str:
         return self.trail.text(self, lambda value: apply(value, *others))
 
@@ -286,8 +288,8 @@ class Recorded:
         return getattr(self.trail.read(self), name)
 
 
-def _of_text(apply: Callable[..., Any]) -> Any:
-    def method(self: RecordedText, *others: object) -> object:
+def _of_text(apply: Callable[..., _T]) -> Callable[..., _T]:
+    def method(self: RecordedText, *others: object) -> _T:
         return apply(self.read(), *others)
 
     return method

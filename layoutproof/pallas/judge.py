@@ -139,12 +139,18 @@ def judge(
     if call.symbols and not call.nothing and not (kernel.runtime and every_table(kernel)):
         found = [_at_small_sizes(call, f, a, strict_tables) for f, a in zip(found, asked_for, strict=True)]
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
-        again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
-        again_ = [name for name in again_ if call.on_its_platform or not kernel_property(name).TARGET]
-        # a bug of what is below the kernel is none of the kernel, and no edit of it is asked to end it
-        again_ = [name for name in again_ if getattr(kernel_property(name), "REPAIRED", True)]
-        found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, call.answers)
+        found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), _asked_of_repairs(call), call.answers)
     return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
+
+
+def _asked_of_repairs(call: _Call) -> list[str]:
+    """The properties that a repaired kernel has to have. A bug of what is below the kernel is none of the kernel, and
+    no edit of it is asked to end it."""
+    kernel = call.kernel
+    names = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
+    modules = {name: kernel_property(name) for name in names}
+    asked = [name for name in names if call.on_its_platform or not modules[name].TARGET]
+    return [name for name in asked if getattr(modules[name], "REPAIRED", True)]
 
 
 def _at_small_sizes(call: _Call, finding: Finding, asked: Obligation, strict_tables: bool) -> Finding:

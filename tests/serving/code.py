@@ -23,7 +23,7 @@ def plain(x):
     return x * 2.0
 """
 SIZES = "ROWS = 32\n"
-"""What `KERNELS` imports, by a name that no other test gives to a module: with 16 rows its output is not written whole."""
+"""What `KERNELS` imports: with 16 rows its output is not written whole. No other test has a module of its name."""
 
 EXITS = "import os\n\n\ndef f(x):\n    os._exit(7)\n"
 FALLS = "import ctypes\n\n\ndef f(x):\n    ctypes.string_at(0)\n"

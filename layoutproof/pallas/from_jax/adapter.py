@@ -384,7 +384,7 @@ def replaced(
             setattr(module, name, original)
 
 
-def taken_as_ints(kind: type, read: Callable[[Any], int]) -> None:
+def taken_as_ints(kind: type, read: Callable[..., int]) -> None:
     """JAX's operations take values of a type as ints from now on, as they take those of a NumPy scalar's.
 
     read: the int of one.

@@ -114,12 +114,12 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
     def constant(original: Callable[..., object]) -> Callable[..., object]:
         return lambda extent: type(extent) is Recorded or original(extent)
 
-    def dumped(original: Callable[..., Any]) -> Callable[..., object]:
+    def dumped(original: Callable[..., object]) -> Callable[..., object]:
         def call(value: object, *more: object, **named: object) -> object:
             if not _holds(value):
                 return original(value, *more, **named)
             quietly = original(plain_parts(value, True), *more, **named)
-            return RecordedText(quietly, lambda: original(plain_parts(value), *more, **named))
+            return RecordedText(str(quietly), lambda: str(original(plain_parts(value), *more, **named)))
 
         return call
 

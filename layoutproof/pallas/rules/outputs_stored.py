@@ -28,7 +28,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, BodyReference, Freed, Signal, StartedCopy, Wait
+from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
 from layoutproof.core.budget import effort
@@ -178,7 +178,7 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
     """
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in body.effects:
-        role = "" if isinstance(effect, Access | Freed) else given.get(effect.semaphore.reference.name, "")
+        role = "" if isinstance(effect, Access | Freed | Committed) else given.get(effect.semaphore.reference.name, "")
         line = _at(effect.spot.source)
         if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
             return f"the copy that is waited for{line} started in another kernel, and may fill it"
