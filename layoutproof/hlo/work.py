@@ -48,8 +48,8 @@ _NO_ARITHMETIC = frozenset(
         *("outfeed", "custom-call", "rng-get-and-update-state", "set-dimension-size", "stochastic-convert"),
     )
 )
-_APPLIED = ("to_apply", "select", "scatter", "comparator")
-"""Attributes with a computation that is applied to single elements, how often the instruction says."""
+"""Opcodes that compute nothing themselves."""
+_APPLYING = frozenset(("reduce", "reduce-window", "map", "scatter", "all-reduce", "reduce-scatter", "all-reduce-start"))
 _SLICES = frozenset(("slice", "dynamic-slice"))
 _SAME = frozenset(("bitcast", "reshape"))
 """Opcodes that hand an operand on within a fusion."""
@@ -146,7 +146,15 @@ class WorkReader:
             done.flops = _elements(shape)
         elif opcode in ("dot", "convolution"):
             return _product(of, shape, given, done)
-        elif opcode in ("reduce", "reduce-window", "map", "scatter", "all-reduce", "reduce-scatter", "all-reduce-start"):
+        elif opcode in (
+            "reduce",
+            "reduce-window",
+            "map",
+            "scatter",
+            "all-reduce",
+            "reduce-scatter",
+            "all-reduce-start",
+        ):
             return self._apply(of, where, shape, given)
         elif not opcode.endswith("-start") and opcode not in _MOVING:
             return f"the work of {opcode} is not counted"
@@ -195,9 +203,7 @@ class WorkReader:
         if opcode == "dynamic-update-slice" and len(operands) > 1:
             # in place: the new part is read and written
             operands, results = (operands[1], *operands[2:]), operands[1]
-        elif opcode in _SLICES:
-            operands = (results, *operands[1:])
-        elif opcode == "gather":
+        elif opcode in _SLICES or opcode == "gather":
             operands = (results, *operands[1:])
         now.outer.append(_Move(where, opcode, callee, operands, results))
 

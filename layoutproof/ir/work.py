@@ -167,7 +167,7 @@ def _convolution(equation: Equation) -> int:
         )
         for k in space
     )  # fmt: skip
-    return 2 * valid * (left[lhs[0]] // params["batch_group_count"]) * right[rhs[1]] * right[rhs[0]]
+    return int(2 * valid * (left[lhs[0]] // params["batch_group_count"]) * right[rhs[1]] * right[rhs[0]])
 
 
 def _elements(equation: Equation) -> int:

@@ -25,9 +25,11 @@ from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
+from layoutproof.programs.kernel_work import with_source
 from layoutproof.programs.reading import holders, record_of
 from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
 from layoutproof.programs.same_source import finding
+from layoutproof.programs.totals import with_kernels
 
 CPU = "cpu"
 LONGEST = 600.0
@@ -195,6 +197,7 @@ def made_of(
             asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
         )
     same = finding(said["same"], asked.title) if "same" in said else None
+    record = with_kernels(with_source(record, said["text"], said.get("source") or {}, asked.flags, _library(asked)))
     return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same)
 
 
