@@ -37,11 +37,13 @@ PACKAGES: dict[str, set[str]] = {
     },
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
-    "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
+    "hlo": {"core", "hlotext", "ir", "kernel", "layouts", "pallas", "questions"},
     "from_hlo": {"core", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions", "values"},
+    "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
+    "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},
     "programs": {
-        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions",
-        "values",
+        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "layouts", "mosaic", "pallas",
+        "questions", "values",
     },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",
@@ -51,8 +53,6 @@ PACKAGES: dict[str, set[str]] = {
         "compiler", "core", "from_hlo", "hardware", "hlotext", "kernel", "layouts", "pallas", "programs", "questions",
         "registry", "solvers", "specs", "values",
     },
-    "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
-    "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},
     "searching": {
         "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "questions",
         "registry", "solvers", "specs",
