@@ -184,17 +184,7 @@ class WorkReader:
             number = now.parameters.get(name)
             if number is not None and opcode not in _SAME:
                 now.reads.setdefault(number, []).append(_part(of, name, shape, each))
-        if opcode == "parameter":
-            now.parameters[of.name] = of.number
-        elif opcode in _SAME and of.operands and of.operands[0] in now.parameters:
-            now.parameters[of.name] = now.parameters[of.operands[0]]
-        if opcode == "dynamic-update-slice" and len(given) > 1 and given[1] is not None:
-            now.updates[of.name] = _sizes(given[1].arrays)
-        elif opcode in _SAME and of.operands and of.operands[0] in now.updates:
-            now.updates[of.name] = now.updates[of.operands[0]]
-        if of.root:
-            roots = of.operands if opcode == "tuple" else (of.name,)
-            now.written = [now.updates.get(name, _ALL) for name in roots]
+        self._named(of, given)
         if opcode in ("parameter", "constant") or opcode in memory.VIEWS or opcode.endswith(("-done", "-update")):
             return
         callee = next((name for role, name in of.calls if role == "calls"), "") if of.calls else ""
@@ -206,6 +196,21 @@ class WorkReader:
         elif opcode in _SLICES or opcode == "gather":
             operands = (results, *operands[1:])
         now.outer.append(_Move(where, opcode, callee, operands, results))
+
+    def _named(self, of: Instruction, given: Sequence[Shape | None]) -> None:
+        """Keeps what is a parameter under another name, an array updated in place, and what the root writes."""
+        now, opcode = self._now, of.opcode
+        if opcode == "parameter":
+            now.parameters[of.name] = of.number
+        elif opcode in _SAME and of.operands and of.operands[0] in now.parameters:
+            now.parameters[of.name] = now.parameters[of.operands[0]]
+        if opcode == "dynamic-update-slice" and len(given) > 1 and given[1] is not None:
+            now.updates[of.name] = _sizes(given[1].arrays)
+        elif opcode in _SAME and of.operands and of.operands[0] in now.updates:
+            now.updates[of.name] = now.updates[of.operands[0]]
+        if of.root:
+            roots = of.operands if opcode == "tuple" else (of.name,)
+            now.written = [now.updates.get(name, _ALL) for name in roots]
 
     def unknown(self, computation: str) -> Iterator[str]:
         """The work in a computation that is not counted, each with its reason."""

@@ -155,7 +155,7 @@ def test_a_step_of_four_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layers.py").write_text(LAYERS)
-    shapes = "(f32[4,128,512], f32[4,512,128])"
+    shapes = ("f32[4,128,512]", "f32[4,512,128]")
     (found,) = lp.compile("layers.py:step", shapes, "f32[256,128]", target="v5e").records
     assert found.work is not None
     by_hand = 4 * 6 * 2 * 256 * 128 * 512
