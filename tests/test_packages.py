@@ -40,10 +40,13 @@ PACKAGES: dict[str, set[str]] = {
     },
     "pictures": {"compiler", "core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
-    "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
+    "hlo": {"core", "hlotext", "ir", "kernel", "layouts", "pallas", "questions"},
     "from_hlo": {"core", "hlo", "hlotext", "ir", "kernel", "layouts", "pallas", "questions", "values"},
+    "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
+    "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},
     "programs": {
-        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "known_bugs", "layouts", "pallas",
+        "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "known_bugs", "layouts", "mosaic",
+        "pallas",
         "questions", "values",
     },
     "specs": {
@@ -54,8 +57,6 @@ PACKAGES: dict[str, set[str]] = {
         "compiler", "core", "from_hlo", "hardware", "hlotext", "kernel", "layouts", "pallas", "programs", "questions",
         "registry", "solvers", "specs", "values",
     },
-    "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
-    "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},
     "searching": {
         "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "questions",
         "registry", "solvers", "specs",

@@ -47,7 +47,7 @@ KINDS = {
     "temporaries": "The program takes more memory for what is neither argument nor result.",
     "replicated": "More devices hold each element of a parameter or result.",
     "vmem": "A kernel takes more VMEM, by its compiler's figures.",
-    "estimated_cycles": "The compiler's own estimate of the program's cycles is higher.",
+    "estimated_cycles": "The compiler's own estimate of cycles, of the program or of one of its kernels, is higher.",
     "operands": "An instruction takes its operands in another order, or another element of a tuple.",
     "computation_differs": "An instruction computes something else: another value as operand, a step less or more.",
     "same_function": "The program is written otherwise, and no output differs: proved, or sampled at random points.",

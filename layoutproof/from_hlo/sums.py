@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
 
 from layoutproof.core.nested import leaves
 from layoutproof.from_hlo.body import EquationList, Rule, Value
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import numbers_of, read_shape
 from layoutproof.hlotext.module import Computation, Instruction
+from layoutproof.hlotext.windows import ConvolutionNumbers, ConvolutionWindow, read_labels, read_window
 from layoutproof.ir.program import Array, Atom, Literal, Program, Variable
 
 _COMBINED = {
@@ -17,14 +17,6 @@ _COMBINED = {
 }  # fmt: skip
 _REDUCED = {"add": "sum", "mul": "prod", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
 _SAME = ("convert", "copy", "bitcast", "reduce-precision")
-
-
-class ConvolutionNumbers(NamedTuple):
-    """The dimensions of a convolution by the names that JAX has: batch and features, then those in space."""
-
-    lhs_spec: tuple[int, ...]
-    rhs_spec: tuple[int, ...]
-    out_spec: tuple[int, ...]
 
 
 def combiner(body: EquationList, name: str) -> str:
@@ -185,37 +177,6 @@ def _orders(program: Program, of: int, sign: int) -> bool:
     return True
 
 
-class ConvolutionWindow(NamedTuple):
-    """`window={..}`, of each dimension. reversed: whether the kernel is looked at backwards."""
-
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[tuple[int, int], ...]
-    base: tuple[int, ...]
-    dilation: tuple[int, ...]
-    reversed: tuple[int, ...]
-
-
-def read_window(text: str, rank: int) -> ConvolutionWindow:
-    """A window as the text has it. rank: how many dimensions it has where the text says none.
-
-    >>> read_window("{size=3x3 pad=1_1x0_0}", 2).padding, read_window("", 0).size
-    (((1, 1), (0, 0)), ())
-    """
-    said = {key: value for key, _, value in (part.partition("=") for part in text.strip("{}").split())}
-
-    def each(name: str, default: int) -> tuple[int, ...]:
-        return tuple(map(int, said[name].split("x"))) if name in said else (default,) * rank
-
-    size = each("size", 1)
-    rank = len(size)
-    pads = said.get("pad", "x".join(["0_0"] * rank)).split("x") if rank else []
-    padding = tuple((int(low), int(high)) for low, _, high in (p.partition("_") for p in pads))
-    return ConvolutionWindow(
-        size, each("stride", 1), padding, each("lhs_dilate", 1), each("rhs_dilate", 1), each("rhs_reversal", 0)
-    )  # fmt: skip
-
-
 def _reduce_window(body: EquationList, at: Instruction, operands: list[Atom]) -> Value | None:
     out = read_shape(at.shape)
     kind = combiner(body, at.calls[0][1])
@@ -245,22 +206,10 @@ def _product(body: EquationList, at: Instruction, operands: list[Atom], out: Arr
     )  # fmt: skip
 
 
-def _specs(text: str) -> tuple[ConvolutionNumbers, int]:
-    """The dimensions of `dim_labels`, and how many are in space."""
-    left, _, rest = text.partition("_")
-    right, _, out = rest.partition("->")
-    space = sorted(c for c in left if c.isdigit())
-
-    def places(labels: str, first: str) -> tuple[int, ...]:
-        return tuple(labels.index(c) for c in (*first, *space))
-
-    return ConvolutionNumbers(places(left, "bf"), places(right, "oi"), places(out, "bf")), len(space)
-
-
 def _convolution(body: EquationList, at: Instruction, operands: list[Atom]) -> Value:
     left, right = operands
     out = read_shape(at.shape)
-    numbers, rank = _specs(at.attribute("dim_labels"))
+    numbers, rank = read_labels(at.attribute("dim_labels"))
     w = read_window(at.attribute("window"), rank)
     groups, batches = (int(at.attribute(f"{name}_group_count") or 1) for name in ("feature", "batch"))
     backwards = tuple(numbers.rhs_spec[2 + k] for k, turned in enumerate(w.reversed) if turned)

@@ -56,7 +56,7 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
     """
     other = before.made.compiler != after.made.compiler
     found = [*_memory(before, after), *_entry(before, after), *_collectives(before, after)]
-    found += [*_copies(before, after), *_kernels(before, after)]
+    found += [*_copies(before, after), *_kernels(before, after, other)]
     if before.devices != after.devices:
         why = f"the program runs on {after.devices} devices now, on {before.devices} before"
         found.insert(0, Finding("devices", "number of devices", why))
@@ -216,7 +216,8 @@ def _copies(before: Record, after: Record) -> Iterator[Finding]:
             yield Finding("vanished_copy", subject, why, figures={"bytes": (old or new) - new}, **sides)
 
 
-def _kernels(before: Record, after: Record) -> Iterator[Finding]:
+def _kernels(before: Record, after: Record, other: bool = False) -> Iterator[Finding]:
+    """other: they were made with two compilers, whose cycles are not compared."""
     rounds: list[Round[KernelCall]] = [
         Round(lambda k: (k.name, k.digest, k.vmem), alike=True),
         Round(lambda k: (k.name, k.place.op_name)),
@@ -237,6 +238,10 @@ def _kernels(before: Record, after: Record) -> Iterator[Finding]:
             if pair.old.digest == pair.new.digest:
                 yield from vmem
                 continue
+            if pair.old.cycles is not None and not other:
+                # without cycles of the old one, as in older records, its text says that it changed
+                cycles = _amount("estimated_cycles", f"cycles of {subject}", pair.old.cycles, pair.new.cycles, "cycles")
+                yield from cycles
             if [each.question for each in vmem] == ["shrank"]:
                 # smaller blocks are more steps: less VMEM is reported with this cost, and is no gain by itself
                 figures, less = vmem[0].figures, vmem[0].reason

@@ -124,8 +124,8 @@ def compiled(
         return
     with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
         plain, profile = (os.path.join(folder, name) for name in ("plain", "profile"))
-        first = _child(flags(plain, False), library, seconds, memory)
-        second = _child(flags(profile, True), library, min(seconds, PROFILE_SECONDS), memory)
+        first = child(flags(plain, False), library, seconds, memory)
+        second = child(flags(profile, True), library, min(seconds, PROFILE_SECONDS), memory)
         current: list[CompilerQuestion] = []
         wanted: list[CompilerQuestion] = []
 
@@ -157,7 +157,8 @@ def compiled(
                 yield report
 
 
-def _child(flags: str, library: str, seconds: float, memory: int | None) -> Child:
+def child(flags: str, library: str, seconds: float, memory: int | None) -> Child:
+    """The compiler's process. flags: for libtpu.  library: the path of another one, "".  seconds: for each answer."""
     environment = {**libtpu.environment(library), libtpu.FLAGS: f"{libtpu.told()} {flags}".strip()}
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 

@@ -17,13 +17,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler import cache as kept
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
+from layoutproof.core.element_types import dtype_name
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic import dumps
@@ -42,6 +43,7 @@ from layoutproof.pallas.from_jax.adapter import (
 from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 
 if TYPE_CHECKING:
     from jax import Array, Device
@@ -83,6 +85,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
     tells it, `profile`, whether its cycles are asked for, and `folder`, to which libtpu was told to write, and which is
     emptied.
     """
+    if "config" in request:
+        return _of_text(request)
     start = time.perf_counter()
     tell("tracing")
     kernel, site = call_of(request)
@@ -116,6 +120,32 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
         kept.put(key, found)
         found = {**found, "seconds": time.perf_counter() - start}
     return {**about, **seen, **found}
+
+
+def _of_text(request: JsonObject) -> JsonObject:
+    """The cycles of a call of which the text of a program has the module, or the `reason` why there are none.
+
+    request: as `placed.estimates` makes it.
+    """
+    jax = need_jax()
+    place = jax.sharding.SingleDeviceSharding(_device(request["target"]))
+
+    def arrays(side: str, **more: object) -> list[object]:
+        made, types = jax.ShapeDtypeStruct, jax.numpy
+        return [made(tuple(dims), types.dtype(dtype_name(dtype)), **more) for dtype, dims in request[side]]
+
+    call = jax.ffi.ffi_call(
+        TARGET, arrays("results"), has_side_effect=True, custom_call_api_version=1,
+        legacy_backend_config=request["config"], input_output_aliases=dict(map(tuple, request["aliases"])),
+    )  # fmt: skip
+    given = arrays("operands", sharding=place)
+    out = {} if given else {"out_shardings": place}
+    try:
+        lowered = jax.jit(lambda *values: call(*values), keep_unused=True, **out).lower(*given)
+    except Exception as error:
+        return {"reason": _words(error)}
+    found = _profiled(lowered, Path(request["folder"]), request["options"])
+    return {"cycles": found.get("cycles"), "reason": found["refused"]}
 
 
 @dataclass(frozen=True)
@@ -234,11 +264,11 @@ def _call_in(text: str) -> re.Match[str] | None:
     return next((call for call, line in zip(calls, lines, strict=True) if _ASKED in line), calls[0] if calls else None)
 
 
-def _profiled(lowered: Lowered, folder: Path) -> dict[str, object]:
-    """The estimate of cycles, None where the compiler writes none."""
+def _profiled(lowered: Lowered, folder: Path, options: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
+    """The estimate of cycles, None where the compiler writes none. options: the compiler's own."""
     _empty(folder)
     try:
-        made = lowered.compile()
+        made = lowered.compile(compiler_options=dict(options) or None)
     except Exception as error:
         return {"refused": _words(error)}
     text = _text(made, lowered)

@@ -27,9 +27,11 @@ from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.known_bugs import ask as known_bugs
 from layoutproof.known_bugs.bug import BugSeen
+from layoutproof.programs.kernel_work import with_source
 from layoutproof.programs.reading import holders, record_of
 from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
 from layoutproof.programs.same_source import finding
+from layoutproof.programs.totals import with_kernels
 
 CPU = "cpu"
 LONGEST = 600.0
@@ -202,6 +204,7 @@ def made_of(
     same = finding(said["same"], asked.title) if "same" in said else None
     versions = known_bugs.versions_in(said["compiler"], f"jax {said['jax']}")
     bugs = known_bugs.of_program(said["text"].splitlines(keepends=True), asked.target, versions, asked.flags)
+    record = with_kernels(with_source(record, said["text"], said.get("source") or {}, asked.flags, _library(asked)))
     return Made(
         asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same,
         bugs=tuple(_known(asked, bug) for bug in bugs),

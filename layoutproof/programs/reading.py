@@ -18,6 +18,7 @@ from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.followed import Followed
 from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlo.shapes import ArrayShape, Shape, Shapes, bytes_of
+from layoutproof.hlo.work import Where, WorkDone, WorkReader
 from layoutproof.hlotext.events import ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
@@ -37,7 +38,9 @@ from layoutproof.programs.record import (
     Provenance,
     Record,
     Reshard,
+    WorkPlace,
 )
+from layoutproof.programs.totals import with_totals
 
 MOST_OPERATIONS = 50
 """Operations with a price that a record lists, the most expensive first; their sum is of all."""
@@ -133,7 +136,7 @@ class Reader:
 
     __slots__ = (
         *("bodies", "computations", "entry", "executions", "file", "followed", "header", "inner", "judged", "made"),
-        *("now", "parameters", "results", "shapes", "shardings", "whole", "words"),
+        *("now", "parameters", "results", "shapes", "shardings", "whole", "words", "work"),
     )
 
     def __init__(
@@ -148,6 +151,7 @@ class Reader:
         self.whole = False
         self.shapes = Shapes()
         self.executions = Executions()
+        self.work = WorkReader()
         self.computations: dict[str, _Found] = {}
         self.now, self.entry = _Found(), ""
         self.inner: set[str] = set()
@@ -165,6 +169,7 @@ class Reader:
         elif isinstance(event, ComputationBegin):
             self.now = self.computations[event.name] = _Found(event.entry)
             self.followed.begin(event.name)
+            self.work.begin(event.name)
             self.words = []
             self.executions.begin(event.name, event.entry)
             self.entry = event.name if event.entry else self.entry
@@ -193,6 +198,8 @@ class Reader:
                 self.file, of.line
             ) from None
         now.shapes[of.name] = shape
+        where = (self.header.source(of), _unescaped(of.op_name).rpartition("/")[0])
+        self.work.instruction(of, where, shape, self._operand)
         if opcode != "parameter":
             self.words.append(opcode)
         elif now.entry:
@@ -286,7 +293,8 @@ class Reader:
         operations, cycles = self._operations(runs)
         buffers = self._padding(runs)
         parameters, results = self._values()
-        return Record(
+        places, uncounted = self._places(runs)
+        record = Record(
             self.header.name,
             self.made,
             self.header.devices,
@@ -307,6 +315,30 @@ class Reader:
             unknown=tuple(dict.fromkeys(unknown))[:MOST_UNKNOWN],
             digest=digest,
         )
+        return with_totals(record, places, uncounted)
+
+    def _places(self, runs: Mapping[str, Runs]) -> tuple[list[WorkPlace], list[str]]:
+        """The work of each place, and the instructions whose work is not counted."""
+        found: dict[tuple[Where, Runs], WorkDone] = {}
+        uncounted: list[str] = []
+        applied = self.work.applied()
+        for name, run in runs.items():
+            if run.times == 0 or name in applied:
+                continue
+            parts = [self.work.arithmetic(name)]
+            parts += [] if name in self.inner else [self.work.traffic(name)]
+            for where, done in (pair for part in parts for pair in part.items()):
+                found.setdefault((where, run), WorkDone()).add(done)
+            uncounted += self.work.unknown(name)
+        places = [
+            WorkPlace(
+                *where, Often(run.times, run.sometimes, run.why), dict(done.products), done.flops,
+                done.transcendentals, done.moved, done.hbm,
+            )
+            for (where, run), done in found.items()
+            if done != WorkDone()
+        ]  # fmt: skip
+        return places, uncounted
 
     def _running(self, runs: Mapping[str, Runs]) -> Iterator[tuple[_Found, Often]]:
         """Computations that run, each with how often; those inside of an instruction's own memory too."""

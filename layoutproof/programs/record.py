@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError, shorten
 
 if TYPE_CHECKING:
@@ -166,7 +167,12 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class KernelCall:
     """One Pallas kernel. vmem: bytes of VMEM as the compiler counted them.  digest: of its whole text.  communicates:
-    whether it may talk to other devices itself."""
+    whether it may talk to other devices itself.
+
+    cycles: each time, by the compiler's simulation; None, and `why`, where it says nothing that holds.
+    products: flops of its products, each time, by their types.  flops, transcendentals: likewise, products too. None
+    where its source was not at hand.
+    """
 
     place: Place
     name: str
@@ -174,6 +180,11 @@ class KernelCall:
     digest: str
     often: Often
     communicates: bool = False
+    cycles: int | None = None
+    why: str = ""
+    products: Mapping[str, Counted] = field(default_factory=dict)
+    flops: Counted | None = None
+    transcendentals: Counted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +195,52 @@ class PricedOperation:
     opcode: str
     cycles: int
     often: Often
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlace:
+    """What one line of the user's program has the device do, each time.
+
+    source: `file:line`.  scope: the named scopes around it, as JAX writes them.  often: how often.  products: flops of
+    matrix products and convolutions, by the types of both sides.  flops: all of them, products too.  transcendentals:
+    elements of such functions.  bytes: read and written by its instructions, padding included, in whichever memory.
+    hbm: of these bytes in main memory those of elements alone, which have to be moved.
+    """
+
+    source: str
+    scope: str
+    often: Often
+    products: Mapping[str, int] = field(default_factory=dict)
+    flops: int = 0
+    transcendentals: int = 0
+    bytes: int = 0
+    hbm: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWork:
+    """What one run does on one device, loops by their trips, kernels by their grids.
+
+    products, flops, transcendentals, bytes, hbm: the sums, as of `WorkPlace`; a loop of unknown trips leaves them
+    open, and says so.  places: where most is done, the most flops first.  many: how many places there are.
+    source: flops of products as the function states them, on all devices together; None where it was not at hand.
+    uncounted: the instructions whose work is not counted.
+    """
+
+    products: Mapping[str, Counted] = field(default_factory=dict)
+    flops: Counted = Counted()
+    transcendentals: Counted = Counted()
+    bytes: Counted = Counted()
+    hbm: Counted = Counted()
+    places: tuple[WorkPlace, ...] = ()
+    many: int = 0
+    source: Counted | None = None
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def product_flops(self) -> Counted:
+        """Flops of products of all types."""
+        return sum(self.products.values(), Counted())
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +296,7 @@ class Record:
         memory: The compiler's own figures.
         flops, bytes_accessed: Of one run on one device, by the compiler's cost analysis, which counts the body of a
             loop once however often it turns; None where it says nothing.
+        work: The same counted here, loops by their trips; None in records that were made before it was counted.
         cycles: The sum of what the compiler has priced, loops by their trips; None without prices, or where a trip
             count is unknown.
         parameters, results: Of the program, in order.
@@ -275,6 +333,7 @@ class Record:
     unknown: tuple[str, ...] = ()
     digest: str = ""
     version: int = VERSION
+    work: ProgramWork | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Plain data: dicts, lists, text and numbers, as `read_record` takes it."""

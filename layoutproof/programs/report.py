@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layoutproof.core.amounts import size
+from layoutproof.core.counted import Counted
 from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
 from layoutproof.programs.record import Collective, Copy, Often, Place, Record, Reshard
@@ -40,8 +41,7 @@ def _lines(record: Record, top: int) -> Iterator[str]:
     peak = "" if memory.taken is None else f"peak {size(memory.taken)}: "
     own = "" if memory.peak is None else f"; the compiler's own peak {size(memory.peak)}"
     yield f"  memory   {peak}{', '.join(parts)}{own}"
-    work = [] if record.flops is None else [f"{record.flops:,.0f} flops (loop bodies once)"]
-    work += [] if record.bytes_accessed is None else [f"{size(int(record.bytes_accessed))} accessed (loop bodies once)"]
+    work = _work(record)
     if record.priced:
         cycles = "an unknown number of" if record.cycles is None else f"{record.cycles:,}"
         work.append(f"{cycles} cycles estimated for {record.priced} operation{'' if record.priced == 1 else 's'}")
@@ -54,14 +54,37 @@ def _lines(record: Record, top: int) -> Iterator[str]:
     yield from _listed("reshards", [_reshard(each) for each in record.reshards if each.needed is not None], top)
     yield from _listed("copies", [_copy(each) for each in record.copies if each.kind in ("relayout", "unknown")], top)
     kernels = [
-        f"{each.name}: {'VMEM unknown' if each.vmem is None else f'{size(each.vmem)} of VMEM'}{_often(each.often)}"
-        f"{_at(each.place)}"
+        f"{each.name}: {'VMEM unknown' if each.vmem is None else f'{size(each.vmem)} of VMEM'}"
+        f"{'' if each.cycles is None else f', {each.cycles:,} cycles'}{_often(each.often)}{_at(each.place)}"
         for each in record.kernels
     ]
     yield from _listed("kernels", kernels, top)
     donated = [f"{each.name or each.number} -> {each.donated}" for each in record.parameters if each.donated]
     yield from _listed("donated", donated, top)
     yield from _listed("unknown", list(record.unknown), top)
+
+
+def _work(record: Record) -> list[str]:
+    """Flops, transcendental functions and bytes, loops by their trips."""
+    done = record.work
+    if done is None:
+        found = [] if record.flops is None else [f"{record.flops:,.0f} flops (loop bodies once)"]
+        moved = record.bytes_accessed
+        return found + ([] if moved is None else [f"{size(int(moved))} accessed (loop bodies once)"])
+    found = [f"{done.flops.words('flops')}{_open(done.flops)}"]
+    kinds = [f"{each.words()} {kind}" for kind, each in done.products.items()]
+    found += [f"products {', '.join(kinds)}"] if kinds else []
+    if done.source is not None and done.source.most != 0:
+        found.append(f"{done.source.words()} in the source on all devices")
+    if done.transcendentals.most != 0:
+        found.append(done.transcendentals.words("transcendental"))
+    if done.bytes.most is None:
+        return [*found, f"at least {size(done.bytes.least)} read and written{_open(done.bytes)}"]
+    return [*found, f"{size(done.bytes.most)} read and written"]
+
+
+def _open(of: Counted) -> str:
+    return f" ({shorten(of.why, 80)})" if of.most is None and of.why else ""
 
 
 def _listed(name: str, rows: list[str], top: int) -> Iterator[str]:

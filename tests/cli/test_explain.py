@@ -23,7 +23,12 @@ PARTS = {
 """What every page of a kind has."""
 NOTHING_REFUTES = {"owned", "analysable"}
 """A sharding that `owned` would refute is bad input; `analysable` is proved or unknown."""
-NO_COMMAND = {name for name in kernel_properties() if about_body(name)} | {"compiled", "vmem_total"}
+NO_COMMAND = {name for name in kernel_properties() if about_body(name)} | {
+    "compiled",
+    "vmem_total",
+    "known_bugs",
+    "known_jax_bugs",
+}
 """What needs JAX or the compiler: docs/kernels.md and docs/compiler.md have examples that run."""
 
 
