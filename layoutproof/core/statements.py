@@ -21,13 +21,23 @@ def raises(frame: FrameType) -> bool:
 
 
 def asserts_equal(frame: FrameType) -> bool:
-    """Whether the only comparison of the statement that a frame evaluates is an equality that it asserts."""
+    """Whether the only comparison of the statement that a frame evaluates is an equality with a shape that it asserts.
+
+    A number that it names otherwise, such as `assert rows == 128`, is a condition of the code.
+    """
     found = _statement(frame.f_code.co_filename, frame.f_lineno)
     if not isinstance(found, ast.Assert) or not isinstance(found.test, ast.Compare):
         return False
     sides = (found.test.left, *found.test.comparators)
     nested = any(isinstance(part, _NESTED) for side in sides for part in ast.walk(side))
-    return [type(op) for op in found.test.ops] == [ast.Eq] and found.msg is None and not nested
+    shapes = any(_is_shape(side) for side in sides)
+    return [type(op) for op in found.test.ops] == [ast.Eq] and found.msg is None and not nested and shapes
+
+
+def _is_shape(side: ast.expr) -> bool:
+    """`x.shape`, or a part of it."""
+    side = side.value if isinstance(side, ast.Subscript) else side
+    return isinstance(side, ast.Attribute) and side.attr == "shape"
 
 
 def _statement(file: str, line: int) -> ast.stmt | None:

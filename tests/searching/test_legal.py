@@ -420,6 +420,36 @@ def test_numbers_in_operations_of_jax_and_texts_for_profilers() -> None:
     assert sum(a.traced for a in answers) == 3
 
 
+@pytest.mark.parametrize("shape", [True, False])
+def test_an_equality_that_a_body_asserts_is_no_decision_where_it_is_one_with_a_shape(shape: bool) -> None:
+    """The shape of what a body loads follows from the same number; another number is a condition of the code."""
+    from jax.experimental import pallas as pl
+
+    def function(x: Any, *, rows: int, columns: int) -> Any:
+        def of_shape(x: Any, o: Any) -> None:
+            value = x[...]
+            assert value.shape == (rows, columns)
+            o[...] = value
+
+        def of_number(x: Any, o: Any) -> None:
+            assert columns == 128
+            o[...] = x[...]
+
+        return pl.pallas_call(
+            of_shape if shape else of_number,
+            grid=(512 // rows, 512 // columns),
+            in_specs=[pl.BlockSpec((rows, columns), lambda i, j: (i, j))],
+            out_specs=pl.BlockSpec((rows, columns), lambda i, j: (i, j)),
+            out_shape=jax.ShapeDtypeStruct((512, 512), x.dtype),
+        )(x)
+
+    parameters = {"columns": [128, 256, 512], "rows": [64, 8, 16, 32]}
+    legal = lp.legal(function, *SQUARE, target="v5e", parameters=parameters)
+    answers = [legal(**each) for each in every(parameters)]
+    assert [a.rules for a in answers] == [PROVED] * 4 + [PROVED if shape else REFUTED] * 8
+    assert sum(a.traced for a in answers) == (1 if shape else 9)
+
+
 def test_assumptions_and_conditions_name_parameters() -> None:
     """A table of tiles has other bounds for each size of a tile; with none of them it is unknown."""
     from jax.experimental import pallas as pl
