@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from layoutproof.core.amounts import amount
+from layoutproof.core.amounts import amount, duration
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
@@ -237,10 +237,13 @@ def _of_program(name: str, was: object, now: object, check: Check) -> int:
 
 
 def _bound(name: str, text: object, kind: str) -> Fraction | None:
-    """A bound of a claim about a program: a share, cycles, or bytes. LayoutError for what is none of these."""
+    """A bound of a claim about a program: a share, a count, a time, or bytes. LayoutError for what is none of these."""
     if kind == "program_padding":
         return read_bound(str(text))[0]
-    return Fraction(text) if kind == "estimated_cycles" and type(text) is int else Fraction(amount(text, least=0))
+    if kind == "step_time_bound":
+        return Fraction(duration(text))
+    counts = kind in ("estimated_cycles", "flops") and type(text) is int
+    return Fraction(text) if counts else Fraction(amount(text, least=0))  # type: ignore[arg-type]
 
 
 def _compared(was: Fraction | None, now: Fraction | None) -> int:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from layoutproof.core.amounts import amount, size
+from layoutproof.core.amounts import amount, duration, seconds, size
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.collectives import KINDS as COLLECTIVES
 from layoutproof.programs.record import Often, ProgramValue, Record, Reshard
 from layoutproof.programs.spelling import taken
+from layoutproof.programs.step_time import MATRIX, step_time
 
 _SHARE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%")
 _SHOWN = 3
@@ -542,6 +543,59 @@ def _estimated_cycles(of: _Question) -> Finding:
     return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
 
 
+def _flops(of: _Question) -> Finding:
+    """One run does at most so many flops on one device: products, convolutions and arithmetic, in loops by their trips.
+
+    Counted from the compiled text and from the source of its kernels, not by the compiler's own total, which counts the
+    body of a loop once. Refuted with the lines that do most. Options: `at_most`, a number of flops.
+    Example: `- {flops: step, at_most: 1000000000000}`.
+    Incident: none is known to us.
+    Limits: Unknown where a loop's trips, or the work of a custom call, are not known.
+    """
+    record, limit = of.record, of.options["at_most"]
+    if type(limit) is not int or limit < 0:
+        raise LayoutError(f"at_most is a number of flops, not {shorten(repr(limit), 40)}")
+    if record.work is None:
+        return of.unknown("the record says nothing of the program's work")
+    found = record.work.flops
+    worst = tuple(Summand(f"{p.source or 'no line'}", p.flops, p.often) for p in record.work.places if p.flops)
+    return of.bounded(Total(found.least, found.most, found.why, worst), limit, "work", "flops")
+
+
+def _step_time_bound(of: _Question) -> Finding:
+    """A step takes at least so long, by what it computes and moves, and that is within a bound.
+
+    The least time is the largest of two: flops of products at the matrix unit's rate, and bytes of elements that it
+    reads and writes at the rate of HBM. Refuted where even that is too long, with the term that binds; proved where no
+    term can be longer. Options: `at_most`, a time such as 20 ms.
+    Example: `- {step_time_bound: step, at_most: 20 ms}`.
+    Incident: none is known to us.
+    Limits: A bound and no promise of speed: a step that keeps it may take any time longer. The interconnect, vector
+    units, latencies and waits are not in it.
+    """
+    record, limit = of.record, duration(of.options["at_most"])
+    if record.work is None:
+        return of.unknown("the record says nothing of the program's work")
+    if record.made.target in ("", "cpu"):
+        return of.unknown("no chip is named, whose rates would be known")
+    found = step_time(record.work, record.made.target)
+    bound, least = found.bound, found.terms[MATRIX].least
+    figures: dict[str, object] = {"least_ps": bound.least, "most_ps": bound.most, "binds": found.binds}
+    figures |= {f"{name.replace(' ', '_')}_ps": term.least for name, term in found.terms.items()}
+    if bound.least:
+        # flops at their own rate, of the time that the step takes at least
+        figures["mfu_at_best"] = f"{100 * least // bound.least} %"
+    scope = f"a lower bound by the rates of {found.chip}, and no promise of speed; the interconnect is not in it"
+    if bound.least > limit:
+        over = f"at least {seconds(bound.least)} on {found.chip}, {seconds(bound.least - limit)} more than"
+        reason = f"a step takes {over} {of.options['at_most']}: {found.words()}"
+        return of.refuted(reason, figures=figures, scope=scope)
+    open_ = next(iter(record.work.uncounted), "")
+    if bound.most is None or bound.most > limit or open_:
+        return of.unknown(bound.why or open_ or "how often a part runs is unknown", figures=figures, scope=scope)
+    return of.proved(figures=figures, scope=scope)
+
+
 _PRICED = "the compiler's own estimate, of the operations that it prices; kernels and collectives have none"
 
 
@@ -559,6 +613,8 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
         "vmem": _vmem,
         "kernels": _kernels,
         "estimated_cycles": _estimated_cycles,
+        "flops": _flops,
+        "step_time_bound": _step_time_bound,
     }
 )
 """The claims on a program, by the key of the check; the docstring of each is its page (`explain NAME`)."""

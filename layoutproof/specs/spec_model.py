@@ -501,6 +501,20 @@ class EstimatedCyclesCheck(ProgramCheck):
     at_most: int = Field(ge=0, description="Cycles.", examples=[100000])
 
 
+class FlopsCheck(ProgramCheck):
+    """Flops of one run on one device, in loops times their trips."""
+
+    flops: str = _NAME
+    at_most: int = Field(ge=0, description="Flops.", examples=[1000000000000])
+
+
+class StepTimeBoundCheck(ProgramCheck):
+    """A lower bound of a step's time, by what it computes and moves; no promise of speed."""
+
+    step_time_bound: str = _NAME
+    at_most: str = Field(description="A time.", examples=["20 ms"])
+
+
 SAME_FUNCTION = "same_function"
 """The kind of check that the gate alone asks, because it is about two states."""
 
@@ -530,6 +544,8 @@ PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
     "vmem": VmemCheck,
     "kernels": KernelsCheck,
     "estimated_cycles": EstimatedCyclesCheck,
+    "flops": FlopsCheck,
+    "step_time_bound": StepTimeBoundCheck,
     SAME_FUNCTION: SameFunctionCheck,
 }
 """Kinds of check that are about a program; `programs.claims` asks them, and the gate the last one."""

@@ -165,6 +165,8 @@ checks:
   - {replicated: step, above: 1MiB}
   - {vmem: step, at_most: 16MiB, of: matmul}
   - {estimated_cycles: step, at_most: 1000}
+  - {flops: step, at_most: 1000}
+  - {step_time_bound: step, at_most: 20 ms}
   - {layout: step, of: x, is: "f32[8,128]{1,0}"}
 """
 
@@ -191,6 +193,8 @@ checks:
         ("at_most: 16MiB, of: matmul", "at_most: 16MiB", False),
         ("at_most: 1000", "at_most: 1001", True),
         ("at_most: 1000", "at_most: 999", False),
+        ("at_most: 20 ms", "at_most: 21 ms", True),
+        ("at_most: 20 ms", "at_most: 20000us", None),
         ('"f32[8,128]{1,0}"', '"f32[8,128]{0,1}"', True),
         ("above: 1MiB}", "above: 1MiB, expect: refuted}", True),
     ],

@@ -1,0 +1,91 @@
+"""The least time that a step of a compiled program takes on a chip, by what it has to compute and to move.
+
+Source of the form: Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009. The rates are those of the chip
+table (`hardware.tpu_chips`), the amounts those of the record. It is a bound and no forecast: vector units, the
+interconnect, latencies and waits are not in it, and no program reaches every rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layoutproof.core.amounts import seconds
+from layoutproof.core.counted import Counted
+from layoutproof.core.element_types import element_bits
+from layoutproof.core.errors import LayoutError
+from layoutproof.hardware.tpu_chips import CHIPS, generation
+from layoutproof.programs.record import ProgramWork
+
+PICO = 10**12
+"""Picoseconds in a second: times are whole numbers of them, rounded down."""
+MATRIX, MEMORY = "matrix unit", "HBM"
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A lower bound of a step's time on one device.
+
+    chip: the generation.  terms: what is bound by a rate -> picoseconds at that rate.  said: the same -> its amount and
+    rate in words.
+    """
+
+    chip: str
+    terms: Mapping[str, Counted]
+    said: Mapping[str, str]
+
+    @property
+    def bound(self) -> Counted:
+        """Picoseconds: the largest term. What can be done at once is not added."""
+        found = list(self.terms.values())
+        most = None if any(term.most is None for term in found) else max(term.most or 0 for term in found)
+        why = next((term.why for term in found if term.why), "")
+        return Counted(max(term.least for term in found), most, why)
+
+    @property
+    def binds(self) -> str:
+        """The term that is the largest, by what is certain."""
+        return max(self.terms, key=lambda name: self.terms[name].least)
+
+    def words(self) -> str:
+        """The terms with their times, the largest first."""
+        order = sorted(self.terms, key=lambda name: -self.terms[name].least)
+        return "; ".join(f"{name} {seconds(self.terms[name].least)}, {self.said[name]}" for name in order)
+
+
+def step_time(work: ProgramWork, target: str) -> StepTime:
+    """The bound for a program on a chip.
+
+    Args:
+        work: What one device does in a step.
+        target: The chip, as `hardware.tpu_chips.generation` takes it.
+
+    Returns:
+        Its terms: flops of products at the matrix unit's rate for their type, and bytes of elements at the rate of HBM.
+
+    Raises:
+        LayoutError: There is no chip of that name.
+    """
+    chip = CHIPS[generation(target)]
+    matrix, rates = Counted(), []
+    for kind, flops in sorted(work.products.items()):
+        rate = max(_rate(chip.name, each) for each in kind.split(" x "))
+        matrix += _time(flops, rate)
+        rates.append(f"{flops.least:,} flops of {kind} at {rate / 1e12:,.0f} T/s")
+    terms = {MATRIX: matrix, MEMORY: _time(work.hbm, chip.bandwidth)}
+    moved = f"{work.hbm.least:,} bytes of elements at {chip.bandwidth / 1e9:,.0f} GB/s"
+    return StepTime(chip.name, terms, {MATRIX: "; ".join(rates) or "no product", MEMORY: moved})
+
+
+def _rate(chip: str, kind: str) -> int:
+    """Operations a second on elements of a type: of the narrower one where a product has two."""
+    try:
+        bits = element_bits(kind)
+    except LayoutError:
+        bits = 8
+    return CHIPS[chip].peak(bits, kind.startswith(("f", "bf")))
+
+
+def _time(amount: Counted, rate: int) -> Counted:
+    most = None if amount.most is None else amount.most * PICO // rate
+    return Counted(amount.least * PICO // rate, most, amount.why)
