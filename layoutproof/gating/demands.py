@@ -242,8 +242,9 @@ def _bound(name: str, text: object, kind: str) -> Fraction | None:
         return read_bound(str(text))[0]
     if kind == "step_time_bound":
         return Fraction(duration(text))
-    counts = kind in ("estimated_cycles", "flops") and type(text) is int
-    return Fraction(text) if counts else Fraction(amount(text, least=0))  # type: ignore[arg-type]
+    if kind in ("estimated_cycles", "flops") and isinstance(text, int):
+        return Fraction(text)
+    return Fraction(amount(text, least=0))
 
 
 def _compared(was: Fraction | None, now: Fraction | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping
 
@@ -25,6 +24,9 @@ def versions_in(*texts: str) -> dict[str, str]:
 
 def installed() -> dict[str, str]:
     """Package -> version of what is installed here; none is loaded."""
+    # every page of `explain` imports this file, and few ask for versions
+    import importlib.metadata
+
     found = {}
     for name in PACKAGES:
         try:

@@ -14,8 +14,11 @@ from layoutproof.core.result import Verdict
 from layoutproof.known_bugs import ask, in_kernels, in_programs
 from layoutproof.known_bugs.bug import PACKAGES, SUBJECTS, KnownBug, has
 from layoutproof.known_bugs.bugs import BUGS
-from tests.known_bugs import kernels as k
 from tests.known_bugs.page import page
+
+pytest.importorskip("jax", reason="tracing a kernel needs the extra [jax]")
+
+from tests.known_bugs import kernels as k
 
 pytestmark = pytest.mark.slow
 
