@@ -64,7 +64,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setenv("ASKED", str(log))
     monkeypatch.setattr("layoutproof.compiler.libtpu.missing", lambda library="": "")
     monkeypatch.setattr("layoutproof.searching.compiler_stage.cores", lambda: 1)
-    monkeypatch.setattr(ask, "_child", lambda *given: Child("the TPU compiler", program))
+    monkeypatch.setattr(ask, "child", lambda *given: Child("the TPU compiler", program))
     return lambda: [3072 // eval(line)[0] for line in log.read_text().splitlines()]
 
 
