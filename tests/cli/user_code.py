@@ -13,11 +13,11 @@ from layoutproof.pallas.judge import about_body, in_order
 from layoutproof.registry.catalogue import kernel_property
 
 OF_SOME = (
-    "collective_ids", "debug_check", "device_barrier", "device_races", "device_waits", "semaphores_drained",
-    "stale_read", "subcore_barrier",
+    "collective_ids", "commit_smem", "debug_check", "device_barrier", "device_races", "device_waits",
+    "semaphores_drained", "stale_read", "subcore_barrier",
 )  # fmt: skip
-"""What is asked of kernels alone that reach other devices or subcores, or say what they check, or said only where it is
-found."""
+"""What is asked of kernels alone that reach other devices or subcores, are of a GPU, or say what they check, or said
+only where it is found."""
 _ASKED = [name for name in in_order(body=True) if about_body(name) and name not in OF_SOME]
 WITH_TARGET = f"of the body: {', '.join(_ASKED)}"
 """What a headline says of the bodies of calls that are proved, with a target."""
