@@ -139,7 +139,7 @@ def _settled(term: Term, at: dict[str, int]) -> Term:
 def verdicts(kernel: Kernel, target: str) -> Counter[Any]:
     """What is found of a kernel, without the names of its operands and how it was decided.
 
-    Bugs of JAX are known of its functions by their names, which a module does not have.
+    Bugs of JAX are known of its own kernels by the file of the call, which a module does not name.
     """
     findings = judge(kernel, target=target, only="grid", strict_tables=True)
     own = [f for f in findings if f.question != "known_jax_bugs"]
