@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -115,6 +116,20 @@ def test_one_place_reads_files() -> None:
     # `read_text` of the sharding language reads no file, and `serve` its own pipes; the others write
     others = {"layouts/sharding/__init__.py", "compiler/cache.py", "compiler/serve.py", "cli/main.py", "gating/git.py"}
     assert reading == {"core/files.py", *others}
+
+
+def test_no_test_imports_a_module_that_an_extra_may_skip() -> None:
+    """Python keeps what was skipped on import by another as a module without tests: they never run, and nobody sees."""
+    tests = Path(__file__).parent
+    importing = re.compile(r"^from (tests\.(?:\w+\.)*test_\w+) import", re.M)
+    skipping = re.compile(r"^(?:\w+ = )?pytest\.importorskip\(", re.M)
+    found = {
+        path.relative_to(tests).as_posix(): other
+        for path in tests.rglob("test_*.py")
+        for other in importing.findall(path.read_text())
+        if skipping.search((tests.parent / f"{other.replace('.', '/')}.py").read_text())
+    }
+    assert found == {}
 
 
 def test_one_place_prints() -> None:

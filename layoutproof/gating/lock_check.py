@@ -89,7 +89,9 @@ def _lines(text: str) -> dict[str, tuple[int, list[Any]]]:
 
 def _unplaced(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _unplaced(each) for name, each in value.items() if name not in _UNPLACED}
+        # of a copy, `source` is a layout
+        left = (*_UNPLACED, "source") if "scope" in value else _UNPLACED
+        return {name: _unplaced(each) for name, each in value.items() if name not in left}
     return [_unplaced(each) for each in value] if isinstance(value, list) else value
 
 

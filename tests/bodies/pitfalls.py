@@ -41,6 +41,9 @@ class Case:
     also: tuple = ()  # kinds that may be refuted as well in the wrong variant
 
 
+ASKED = ("body_in_bounds", "body_races", "dma_order", "initialised", "outputs_stored", "undefined_values")
+"""The properties of bodies."""
+
 CASES: dict[str, Case] = {}
 
 

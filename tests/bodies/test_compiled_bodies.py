@@ -17,8 +17,7 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls
 from layoutproof.pallas.judge import judge
 from tests.bodies.judged import worst
-from tests.bodies.pitfalls import CASES
-from tests.bodies.test_pitfalls import ASKED
+from tests.bodies.pitfalls import ASKED, CASES
 from tests.pallas.mosaic_texts import lowered
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,9 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies.judged import findings, worst
-from tests.bodies.pitfalls import CASES
+from tests.bodies.pitfalls import ASKED, CASES
 
 pytestmark = pytest.mark.slow
-
-ASKED = ("body_in_bounds", "body_races", "dma_order", "initialised", "outputs_stored", "undefined_values")
-"""The properties of bodies."""
 
 
 @pytest.mark.parametrize(

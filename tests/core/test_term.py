@@ -227,6 +227,8 @@ def test_threads_that_make_the_same_terms_get_the_same_objects() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+# JAX, once imported by another test of this process, warns at every fork
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_makes_terms_while_another_thread_holds_the_lock() -> None:
     """What nobody is left to release does not stop the child."""
     with term_module._LOCK, ThreadPoolExecutor(1) as pool:

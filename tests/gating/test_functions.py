@@ -17,7 +17,7 @@ from layoutproof.gating import policy
 from layoutproof.gating.functions import OTHER, SAME, UNKNOWN, Function, of_computed
 from layoutproof.programs.functions import Computed
 from layoutproof.specs.spec import loads
-from tests.gating.test_spec_programs import git, run
+from tests.gating.repository import git, run
 
 pytestmark = pytest.mark.slow
 

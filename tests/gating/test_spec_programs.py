@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from layoutproof.gating.specs import compare, read
-from tests.cli.in_one_process import Answer, commands
+from tests.gating.repository import git, run
 
 pytestmark = pytest.mark.slow
 
@@ -37,12 +36,6 @@ checks:
 CHANGED = ("jnp.tanh(x @ w)", "jnp.tanh(x @ w).T if x.shape[0] == 64 else jnp.tanh(x @ w)")
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """One git command, without the user's own settings."""
-    settings = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    return subprocess.run(["git", *settings, *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A repository with a model and claims about it; `marks` is where each state's code says that it ran."""
@@ -58,10 +51,6 @@ def folder(tmp_path: Path) -> Path:
     git(place, "add", ".")
     git(place, "commit", "-qm", "first")
     return place
-
-
-def run(folder: Path, *arguments: list[str]) -> list[Answer]:
-    return commands(folder, *arguments, seconds=300)[0]
 
 
 def change(folder: Path) -> None:
