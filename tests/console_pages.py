@@ -92,11 +92,16 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     return re.fullmatch("".join(parts), "".join(f"{timeless(line)}\n" for line in printed)) is not None
 
 
-def answers(text: str, folder: Path) -> list[Answer]:
-    """The answer to each command of a page, its files lying in `folder`."""
+def lay(text: str, folder: Path) -> None:
+    """Write the files of a page into a folder."""
     for name, content in files(text).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, "utf-8")
+
+
+def answers(text: str, folder: Path) -> list[Answer]:
+    """The answer to each command of a page, its files lying in `folder`."""
+    lay(text, folder)
     words = [shlex.split(said.command)[1:] for said in consoles(text)]
     return commands(folder, *words, seconds=300)[0] if words else []
 

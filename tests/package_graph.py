@@ -70,7 +70,7 @@ def part(page: str, name: str, new: str | None = None) -> str:
     head, begin, rest = page.partition(f"<!-- {name} -->\n")
     old, end, tail = rest.partition(f"\n<!-- end of {name} -->")
     if not begin or not end:
-        raise ValueError(f"{PAGE.name} has no markers for {name}")
+        raise ValueError(f"the page has no markers for {name}")
     return old if new is None else f"{head}{begin}{new}{end}{tail}"
 
 

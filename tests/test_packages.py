@@ -25,9 +25,9 @@ PACKAGES: dict[str, set[str]] = {
     "repairing": {"core"},
     "solvers": {"core"},
     "bodies": {"core", "ir", "kernel", "solvers"},
-    "known_bugs": {"bodies", "core", "hlotext", "kernel"},
     "values": {"bodies", "core", "ir", "solvers"},
     "hardware": {"core", "kernel"},
+    "known_bugs": {"bodies", "core", "hardware", "hlotext", "kernel"},
     "layouts": {"core", "kernel"},
     "algebra": {"core", "layouts", "solvers"},
     "operators": {"algebra", "core", "layouts"},
@@ -46,8 +46,7 @@ PACKAGES: dict[str, set[str]] = {
     "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "ir", "kernel", "messages", "pallas", "questions"},
     "programs": {
         "compiler", "core", "from_hlo", "hardware", "hlo", "hlotext", "ir", "kernel", "known_bugs", "layouts", "mosaic",
-        "pallas",
-        "questions", "values",
+        "pallas", "questions", "values",
     },
     "specs": {
         "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",

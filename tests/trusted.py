@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.package_graph import part
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "concepts" / "trusted.md"
-BEGIN, END = "<!-- trusted: python -m tests.trusted -->\n", "<!-- end -->"
 
 
 class Part(NamedTuple):
@@ -50,18 +51,17 @@ PARTS = (
 def table() -> str:
     """A row for each part, with its files and lines of code as they are."""
     rows = ["| part | in `layoutproof/` | files | lines | checked by |", "|---|---|---:|---:|---|"]
-    for part in PARTS:
-        files = [path for folder in part.folders for path in (ROOT / "layoutproof" / folder).rglob("*.py")]
+    for each in PARTS:
+        files = [path for folder in each.folders for path in (ROOT / "layoutproof" / folder).rglob("*.py")]
         lines = sum(len(path.read_text("utf-8").splitlines()) for path in files)
-        places = ", ".join(f"`{folder}`" for folder in part.folders)
-        rows.append(f"| {part.name} | {places} | {len(files)} | {lines:,} | {part.checked} |")
-    return "\n".join(rows) + "\n"
+        places = ", ".join(f"`{folder}`" for folder in each.folders)
+        rows.append(f"| {each.name} | {places} | {len(files)} | {lines:,} | {each.checked} |")
+    return "\n".join(rows)
 
 
 def page() -> str:
     """The page with the table of today."""
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    return before + BEGIN + table() + END + rest.partition(END)[2]
+    return part(PAGE.read_text("utf-8"), "trusted", table())
 
 
 if __name__ == "__main__":

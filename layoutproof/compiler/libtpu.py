@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines
+from layoutproof.core.packages import package_version
 
 if TYPE_CHECKING:
     from jax import Device
@@ -75,13 +76,10 @@ def missing(library: str = "") -> str:
 def number(library: str = "") -> str:
     """The version of the compiler, "" if unknown. library: as `library_at` gives it, "" = the one in use."""
     used = library or os.environ.get(LIBRARY, "")
-    try:
-        if not used:
-            return importlib.metadata.version("libtpu")
-        beside = [str(Path(used).resolve().parent.parent)]
-        return next((d.version for d in importlib.metadata.distributions(name="libtpu", path=beside)), "")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    if not used:
+        return package_version("libtpu")
+    beside = [str(Path(used).resolve().parent.parent)]
+    return next((d.version for d in importlib.metadata.distributions(name="libtpu", path=beside)), "")
 
 
 def told() -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from layoutproof.compiler import cache
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
-from layoutproof.core.opens import opening
+from layoutproof.core.opens import imported, opening
 
 MOST_FILE = 256 * MIB
 VARIABLES = ("JAX_", "XLA_", "LIBTPU", "TPU_", "PYTHON", "CUDA_VISIBLE")
@@ -55,10 +55,7 @@ class Reads:
     def list(self) -> list[Read] | None:
         """Each with the digest of what it holds; None where one has changed since the run began, so that nobody knows
         which of both was read."""
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str):
-                self.files[os.path.abspath(file)] = None
+        self.files |= dict.fromkeys(imported())
         ours = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, *_elsewhere())
         if (kept_answers := cache.folder()) is not None:
             ours += (str(kept_answers) + os.sep,)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -44,3 +46,11 @@ def opening(event: str, given: tuple[object, ...]) -> Opening | None:
     if not isinstance(path, str | bytes | os.PathLike):
         return None
     return Opening(os.path.abspath(os.fsdecode(path)), event.startswith("os."), reads, writes)
+
+
+def imported() -> Iterator[str]:
+    """The files of the modules that are there, opened before anybody listened."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            yield os.path.abspath(file)

@@ -20,6 +20,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported, shorten
+from layoutproof.core.packages import package_version
 from layoutproof.core.size import Extent, Size, divide
 from layoutproof.hardware.facts import AS_THE_RULE, Fact, numbers
 from layoutproof.hardware.tpu_alignment import believes
@@ -113,13 +114,7 @@ def installed() -> str:
     Returns:
         As its package names it, "" where there is none. The compiler itself is not loaded.
     """
-    # where it is needed: a question about a layout does not wait for it
-    import importlib.metadata
-
-    try:
-        version = importlib.metadata.version("libtpu")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    version = package_version("libtpu")
     return version if _NUMBERS.match(version) else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from layoutproof.core.packages import package_version
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.known_bugs import in_kernels, in_programs
 from layoutproof.known_bugs.bug import PACKAGES, BugSeen, KnownBug, seen
@@ -24,16 +25,7 @@ def versions_in(*texts: str) -> dict[str, str]:
 
 def installed() -> dict[str, str]:
     """Package -> version of what is installed here; none is loaded."""
-    # every page of `explain` imports this file, and few ask for versions
-    import importlib.metadata
-
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    return {name: version for name in PACKAGES if (version := package_version(name))}
 
 
 def of_kernel(kernel: Kernel, packages: Iterable[str], versions: Mapping[str, str]) -> tuple[BugSeen, ...]:

@@ -6,10 +6,11 @@ the code is right, and a version of something below it is not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from layoutproof.hardware.facts import numbers
 
 PACKAGES = ("jax", "jaxlib", "libtpu")
 """What versions are of."""
@@ -102,10 +103,10 @@ def has(bug: KnownBug, version: str) -> bool | None:
     >>> [has(_EXAMPLE, version) for version in ("0.10.1", "0.10.2", "0.11.0", "0.11.1", "")]
     [False, True, True, False, False]
     """
-    at = _numbers(version)
-    if not at or at < _numbers(bug.first) or (bug.fixed and at >= _numbers(bug.fixed)):
+    at = numbers(version)
+    if not at or at < numbers(bug.first) or (bug.fixed and at >= numbers(bug.fixed)):
         return False
-    return True if at <= _numbers(bug.last) else None
+    return True if at <= numbers(bug.last) else None
 
 
 def seen(bug: KnownBug, version: str, places: Iterable[tuple[str, str]]) -> BugSeen | None:
@@ -124,11 +125,6 @@ def seen(bug: KnownBug, version: str, places: Iterable[tuple[str, str]]) -> BugS
         return None
     place = next(iter(places), None)
     return None if place is None else BugSeen(bug, *place, surely is True)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,9}", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 _EXAMPLE = KnownBug(

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.hlotext.events import ComputationBegin
-from layoutproof.hlotext.lines import events
+from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Header, Instruction
 
 Places = Iterator[tuple[str, str]]
@@ -62,16 +61,12 @@ class CompiledText:
 def read(lines: Iterable[str], flags: Mapping[str, str]) -> CompiledText:
     """A module of the compiler's text. What is no module's line is passed over: it was read before, with its errors."""
     found = CompiledText(flags=flags)
-    now = ComputationText()
-    for event in events(lines):
-        if isinstance(event, Header):
-            found.header = event
-        elif isinstance(event, ComputationBegin):
-            now = found.computations[event.name] = ComputationText()
-        elif isinstance(event, Instruction):
-            now.instructions[event.name] = event
-            if event.root:
-                now.root = event.name
+    for module in read_hlo(lines):
+        found.header = module.header
+        for computation in module.computations:
+            each = {one.name: one for one in computation.instructions}
+            root = next((one.name for one in computation.instructions if one.root), "")
+            found.computations[computation.name] = ComputationText(each, root)
     return found
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 
 from layoutproof.bodies.effects import Signal, StartedCopy, View, Wait, views_of
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding, split_place
+from layoutproof.core.packages import package_version
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -127,17 +127,11 @@ def _conflict(call: Judged, kernel: Kernel, run: Replay, sign: Sign, names: tupl
     fix = (
         "send the line report with what --record FILE writes of this call (no source code): a bug of layoutproof or JAX"
     )
+    own = package_version("layoutproof") or "(not installed)"
     report = (
-        f"layoutproof {_version()}, jax {run.jax}; {kernel.name} grid ({', '.join(map(str, kernel.grid))})"
+        f"layoutproof {own}, jax {run.jax}; {kernel.name} grid ({', '.join(map(str, kernel.grid))})"
         f"{f', target {call.target} {call.compiler}' if call.target else ''}; proved: {', '.join(names)} by {by}"
         f"; run: {run}"
     )
     at = {"file": file, "line": line, "column": column}
     return Finding(CONFLICT, kernel.name, visible(reason), fix=fix, figures={"report": report}, **at)  # type: ignore[arg-type]
-
-
-def _version() -> str:
-    try:
-        return version("layoutproof")
-    except PackageNotFoundError:
-        return "(not installed)"

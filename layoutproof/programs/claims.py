@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.amounts import amount, duration, seconds, size
+from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -40,37 +41,28 @@ class Summand:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """least, most: its bounds; most is None if unknown.  why: then the reason.
-    worst: the parts, the largest first."""
+    """counted: the sum.  worst: its parts, the largest first."""
 
-    least: int
-    most: int | None
-    why: str
+    counted: Counted
     worst: tuple[Summand, ...]
 
 
 def total(parts: Iterable[Summand]) -> Total:
     """The sum of parts, by how often each runs.
 
-    >>> found = total([Summand("a", 8, Often(3)), Summand("b", 2, Often(1, sometimes=True))])
-    >>> found.least, found.most, found.why
-    (24, 26, 'b stands in a branch')
+    >>> total([Summand("a", 8, Often(3)), Summand("b", 2, Often(1, sometimes=True))]).counted
+    Counted(least=24, most=26, why='b stands in a branch')
     """
-    least, most, why = 0, 0, ""
     given = sorted(parts, key=lambda part: -(part.value or 0) * (part.often.times or 1))
-    for part in given:
-        if part.value == 0:
-            continue
-        if part.value is None or part.often.times is None:
-            why = why or part.why or part.often.why or f"{part.what}: its size is not in the text"
-            continue
-        most += part.value * part.often.times
-        if part.often.sometimes:
-            why = why or f"{part.what} stands in a branch"
-        else:
-            least += part.value * part.often.times
-    open_ = any(part.value != 0 and (part.value is None or part.often.times is None) for part in given)
-    return Total(least, None if open_ else most, why, tuple(part for part in given if part.value != 0))
+    there = tuple(part for part in given if part.value != 0)
+    return Total(sum(map(_counted, there), Counted()), there)
+
+
+def _counted(part: Summand) -> Counted:
+    open_ = part.why or part.often.why or f"{part.what}: its size is not in the text"
+    if part.value is None:
+        return Counted(0, None, open_)
+    return part.often.counted(part.value, f"{part.what} stands in a branch", open_)
 
 
 def judge(kind: str, record: Record, options: Mapping[str, object], text: str = "", subject: str = "") -> Finding:
@@ -114,14 +106,15 @@ class _Question:
             return self.proved(figures=said)
         return self.refuted(f"{what}: {value} bytes, {value - limit} more than {limit}{blame}", figures=said, fix=fix)
 
-    def bounded(self, found: Total, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
+    def bounded(self, of: Total, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
         """Of a sum."""
-        figures = {unit: found.least if found.most == found.least else {"least": found.least, "most": found.most}}
+        found = of.counted
+        figures = {unit: _figure(found)}
         figures |= more.pop("figures", {})
         if found.most is not None and found.most <= limit:
             return self.proved(figures=figures, **more)
-        named = "; ".join(_part(part, unit) for part in found.worst[:_SHOWN])
-        left = len(found.worst) - _SHOWN
+        named = "; ".join(_part(part, unit) for part in of.worst[:_SHOWN])
+        left = len(of.worst) - _SHOWN
         named += f"; and {left} more" if left > 0 else ""
         if found.least > limit:
             reason = f"{what}: {found.least} {unit}, {found.least - limit} more than {limit}: {named}"
@@ -228,10 +221,12 @@ def _copies(of: _Question) -> Finding:
     if limit is not None:
         scope = ""
         if entry_limit is None and entry.worst:
-            scope = f"without the copies of parameters and results, {_words(entry)}: entry_at_most bounds them"
-        answers.append(of.bounded(inside, limit, "relayout copies", figures={"entry": _figure(entry)}, scope=scope))
+            scope = f"without the copies of parameters and results, {_words(entry.counted)}: entry_at_most bounds them"
+        answers.append(
+            of.bounded(inside, limit, "relayout copies", figures={"entry": _figure(entry.counted)}, scope=scope)
+        )
     if entry_limit is not None:
-        what, figures = "copies of parameters and results", {"inside": _figure(inside)}
+        what, figures = "copies of parameters and results", {"inside": _figure(inside.counted)}
         answers.append(of.bounded(entry, entry_limit, what, fix=fix, figures=figures))
     return min(answers, key=lambda answer: answer.verdict)
 
@@ -537,9 +532,10 @@ def _estimated_cycles(of: _Question) -> Finding:
     if record.cycles is not None and record.cycles <= limit and not any(e.often.sometimes for e in record.operations):
         return of.proved(figures={"cycles": record.cycles, "operations": record.priced}, scope=_PRICED)
     found = total(Summand(f"{e.place} {e.opcode}", e.cycles, e.often) for e in record.operations)
-    if record.priced > len(record.operations) and found.least <= limit:
-        most = record.cycles
-        found = Total(found.least, most, found.why or "not every operation is in the record", found.worst)
+    sum_ = found.counted
+    if record.priced > len(record.operations) and sum_.least <= limit:
+        why = sum_.why or "not every operation is in the record"
+        found = replace(found, counted=Counted(sum_.least, record.cycles, why))
     return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
 
 
@@ -557,9 +553,8 @@ def _flops(of: _Question) -> Finding:
         raise LayoutError(f"at_most is a number of flops, not {shorten(repr(limit), 40)}")
     if record.work is None:
         return of.unknown("the record says nothing of the program's work")
-    found = record.work.flops
     worst = tuple(Summand(f"{p.source or 'no line'}", p.flops, p.often) for p in record.work.places if p.flops)
-    return of.bounded(Total(found.least, found.most, found.why, worst), limit, "work", "flops")
+    return of.bounded(Total(record.work.flops, worst), limit, "work", "flops")
 
 
 def _step_time_bound(of: _Question) -> Finding:
@@ -620,11 +615,11 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
 """The claims on a program, by the key of the check; the docstring of each is its page (`explain NAME`)."""
 
 
-def _figure(found: Total) -> object:
+def _figure(found: Counted) -> object:
     return found.least if found.most == found.least else {"least": found.least, "most": found.most}
 
 
-def _words(found: Total) -> str:
+def _words(found: Counted) -> str:
     return "an unknown number of bytes" if found.most is None else f"{found.most} bytes"
 
 

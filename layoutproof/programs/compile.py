@@ -193,18 +193,17 @@ def made_of(
         lowered=said["lowered"],
         command=asked.command(),
     )
+    lines = said["text"].splitlines(keepends=True)
     try:
-        record = completed(
-            record_of(said["text"].splitlines(keepends=True), asked.title, about, said["shardings"]["parameters"]), said
-        )
+        record = completed(record_of(lines, asked.title, about, said["shardings"]["parameters"]), said)
     except LayoutError as error:
         return Made(
             asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
         )
     same = finding(said["same"], asked.title) if "same" in said else None
     versions = known_bugs.versions_in(said["compiler"], f"jax {said['jax']}")
-    bugs = known_bugs.of_program(said["text"].splitlines(keepends=True), asked.target, versions, asked.flags)
-    record = with_kernels(with_source(record, said["text"], said.get("source") or {}, asked.flags, _library(asked)))
+    bugs = known_bugs.of_program(lines, asked.target, versions, asked.flags)
+    record = with_kernels(with_source(record, lines, said.get("source") or {}, asked.flags, _library(asked)))
     return Made(
         asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same,
         bugs=tuple(_known(asked, bug) for bug in bugs),

@@ -18,15 +18,16 @@ from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.work import ProgramCount
 from layoutproof.mosaic.bounds import flops_a_cycle
 from layoutproof.mosaic.placed import estimates
-from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, MosaicArray, MosaicCall, call_of
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, MosaicCall, call_of
 from layoutproof.programs.record import KernelCall, Record
+from layoutproof.programs.source_work import shapes
 
 _NO_SOURCE = "the kernel is not in the source by its shapes, so that nobody knows whether its cycles depend on data"
 
 
 def with_source(
     record: Record,
-    text: str,
+    lines: Sequence[str],
     said: JsonObject,
     options: Mapping[str, str] = {},
     library: str = "",
@@ -35,7 +36,7 @@ def with_source(
 
     Args:
         record: Of the compiled text.
-        text: That text.
+        lines: That text.
         said: Of the source, as `source_work.of_source` has it; {} where it was not at hand.
         options: The compiler's.
         library: The path of its libtpu, "" for the installed one.
@@ -47,7 +48,7 @@ def with_source(
         record = replace(record, work=replace(record.work, source=Counted(**said["products"])))
     if not record.kernels:
         return record
-    calls = _calls(text)
+    calls = _calls(lines)
     rows: dict[str, list[JsonObject]] = {}
     for row in said.get("kernels", ()):
         rows.setdefault(row["shapes"], []).append(row)
@@ -68,10 +69,10 @@ def with_source(
     return replace(record, kernels=tuple(kernels))
 
 
-def _calls(text: str) -> dict[str, MosaicCall]:
+def _calls(lines: Sequence[str]) -> dict[str, MosaicCall]:
     return {
         each.name: call_of(each, "")
-        for module in read_hlo(text.splitlines(keepends=True))
+        for module in read_hlo(lines)
         for computation in module.computations
         for each in computation.instructions
         if each.opcode == "custom-call" and each.target == TARGET
@@ -79,16 +80,8 @@ def _calls(text: str) -> dict[str, MosaicCall]:
 
 
 def shapes_of(call: MosaicCall) -> str:
-    """Operands and results of a call, as `source_work.shapes` has them.
-
-    >>> shapes_of(MosaicCall("k", "", operands=(MosaicArray("bf16", (8, 128)),), results=(MosaicArray("s32", (8,)),)))
-    'bf16[8,128] -> s32[8]'
-    """
-
-    def shown(side: Sequence[MosaicArray]) -> str:
-        return ", ".join(f"{each.dtype}[{','.join(map(str, each.dims))}]" for each in side)
-
-    return f"{shown(call.operands)} -> {shown(call.results)}"
+    """Operands and results of a call, as `source_work` has them of the source."""
+    return shapes(*([(each.dtype, each.dims) for each in side] for side in (call.operands, call.results)))
 
 
 def _of_source(kernel: KernelCall, calls: Mapping[str, MosaicCall], rows: Mapping[str, list[JsonObject]]) -> KernelCall:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from layoutproof.core.document import JsonObject
@@ -45,18 +45,25 @@ def _kernel(call: Equation) -> JsonObject:
         why.append("the grid depends on the running program")
     elif any(e.primitive.name in _LOADS for w in grid.windows for e in w.index_map.eqns):
         why.append("its blocks depend on a table, which the simulation takes to hold 0")
-    return {"shapes": shapes(call), "unseen": why, **as_data(count)}
+    return {
+        "shapes": shapes(_arrays(v.aval for v in call.invars), _arrays(v.aval for v in call.outvars)),
+        "unseen": why,
+        **as_data(count),
+    }
 
 
-def shapes(call: Equation) -> str:
-    """Operands and results of a call, as `kernel_work.shapes_of` has them of a text."""
-    sides = ([v.aval for v in call.invars], [v.aval for v in call.outvars])
-    return " -> ".join(", ".join(_array(aval) for aval in side) for side in sides)
+def shapes(operands: Iterable[tuple[str, Sequence[int]]], results: Iterable[tuple[str, Sequence[int]]]) -> str:
+    """Operands and results of a call, each as its type and sizes: by them a kernel of a text is found in the source.
+
+    >>> shapes([("bf16", (8, 128))], [("s32", (8,))])
+    'bf16[8,128] -> s32[8]'
+    """
+    sides = ([f"{dtype}[{','.join(map(str, dims))}]" for dtype, dims in side] for side in (operands, results))
+    return " -> ".join(map(", ".join, sides))
 
 
-def _array(aval: object) -> str:
-    dims, dtype = getattr(aval, "shape", ()), getattr(aval, "dtype", "")
-    return f"{element_type(dtype)}[{','.join(map(str, dims))}]"
+def _arrays(avals: Iterable[object]) -> list[tuple[str, Sequence[int]]]:
+    return [(element_type(getattr(each, "dtype", "")), getattr(each, "shape", ())) for each in avals]
 
 
 def as_data(count: ProgramCount) -> JsonObject:

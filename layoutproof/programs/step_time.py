@@ -14,7 +14,7 @@ from layoutproof.core.amounts import seconds
 from layoutproof.core.counted import Counted
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import LayoutError
-from layoutproof.hardware.tpu_chips import CHIPS, generation
+from layoutproof.hardware.tpu_chips import CHIPS, Chip, generation
 from layoutproof.programs.record import ProgramWork
 
 PICO = 10**12
@@ -69,7 +69,7 @@ def step_time(work: ProgramWork, target: str) -> StepTime:
     chip = CHIPS[generation(target)]
     matrix, rates = Counted(), []
     for kind, flops in sorted(work.products.items()):
-        rate = max(_rate(chip.name, each) for each in kind.split(" x "))
+        rate = max(_rate(chip, each) for each in kind.split(" x "))
         matrix += _time(flops, rate)
         rates.append(f"{flops.least:,} flops of {kind} at {rate / 1e12:,.0f} T/s")
     terms = {MATRIX: matrix, MEMORY: _time(work.hbm, chip.bandwidth)}
@@ -77,13 +77,13 @@ def step_time(work: ProgramWork, target: str) -> StepTime:
     return StepTime(chip.name, terms, {MATRIX: "; ".join(rates) or "no product", MEMORY: moved})
 
 
-def _rate(chip: str, kind: str) -> int:
+def _rate(chip: Chip, kind: str) -> int:
     """Operations a second on elements of a type: of the narrower one where a product has two."""
     try:
         bits = element_bits(kind)
     except LayoutError:
         bits = 8
-    return CHIPS[chip].peak(bits, kind.startswith(("f", "bf")))
+    return chip.peak(bits, kind.startswith(("f", "bf")))
 
 
 def _time(amount: Counted, rate: int) -> Counted:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from layoutproof.core.counted import Counted
 from layoutproof.ir.work import ProgramCount
-from layoutproof.programs.record import Often, ProgramWork, Record, WorkPlace
+from layoutproof.programs.record import ProgramWork, Record, WorkPlace
 
 MOST_PLACES = 50
 """Places that a record lists, those first where most flops are; the sums are of all."""
 MOST_UNCOUNTED = 20
+_BRANCH = "a part stands in a branch"
 _NO_WORK = frozenset(
     (
         *("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"),
@@ -23,12 +24,12 @@ _NO_WORK = frozenset(
 
 def with_totals(record: Record, places: Sequence[WorkPlace], uncounted: Sequence[str] = ()) -> Record:
     """A record with the sums of its work. places: all of them.  uncounted: instructions whose work is not counted."""
-    counts = {name: sum((_often(getattr(each, name), each.often) for each in places), Counted())
+    counts = {name: sum((each.often.counted(getattr(each, name), _BRANCH) for each in places), Counted())
               for name in ("flops", "transcendentals", "bytes", "hbm")}  # fmt: skip
     products: dict[str, Counted] = {}
     for place in places:
         for kind, flops in place.products.items():
-            products[kind] = products.get(kind, Counted()) + _often(flops, place.often)
+            products[kind] = products.get(kind, Counted()) + place.often.counted(flops, _BRANCH)
     unsaid = [*uncounted, *(f"{each.place}: the work of a custom call of {each.target} is not counted"
                             for each in record.customs if each.target not in _NO_WORK)]  # fmt: skip
     ordered = sorted(places, key=lambda each: -(each.flops or each.bytes / 2**10) * (each.often.times or 1))
@@ -64,8 +65,3 @@ def _open(work: ProgramWork, unsaid: Sequence[str]) -> ProgramWork:
         return work
     more = Counted(0, None, unsaid[0])
     return replace(work, flops=work.flops + more, transcendentals=work.transcendentals + more)
-
-
-def _often(number: int, often: Often) -> Counted:
-    found = Counted.of(number).often(often.times, often.why)
-    return found.branch("a part stands in a branch") if often.sometimes else found

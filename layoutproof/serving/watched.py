@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from layoutproof.core.opens import opening
+from layoutproof.core.opens import imported, opening
 
 Stamp = list[int | str]
 """A file as it was: a list of numbers and texts, `ABSENT`, or `YOUNG`."""
@@ -90,10 +90,8 @@ class Opened:
 
     def begin(self) -> None:
         """From here on, until the process ends: Python takes no such hook away."""
-        for module in list(sys.modules.values()):
-            # what was imported before
-            if isinstance(path := getattr(module, "__file__", None), str):
-                self._note(path)
+        for path in imported():
+            self._note(path)
         sys.addaudithook(self._hear)
 
     def told(self) -> dict[str, Stamp]:

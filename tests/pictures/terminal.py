@@ -12,7 +12,7 @@ from rich.text import Text
 
 from layoutproof.cli.arguments import VERDICTS
 from tests.cli.in_one_process import commands
-from tests.console_pages import files
+from tests.console_pages import lay
 from tests.pictures.images import FOLDER
 
 ROOT = FOLDER.parents[1]
@@ -49,9 +49,7 @@ def text_of(lines: list[str]) -> Text:
 
 def picture(folder: Path) -> str:
     """The SVG, the command having run in `folder` on the files of the README."""
-    for name, content in files((ROOT / "README.md").read_text("utf-8")).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, "utf-8")
+    lay((ROOT / "README.md").read_text("utf-8"), folder)
     (answer,), _ = commands(folder, WORDS, seconds=300)
     command = "$ layoutproof " + " ".join(f'"{word}"' if "[" in word else word for word in WORDS)
     console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True, legacy_windows=False)
