@@ -30,6 +30,8 @@ FLOATS = (
 )  # fmt: skip
 """Elementwise operations whose results are no terms."""
 
+_DIVIDE = ("div", "rem")
+
 
 def _elementwise(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     name, variable = equation.primitive.name, equation.outvars[0]
@@ -37,12 +39,20 @@ def _elementwise(on: Pass, equation: Equation, operands: list[Value]) -> list[Va
     dtype = equation.invars[0].aval.dtype
     span, fits = _span(name, operands, dtype, variable.aval.dtype)
     extents = dict(zip(on.names, on.grid, strict=True))
+    quotient = Value(dims, variable.aval.dtype, "a division by what is no positive constant")
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
         parts = [o.number(aligned(o, dims, index)) for o in operands]
-        return tabulated(folded(held(applied(name, parts, dtype), variable.aval, fits)), extents)
+        try:
+            found = applied(name, parts, dtype)
+        except UnsupportedOp:
+            if name not in _DIVIDE or dims:
+                raise
+            # what is chosen only where the divisor is none of these is a term nevertheless
+            return on.scalar(quotient)
+        return tabulated(folded(held(found, variable.aval, fits)), extents)
 
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims), span=span)]
 

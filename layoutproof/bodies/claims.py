@@ -207,16 +207,6 @@ def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
     return [Obligation(kernel.name, undecided(f"not modelled: {said}"), source=next(iter(first)))]
 
 
-def order_not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
-    """The same of a question about the order in which things happen: of programs that share memory it is not known."""
-    found = not_modelled(kernel, body)
-    if found or not kernel.together:
-        return found
-    axes = " and ".join(kernel.together)
-    why = f"not modelled: in which order programs along {axes} do things, which share memory and wait for each other"
-    return [Obligation(kernel.name, undecided(why), source=kernel.source)]
-
-
 def _short(source: str) -> str:
     return source.rpartition("/")[2]
 

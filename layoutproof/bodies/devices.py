@@ -21,14 +21,14 @@ each of the others with a wait for all of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.cells import Box, covered
+from layoutproof.bodies.cells import Box, covered, meets
 from layoutproof.bodies.class_of_devices import Walked, moved, shifts
 from layoutproof.bodies.effects import (
     Access,
@@ -251,6 +251,9 @@ class Devices:
                     if there < event.amount:
                         break
                     counts[event.semaphore] = there - event.amount  # type: ignore[index]
+                elif event.kind == "phase":
+                    if counts.get(event.semaphore, 0) < event.amount:  # type: ignore[arg-type]
+                        break
                 elif event.kind == "signal":
                     woken.append(event.semaphore)  # type: ignore[arg-type]
                     counts[woken[0]] = counts.get(woken[0], 0) + event.amount
@@ -263,13 +266,17 @@ class Devices:
                             counts[key] = counts.get(key, 0) + moved
                             woken.append(key)
                 position += 1
-                todo += [key[0] for key in woken if key[0] != device]
+                todo += [other for key in woken for other in self.woken_by(key, device)]
             positions[device] = position
         self._steps += steps
         spend(1 + steps // PER_STEP)
         if self._steps > MOST_STEPS:
             raise Unsupported(f"more than {MOST_STEPS:,} events in runs of {len(self.events)} devices")
         return tuple(positions), counts
+
+    def woken_by(self, key: Key, device: int) -> Iterable[int]:
+        """The devices that may go on when one has counted up a semaphore."""
+        return () if key[0] == device else (key[0],)
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far devices may come before something has ended."""
@@ -281,7 +288,7 @@ class Devices:
         """Whether the first has surely ended when the other one begins."""
         a, b = one.event, other.event
         if a.device == b.device and one.end[0] == "at":
-            return a.position < b.position
+            return one.end[2] < b.position
         return self.reached(one.end)[b.device] < b.position
 
     # questions
@@ -380,7 +387,7 @@ class Devices:
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two effects without a wait between them are ordered, or do the same and write the same."""
         if one.event.device == other.event.device:
-            return one.end[0] == other.end[0] == "at"
+            return all(span.end == ("at", span.event.device, span.event.position) for span in (one, other))
         spot = one.event.spot
         if not self.cores or other.event.spot is not spot or not (one.piece.writes and other.piece.writes):
             return False
@@ -451,20 +458,23 @@ class Devices:
         ]
         for span in spans:
             box = box_of(span.piece.region)
-            maybe, writes = box is None, []
+            writes: list[Box] = []
+            later: list[Box | None] = []
             for other in self.memory[span.piece.device, span.piece.memory]:
                 if other.piece.writes and other.event is not span.event:
                     wrote = box_of(other.piece.region) if other.piece.sure else None
                     if wrote is not None and self.before(other, span):
                         writes.append(wrote)
-                    elif other.event.device != span.event.device or other.event.position < span.event.position:
-                        maybe = True
+                    elif not self.before(span, other):
+                        later.append(box_of(other.piece.region))
             if box is None or not covered(box, writes):
                 name, where = span.piece.region.name, self._whose(span.piece.device)
                 element = () if box is None else _hole(box, writes)
                 what = f"{self._does(span)} element {element} of {name}{where}, which nothing has written before"
                 hint = f"look at what is waited for before line {_line(span.event)}: it has to fill {name}"
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
+                at = tuple((n, n + 1) for n in element)
+                maybe = box is None or any(other is None or meets(other, at) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
 

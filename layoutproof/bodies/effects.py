@@ -42,7 +42,9 @@ class BodyReference:
     memory: where it lies, a word of `kernel.MEMORIES`.  position: among the operands, scratches or prefetched ones.
     fresh_in: for memory the body allocates, the loops around the allocation.  pipeline: whether it is a buffer of a
     pipeline (`emit_pipeline`), which fills and empties it.
-    arrivals: of a GPU's barrier, how many arrivals end a phase; 0 for a semaphore that counts bytes.  in_order: of a
+    arrivals: of a GPU's barrier, how many arrivals end a phase; 0 for a semaphore that counts bytes.  across: of one
+    that programs of a cluster share, the axis along which each arrival counts for all, and each of them has to arrive
+    so often.  in_order: of a
     semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
     may be left.
     """
@@ -56,6 +58,7 @@ class BodyReference:
     fresh_in: tuple[Loop, ...] = ()
     pipeline: bool = False
     arrivals: int = 0
+    across: str = ""
     in_order: bool = False
 
 
@@ -185,7 +188,8 @@ class StartedCopy:
     target, element by element and never two at once.  mask: the condition that an element is moved, a `values.Value` of
     the target's shape, None = all.
     clips: whether elements outside of the array in global memory are read as zeros and never written (TMA of a GPU).
-    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.
+    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axis
+    of a cluster along which each program brings its share to all of them (a multicast).
     """
 
     source: View
@@ -198,6 +202,7 @@ class StartedCopy:
     mask: Any = None
     clips: bool = False
     grouped: bool = True
+    across: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -274,7 +274,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
         return None
     around = last.spot.loops
     same = all(any(c is one for one in spot.path) for c in last.spot.path) and spot.loops[: len(around)] == around
-    if not same or not on.kernel.subcores:
+    if not same or not (on.kernel.subcores or on.kernel.platform == "mosaic_gpu"):
         return None
     if all(_all_of(step) for step in target.steps):
         rest = view.steps
@@ -475,9 +475,23 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = element_type(aval.dtype)
-    arrivals = int(getattr(aval.dtype, "num_arrivals", 0)) if dtype == "barrier" else 0
+    arrivals = int(getattr(aval.dtype, "num_arrivals", 0)) if dtype in ("barrier", "cluster_barrier") else 0
+    axes = tuple(getattr(aval.dtype, "collective_axes", ())) if dtype == "cluster_barrier" else ()
+    one_axis = len(axes) == 1 and isinstance(axes[0], str) and not getattr(aval.dtype, "leader_tracked", False)
+    if axes and not one_axis:
+        arrivals = 0
     pipeline = on.scope == "pipeline"
-    found = BodyReference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=pipeline, arrivals=arrivals)
+    found = BodyReference(
+        name,
+        role,
+        dims,
+        dtype,
+        memory,
+        fresh_in=on.loops,
+        pipeline=pipeline,
+        arrivals=arrivals,
+        across=axes[0] if one_axis else "",
+    )
     on.references.append(found)
     if memory == "regs":
         zeros = Value(dims, aval.dtype, "a zero")

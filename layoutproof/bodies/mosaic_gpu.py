@@ -79,15 +79,18 @@ def _queue(on: Pass, name: str) -> View:
 
 def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
-    if params.get("collective_axes"):
-        raise UnsupportedOp("copy_gmem_to_smem for several programs of a cluster")
+    across = tuple(params.get("collective_axes") or ())
+    if len(across) > 1:
+        raise UnsupportedOp(f"copy_gmem_to_smem for the programs along {len(across)} axes of a cluster")
     if params.get("leader_tracked") is not None:
         raise UnsupportedOp("copy_gmem_to_smem that only the leader of a cluster tracks")
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
-    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips))
+    on.effects.append(
+        StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across="".join(map(str, across)))
+    )
     return []
 
 
@@ -140,7 +143,7 @@ def _commit(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
 
 
 def _slot(barrier: View) -> View:
-    """A barrier as it is counted. UnsupportedOp for those that programs of a cluster share."""
+    """A barrier as it is counted. UnsupportedOp for those that programs along several axes of a cluster share."""
     if not barrier.reference.arrivals:
         raise UnsupportedOp(f"a barrier of the kind {barrier.reference.dtype}")
     if barrier.dims and any(extent != 1 for extent in barrier.dims):

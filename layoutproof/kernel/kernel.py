@@ -293,7 +293,7 @@ class Kernel:
     subcores: which processors of SparseCores run its programs, one of SUBCORES; "" = TensorCores.  tiled: of such a
     kernel, whether arrays lie in the tiles of TensorCores.
     together: axes of the grid whose programs share memory and wait for each other: the threads of a GPU's program, and
-    the programs of a cluster.
+    the programs of a cluster.  threads: that of the threads, whose shared memory is one; "" where there is one thread.
     """
 
     name: str
@@ -330,6 +330,7 @@ class Kernel:
     subcores: str = ""
     tiled: bool = True
     together: tuple[str, ...] = ()
+    threads: str = ""
 
     @property
     def body(self) -> Any:

@@ -40,7 +40,7 @@ def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
     own = [problem for problem in problems if problem.kind == kind]
     found = next((problem for problem in own if problem.sure), None) or next(iter(own), None)
     if found is not None:
-        return (_answer(found),)
+        return (answer_of(found),)
     if kind == "left" and any(problem.kind == "never" for problem in problems):
         stuck = "a device waits for ever: see device_waits"
         return (Obligation(kernel.name, undecided(stuck), source=kernel.source),)
@@ -73,7 +73,7 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         proved = by_rule("", by="walk")
         return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
     hint = f"{problem.hint}; or the barrier semaphore: {next_} with the same collective_id {kernel.collective}"
-    return replace(_answer(replace(problem, what=f"{problem.what}, where {next_}", hint=hint)), severity=severity)
+    return replace(answer_of(replace(problem, what=f"{problem.what}, where {next_}", hint=hint)), severity=severity)
 
 
 def _meets(kernel: Kernel) -> bool:
@@ -121,11 +121,12 @@ def _of_memory(
     except Undecided as reason:
         return Obligation(reference.name, undecided(f"what devices do depends on {reason}"), source=source)
     if problem is not None:
-        return _answer(problem)
+        return answer_of(problem)
     return Obligation(reference.name, by_rule("", by="walk"), source=source)
 
 
-def _answer(problem: DeviceProblem) -> Obligation:
+def answer_of(problem: DeviceProblem) -> Obligation:
+    """A problem as an answer."""
     claim = Settled(Verdict.REFUTED, problem.what, problem.hint, "walk", problem.point)
     return Obligation(problem.subject, claim if problem.sure else undecided(problem.what), source=problem.source)
 

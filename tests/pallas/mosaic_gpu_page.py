@@ -13,11 +13,12 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_gpu_ops import NOT_TRACED, MosaicGpuOp, ops, pretended
 from tests.pallas.mosaic_gpu_pairs import PAIRS
+from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
 HEAD = """# Kernels of Mosaic GPU
 
-What `layoutproof kernels` says of kernels for Hopper and Blackwell, `plgpu.kernel(..)` of `jax.experimental.pallas.mosaic_gpu`. A first part of it: kernels whose programs are
-one thread each (one warpgroup) are proved whole; of threads, clusters and the tensor memory of Blackwell places are asked, and no order. Nothing here was run on a GPU: the rules
+What `layoutproof kernels` says of kernels for Hopper and Blackwell, `plgpu.kernel(..)` of `jax.experimental.pallas.mosaic_gpu`. Kernels of one
+thread (warpgroup), of several and of clusters are read and proved whole; of the tensor memory of Blackwell nothing is. Nothing here was run on a GPU: the rules
 are read from jax 0.10.2, and the limit of shared memory from NVIDIA's documents. `python -m tests.pallas.mosaic_gpu_page` prints this page, and `tests/pallas/test_mosaic_gpu.py`
 holds it against a fresh run.
 
@@ -34,6 +35,8 @@ layoutproof kernels ops.py:matmul --args "f16[512,256], f16[256,512]" --target m
 | `SMEM`, `Barrier`, `ACC` in `scratch_types` and `pl.run_scoped` | memory of the body; an accumulator holds zeros at first, shared memory nothing |
 | `TilingTransform`, `SwizzleTransform`, `plgpu.transpose_ref` | the same elements: the first two say where they lie and change none |
 | `copy_gmem_to_smem` | a copy that counts one arrival on its barrier when it has ended. A box that begins inside of the array and ends outside of it is clipped, and zero there (`OOBFillMode.ZEROS`, the default) |
+| the same with `collective_axes`, one axis | a copy into the memory of all programs of the cluster, of which each brings its share, and a phase takes all shares |
+| `ClusterBarrier`, one axis | an arrival counts for all programs along it, and a phase takes those of all |
 | `copy_smem_to_gmem`, `commit_group=False`, `commit_smem_to_gmem_group` | a copy in a group; groups end in their order. What lies outside of the array is not written |
 | `wait_smem_to_gmem(n)` | all groups but the last n have ended |
 | `barrier_arrive`, `barrier_wait` | one arrival; the end of a phase, which takes as many arrivals as the barrier has |
@@ -54,6 +57,11 @@ layoutproof kernels ops.py:matmul --args "f16[512,256], f16[256,512]" --target m
 | is what threads store committed before a copy or an MMA reads it | `commit_smem` |
 | does what the body allocates fit into 227 KiB (H100, H200, B200) | `memory_budget`, with `--target mosaic_gpu` |
 
+Of a kernel of one thread this is asked of all programs and turns by terms. Threads, and the programs of a cluster, are run: the events of each in order, for one program of each class whose
+loops run as often and whose conditions hold alike; who comes how far does not depend on the schedule, as arrivals only add up (`layoutproof/bodies/warpgroups.py` has the argument). A wait looks at
+the parity of a phase alone, so a phase that may end twice before a thread has seen it is refuted. Unknown beyond 6,000 events of one program or cluster, and 200,000 of all. A copy into shared memory
+that nothing waits for before all threads have ended is a warning: its memory may be another program's by then.
+
 An MMA after which another one was started, and none was waited for, is "unknown": JAX lets `delay_release=1` rest on that, and PTX does not promise it. So is memory that a scope
 frees while a copy or an MMA still uses it, since which scope gets it next is not known.
 
@@ -61,8 +69,8 @@ frees while a copy or an MMA still uses it, since which scope gets it next is no
 
 Refused by its name, so that the answer is unknown and the exit code 3:
 
-- The order of what threads of a program, and programs of a cluster, do: `dma_order`, `initialised`, `undefined_values` and `commit_smem` say so. Where they touch memory is asked, and whether two programs write one element.
-- `copy_gmem_to_smem` with `collective_axes` or `leader_tracked`, `ClusterBarrier`, `copy_smem_to_gmem` with a `reduction_op`, references of other programs (`cluster_ref`, `remote_ref`, `multicast_ref`), `async_store_smem`, `async_prefetch`.
+- The order of threads whose loops or conditions data decide, as those of the ragged products.
+- `copy_gmem_to_smem` with several `collective_axes` or `leader_tracked`, `ClusterBarrier` over several axes, `copy_smem_to_gmem` with a `reduction_op`, references of other programs (`cluster_ref`, `remote_ref`, `multicast_ref`), `async_store_smem`, `async_prefetch`.
 - Tensor memory: `TMEM`, `tcgen05_mma`, `tcgen05_commit_arrive`, `async_load_tmem`, `async_store_tmem`, and warps (`core_map` over a `WarpMesh`), `dynamic_scheduling_loop`, `inline_mgpu`.
 - `wgmma_accumulator_store`, a load of an accumulator that leaves MMAs running, `RefUnion`, `unsafe_no_auto_barriers`.
 
@@ -71,7 +79,7 @@ Not asked: a copy into memory to which threads have stored before, with no commi
 
 ## Pairs
 
-Each is written twice, right and with one error (`tests/pallas/mosaic_gpu_pairs.py`). All right ones are proved whole; each wrong one is refuted by the question in the table.
+Each is written twice, right and with one error (`tests/pallas/mosaic_gpu_pairs.py`, `mosaic_gpu_thread_pairs.py`). All right ones are proved whole; each wrong one is refuted by the question in the table.
 
 | pair | question | by the numbers |
 |---|---|---|
@@ -131,7 +139,7 @@ def _short(reason: str) -> str:
 
 def pairs() -> Iterator[str]:
     """The rows of the pairs."""
-    for name, pair in PAIRS.items():
+    for name, pair in (PAIRS | THREAD_PAIRS).items():
         yield _cells(name, f"`{pair.question}`", pair.why)
 
 

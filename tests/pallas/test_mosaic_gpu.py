@@ -21,6 +21,7 @@ from layoutproof.core.result import Verdict
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
 from tests.pallas.mosaic_gpu_page import pairs, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
+from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,14 +36,17 @@ def decided(function: Any, args: tuple[Any, ...], target: str | None = "mosaic_g
     return [f for f in found if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
 
 
-@pytest.mark.parametrize("name", PAIRS)
+ALL = PAIRS | THREAD_PAIRS
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_the_right_one_is_proved_whole(name: str) -> None:
-    assert not decided(PAIRS[name].make(), PAIRS[name].args)
+    assert not decided(ALL[name].make(), ALL[name].args)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_wrong_one_is_refuted_by_its_question(name: str) -> None:
-    pair = PAIRS[name]
+    pair = ALL[name]
     spoken = [f for f in decided(pair.make(**pair.wrong), pair.args) if f.question == pair.question]
     assert Verdict.REFUTED in {f.verdict for f in spoken}
     # a program, an iteration or an element at which it goes wrong
@@ -106,11 +110,8 @@ def threads(grid: int = 4) -> Any:
     return plgpu.kernel(body, out_type=out, grid=(grid,), grid_names=("i",), num_threads=2, thread_name="wg")
 
 
-def test_of_threads_places_are_proved_and_no_order() -> None:
-    found = decided(threads(), ROWS)
-    assert {f.question for f in found} == {"dma_order", "initialised", "undefined_values"}
-    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
-    assert all("programs along wg" in f.reason for f in found)
+def test_threads_that_share_nothing_are_proved() -> None:
+    assert not decided(threads(), ROWS)
 
 
 def test_of_threads_places_are_refuted() -> None:
@@ -118,31 +119,28 @@ def test_of_threads_places_are_refuted() -> None:
     assert ("body_in_bounds", Verdict.REFUTED) in {(f.question, f.verdict) for f in found}
 
 
-@pytest.mark.parametrize("what", ["multicast", "cluster barrier", "reduction"])
+@pytest.mark.parametrize("what", ["a leader", "two axes", "reduction"])
 def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
     def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
-        axes = {"collective_axes": "c"} if what == "multicast" else {}
+        axes: dict[str, Any] = {"collective_axes": ("c", "d")} if what == "two axes" else {}
+        if what == "a leader":
+            axes = {"collective_axes": "c", "leader_tracked": plgpu.CopyPartition.PARTITIONED(0)}
         plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(0, 64)], smem, barrier, **axes)
         plgpu.barrier_wait(barrier)
         plgpu.copy_smem_to_gmem(smem, o_gmem.at[pl.ds(0, 64)], reduction_op="add" if what == "reduction" else None)
         plgpu.wait_smem_to_gmem(0)
 
-    made = plgpu.ClusterBarrier(collective_axes=("c",)) if what == "cluster barrier" else plgpu.Barrier()
     function = plgpu.kernel(
         body,
         out_type=jax.ShapeDtypeStruct((64, 128), jnp.float32),
         grid=(1,),
         grid_names=("i",),
-        cluster=(2,),
-        cluster_names=("c",),
-        scratch_types=[plgpu.SMEM((64, 128), jnp.float32), made],
+        cluster=(2, 1),
+        cluster_names=("c", "d"),
+        scratch_types=[plgpu.SMEM((64, 128), jnp.float32), plgpu.Barrier()],
     )
     result = lp.kernels(function, *ROWS)
-    words = {
-        "multicast": "several programs of a cluster",
-        "cluster barrier": "cluster_barrier",
-        "reduction": "combines",
-    }
+    words = {"a leader": "the leader of a cluster", "two axes": "along 2 axes of a cluster", "reduction": "combines"}
     assert result.exit_code == 3
     assert any(words[what] in f.reason for f in result.findings if f.question == "dma_order")
 

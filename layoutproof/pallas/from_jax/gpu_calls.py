@@ -34,7 +34,8 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     inner, _ = opened(jaxprs[0])
     inputs = len(inner.invars) - len(params["out_avals"])
     shape = {str(name): int(extent) for name, extent in dict(mesh.shape).items()}
-    inside = (*map(str, getattr(mesh, "cluster_names", ())), str(getattr(mesh, "thread_name", None) or ""))
+    threads = str(getattr(mesh, "thread_name", None) or "")
+    inside = (*map(str, getattr(mesh, "cluster_names", ())), threads)
     together = tuple(name for name in inside if shape.get(name, 1) > 1)
     operands = []
     for k, variable in enumerate(inner.invars):
@@ -55,6 +56,7 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         source=_written_at(inner) or place,
         scoped=shared_in(inner),
         together=together,
+        threads=threads if threads in together else "",
     )
     return with_body(jaxprs[0], kernel)
 

@@ -62,6 +62,7 @@ from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -84,6 +85,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
     cores = has_cores(kernel)
     found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]
+    found += of_threads(kernel, "meets")
     pair = beside(kernel, body)
     found += _of_iterations(kernel, pair, unordered)
     # cores that signal each other are run, all of them

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from layoutproof.bodies.claims import asked, order_not_modelled
+from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Committed, Effect, Spot, StartedCopy, StartedUse, View
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
@@ -27,6 +27,7 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -38,10 +39,12 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None or kernel.platform != "mosaic_gpu":
         return ()
+    if kernel.together:
+        return of_threads(kernel, "commit")
     found = [_committed(kernel, body, effect, view) for effect, view in _reads(body.effects)]
     if not found and not body.unmodelled:
         return ()
-    return (*found, *order_not_modelled(kernel, body))
+    return (*found, *not_modelled(kernel, body))
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -31,7 +31,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, order_not_modelled
+from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Signal, StartedCopy, StartedUse, Wait
 from layoutproof.bodies.handed_on import handed_on
@@ -49,6 +49,7 @@ from layoutproof.pallas.copy_fixes import of_problem
 from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.points import READS
 from layoutproof.pallas.rules.body_in_bounds import about
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -62,8 +63,13 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if kernel.together:
+        # nothing reads what such a copy brings: it may hit memory that is another program's by then
+        tail = [replace(one, severity="warning") for one in of_threads(kernel, "tail")]
+        refuted = [one for one in tail if isinstance(one.claim, Settled) and one.claim.verdict is Verdict.REFUTED]
+        return (*of_threads(kernel, "own", "never", "phase", "ends"), *refuted)
     moving = [e for e in body.effects if isinstance(e, StartedCopy | StartedUse | Wait | Signal)]
-    found = order_not_modelled(kernel, body)
+    found = not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)

@@ -28,7 +28,7 @@ from functools import cache, partial
 from typing import Any
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
-from layoutproof.bodies.claims import BodyClaim, order_not_modelled
+from layoutproof.bodies.claims import BodyClaim, not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import (
     Access,
@@ -78,6 +78,7 @@ from layoutproof.pallas.body_memory import (
     why_unknown,
 )
 from layoutproof.pallas.device_problems import read_of_devices, written_on_devices
+from layoutproof.pallas.thread_problems import reads_of_threads
 
 TARGET = False
 BODY = True
@@ -98,7 +99,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     if body is None:
         return ()
     if kernel.together:
-        return tuple(order_not_modelled(kernel, body))
+        return reads_of_threads(kernel)
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
 
@@ -151,7 +152,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     found: list[Due] = [partial(of_line, loads) for loads in lines.values()]
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    return (*found, *order_not_modelled(kernel, body))
+    return (*found, *not_modelled(kernel, body))
 
 
 def _reading(effect: Effect) -> Iterator[Access | StartedCopy]:

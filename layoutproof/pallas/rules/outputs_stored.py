@@ -46,6 +46,7 @@ from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
 from layoutproof.pallas.device_problems import stored_of_devices
 from layoutproof.pallas.points import READS
+from layoutproof.pallas.thread_problems import stored_by_threads
 from layoutproof.solvers.decide import decide
 
 TARGET = False
@@ -79,6 +80,8 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         return replace(sent, severity="error" if operand.live and not shared else "info")
     visit = visit_of(kernel, operand, reference)
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
+    if kernel.platform == "mosaic_gpu" and stored_by_threads(kernel, reference):
+        return Obligation(operand.name, by_rule("", by="walk"), source=kernel.source)
     if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):
         return Obligation(operand.name, Settled(Verdict.PROVED, by="smt"), source=kernel.source)
     stores = stores_into(body, names, visit.index)

@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from layoutproof.bodies.claims import order_not_modelled
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import (
@@ -66,6 +66,7 @@ from layoutproof.pallas.body_memory import (
     why_unknown,
 )
 from layoutproof.pallas.missed_masks import missed
+from layoutproof.pallas.thread_problems import defined_by_threads
 
 TARGET = False
 BODY = True
@@ -80,7 +81,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     if kernel.together:
-        return tuple(order_not_modelled(kernel, body))
+        return defined_by_threads(kernel)
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds)
     found: list[Obligation] = []
@@ -97,7 +98,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             found.append(Obligation(reference.name, undecided(f"{_what(reference)}: {reason}"), source=kernel.source))
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    found += order_not_modelled(kernel, body)
+    found += not_modelled(kernel, body)
     return (*found, *_handed_over(body))
 
 

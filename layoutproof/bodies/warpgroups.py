@@ -1,0 +1,614 @@
+"""The threads of one program of a GPU (warpgroups): the events of each in order, and the happens-before relation.
+
+They share memory and order each other by barriers alone. Each is run as it is, like a device of `devices`: who comes
+how far does not depend on the schedule, as arrivals on a barrier only add up and a wait takes nothing from it. The k-th
+wait of a thread on a barrier is for the end of its k-th phase. It looks at the parity of the phase alone, so that no
+phase may end twice before a thread has seen it (PTX ISA 8.7, mbarrier.try_wait.parity).
+
+A copy into shared memory has ended when its arrival is waited for, a copy out of it and an MMA when their own thread
+has waited for them (`wait_smem_to_gmem`, `wgmma_wait`). What threads store to shared memory is seen by copies and MMAs
+after a `commit_smem` between the two. Memory that a scope allocates is one for all threads, as JAX demands of a kernel
+of several; accumulators are a thread's own (`_run_scoped_lowering_rule` in lowering.py of jax 0.10.2).
+
+Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
+in shared memory: one of each such class is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from layoutproof.bodies.cells import Box, covered
+from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
+from layoutproof.bodies.effects import (
+    COPIES_OUT,
+    MMAS,
+    Access,
+    Body,
+    BodyReference,
+    Committed,
+    Effect,
+    Freed,
+    Handed,
+    Loop,
+    Signal,
+    Spot,
+    StartedCopy,
+    StartedUse,
+    View,
+    Wait,
+    adds_to,
+    writes_to,
+)
+from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.in_flight import slot_text
+from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
+from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
+from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
+from layoutproof.core.budget import spend
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.scalar_memory import every_table
+
+MOST_TRACED = 200_000
+"""Events of the threads of all programs."""
+MOST_STORING = 2_000
+"""Programs whose stores are looked at one by one."""
+MOST_EVENTS = 6_000
+"""Events of all threads of one program together."""
+
+
+def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
+    """The threads of one program of each class. Raises Unsupported where it is not known what they do."""
+    found = _threads_of(kernel)
+    if isinstance(found, Unsupported):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=4)
+def _threads_of(kernel: Kernel) -> tuple[Warpgroups, ...] | Unsupported:
+    try:
+        _check(kernel)
+        return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel))
+    except Unsupported as reason:
+        return reason
+
+
+def _check(kernel: Kernel) -> None:
+    """Raises Unsupported where the order of a kernel's threads rests on more than barriers of one program."""
+    body: Body = kernel.body
+    if any(type(extent) is not int for extent in kernel.grid):
+        raise Unsupported("the number of programs is not known")
+    copied = {e.target.reference.name for e in body.effects if isinstance(e, StartedCopy) and _in_global(e.target)}
+    for effect in body.effects:
+        view = effect.view if isinstance(effect, Access) else effect.source if isinstance(effect, StartedCopy) else None
+        if view is None:
+            continue
+        if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
+            raise Unsupported(f"what is read of {view.reference.name}, which the kernel writes")
+    for reference in body.references:
+        if reference.memory == "shared" and reference.fresh_in:
+            raise Unsupported(f"{reference.name}, shared memory that a loop allocates")
+
+
+def _in_global(view: View) -> bool:
+    return view.reference.memory == "gmem"
+
+
+# classes of programs
+
+
+def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
+    """The threads of one program, or cluster, of each class, and what they do; all of a class do the same."""
+    grid = dict(zip(kernel.grid_names, map(int, kernel.grid), strict=True))
+    apart = [name for name in grid if name not in kernel.together]
+    programs: Iterable[Place] = product(*(range(grid[name]) for name in apart))
+    if not _asks(kernel.body, frozenset(apart)):
+        programs = [(0,) * len(apart)]
+    seen: set[object] = set()
+    traced = 0
+    for program in programs:
+        at = dict(zip(apart, program, strict=True))
+        places = list(product(*([at[name]] if name in at else range(extent) for name, extent in grid.items())))
+        events = [_Trace(kernel, places, number).run() for number in range(len(places))]
+        traced += sum(map(len, events))
+        if traced > MOST_TRACED:
+            raise Unsupported(f"more than {MOST_TRACED:,} events of the threads of all programs")
+        does = tuple(tuple(map(_does, each)) for each in events)
+        if does not in seen:
+            seen.add(does)
+            yield places, events
+
+
+def _does(event: Event) -> object:
+    return event.kind, event.spot.number, event.amount, event.semaphore, event.queue, event.pieces
+
+
+def _asks(body: Body, ids: frozenset[str]) -> bool:
+    """Whether what threads do in shared memory depends on where in the grid their program is."""
+    handed = {one.name: one for one in body.handed} | {one.after: one for one in body.handed}
+    seen: set[str] = set()
+    todo = [name for term in _decides(body) for name in term.names()]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in body.definitions:
+            todo += body.definitions[name].names()
+        if name in handed:
+            todo += [*handed[name].start.names(), *handed[name].following.names()]
+    return bool(seen & ids)
+
+
+def _decides(body: Body) -> Iterator[Term]:
+    """All terms that say whether, how often and where in shared memory something happens."""
+    for effect in body.effects:
+        if not isinstance(effect, Freed):
+            yield from effect.spot.path
+        for loop in effect.spot.loops:
+            yield from () if loop.count is None else (loop.count,)
+        for view in _views(effect):
+            if not _in_global(view):
+                yield from (n for step in view.steps for part in step.slices for n in (part.start, part.size))
+    yield from body.goes_on.values()
+
+
+def _views(effect: Effect) -> tuple[View, ...]:
+    match effect:
+        case Access(_, view):
+            return (view,)
+        case StartedCopy(source, target, semaphore):
+            return source, target, semaphore
+        case StartedUse(views):
+            return views
+        case Wait(_, semaphore) | Signal(semaphore):
+            return (semaphore,)
+    return ()
+
+
+# one program
+
+
+class Warpgroups(Devices):
+    """The threads of one program, or of those of one cluster. places: of each.  events: of each, in order."""
+
+    def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]]) -> None:
+        self.kernels = (kernel,)
+        self.axes = tuple(zip(kernel.grid_names, kernel.grid, strict=True))
+        self.cores, self.word = True, "program"
+        self.places = tuple(places)
+        self.events = events
+        if sum(map(len, self.events)) > MOST_EVENTS:
+            raise Unsupported(f"more than {MOST_EVENTS:,} events of the threads of one program")
+        self.begins = [[0] for _ in self.places]
+        self._signals = [_signals(events) for events in self.events]
+        self._parts = _whole(kernel)
+        self._arrivals = {r.name: _phase(kernel, r) for r in kernel.body.references}
+        self.look()
+
+    def woken_by(self, key: Key, device: int) -> Iterable[int]:
+        """All other threads: a barrier is one for them."""
+        return (n for n in range(len(self.events)) if n != device)
+
+    def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
+        """How far other threads may come before something has ended: they see of a thread what it signals next."""
+        kind, device, position = end
+        if kind == "at" and position < len(self.events[device]):
+            end = kind, device, self._signals[device][position]
+        return super().reached(end)
+
+    # questions
+
+    def problems(self) -> Iterator[DeviceProblem]:
+        """All that goes wrong between threads, and on each of them with its copies."""
+        stuck = self._stuck()
+        yield from stuck
+        if not stuck:
+            yield from self._unseen()
+            yield from self._unended()
+        for problem in self._meetings():
+            yield problem
+            if problem.sure:
+                break
+        yield from self._uncommitted()
+
+    def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
+        found = super()._met(one, other, met)
+        started = [span for span in (one, other) if span.event.kind != "touch"]
+        if found is None or not started:
+            return found
+        # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
+        followed = any(
+            span.event.kind == "use" and any(e.kind == "use" for e in self._until_waited(span)) for span in started
+        )
+        return replace(found, kind="own", sure=found.sure and not followed)
+
+    def _until_waited(self, span: TouchedTime) -> Sequence[Event]:
+        return self.events[span.event.device][span.event.position + 1 : span.end[2]]
+
+    def _stuck(self) -> list[DeviceProblem]:
+        for device, events in enumerate(self.events):
+            if self.end[device] == len(events):
+                continue
+            event = events[self.end[device]]
+            assert event.semaphore is not None
+            _, _, name, at = event.semaphore
+            wanted, arrived = (n // self._parts for n in (event.amount, self.counts.get(event.semaphore, 0)))
+            what = (
+                f"{self.name(device)} waits for arrival {wanted} on {slot_text(name, at)}, which has {arrived} "
+                "when every other thread has ended or waits, too: it never returns"
+            )
+            hint = f"look at what arrives on {slot_text(name, at)}: copies into shared memory, and barrier_arrive"
+            return [self._problem("never", what, hint, name, event)]
+        return []
+
+    def _unseen(self) -> Iterator[DeviceProblem]:
+        """Phases that end while a thread has still to see the one before."""
+        for device, events in enumerate(self.events):
+            for event in events:
+                if event.kind != "phase":
+                    continue
+                key = event.semaphore
+                assert key is not None
+                _, counts = self.run(frozenset((("at", device, event.position),)))
+                if counts.get(key, 0) >= event.amount + self._arrivals[key[2]]:
+                    name, at = key[2:]
+                    many, wanted = counts[key] // self._parts, event.amount // self._parts
+                    what = (
+                        f"{many} arrivals on {slot_text(name, at)} are possible before {self.name(device)} waits for "
+                        f"arrival {wanted}: a phase ends that it does not see"
+                    )
+                    hint = f"look at what arrives on {slot_text(name, at)}: it has to wait for {self.name(device)}"
+                    yield self._problem("phase", what, hint, name, event)
+                    return
+
+    def _unended(self) -> Iterator[DeviceProblem]:
+        """Copies, and MMAs, that nothing has waited for when the threads have ended."""
+        for spans in self.memory.values():
+            for span in spans:
+                kind, device, position = span.end
+                if kind == "at" and position < len(self.events[device]):
+                    continue
+                held = self.reached(span.end) if kind == "come" else self.end
+                if span.event.kind != "touch" and held == tuple(map(len, self.events)):
+                    name = span.piece.region.name
+                    what = f"{self._does(span)} {name}, and no thread has waited for it when all have ended"
+                    hint = f"look at line {_line(span.event.spot)}: start it only where it is waited for"
+                    yield self._problem("ends" if kind == "at" else "tail", what, hint, name, span.event)
+                    return
+
+    def _uncommitted(self) -> Iterator[DeviceProblem]:
+        """Stores of threads that a copy or an MMA reads without a commit between."""
+        commits = [event for events in self.events for event in events if event.kind == "commit"]
+        for spans in self.memory.values():
+            stores = [s for s in spans if s.event.kind == "touch" and s.piece.writes]
+            for read in (s for s in spans if s.event.kind in ("start", "use") and not s.piece.writes):
+                for store in stores:
+                    if (
+                        not self.before(store, read)
+                        or common_element(KNOWN, store.piece.region, read.piece.region) is False
+                    ):
+                        continue
+                    if any(self._between(store, event, read) for event in commits):
+                        continue
+                    if self._overwritten(store, read, spans):
+                        continue
+                    name = store.piece.region.name
+                    line = store.event.spot.source.rpartition(":")[2] or "?"
+                    does = "a copy" if read.event.kind == "start" else "an MMA"
+                    what = f"{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
+                    hint = "look at what is stored last before it: plgpu.commit_smem() belongs behind that"
+                    found = self._problem("commit", what, hint, name, read.event)
+                    sure = store.piece.sure and read.piece.sure
+                    yield found if sure else replace(found, what=f"perhaps {what}", sure=False)
+                    return
+
+    def _between(self, store: TouchedTime, event: Event, read: TouchedTime) -> bool:
+        commit = TouchedTime(event, store.piece, ("at", event.device, event.position))
+        return self.before(store, commit) and self.before(commit, read)
+
+    def _overwritten(self, store: TouchedTime, read: TouchedTime, spans: Sequence[TouchedTime]) -> bool:
+        """Whether a copy has filled the same memory between a store and a read."""
+        region = store.piece.region
+        copies = (s for s in spans if s.event.kind == "start" and s.piece.writes and s.piece.region == region)
+        return any(self.before(store, copy) and self.before(copy, read) for copy in copies)
+
+    def _spans(self) -> Iterator[TouchedTime]:
+        for device, events in enumerate(self.events):
+            ends = _waited(events)
+            for event in events:
+                at = ("at", device, event.position)
+                if event.kind == "touch":
+                    yield from (TouchedTime(event, piece, at) for piece in event.pieces)
+                elif event.kind in ("start", "use"):
+                    end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
+                    yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+
+
+def _whole(kernel: Kernel) -> int:
+    """The parts of one arrival: of a copy that programs of a cluster share each brings some."""
+    return prod(int(n) for name, n in zip(kernel.grid_names, kernel.grid, strict=True) if name in _cluster(kernel))
+
+
+def _cluster(kernel: Kernel) -> frozenset[str]:
+    return frozenset(kernel.together) - {kernel.threads}
+
+
+def _phase(kernel: Kernel, barrier: BodyReference) -> int:
+    """How many parts of arrivals end a phase of a barrier."""
+    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
+    many = int(extents[barrier.across]) if barrier.across in _cluster(kernel) else 1
+    return barrier.arrivals * many * _whole(kernel)
+
+
+def _signals(events: Sequence[Event]) -> list[int]:
+    """For each event the next one, or itself, that other threads see; one past the last where there is none."""
+    found = [len(events)] * len(events)
+    following = len(events)
+    for event in reversed(events):
+        if event.semaphore is not None and event.kind != "phase":
+            following = event.position
+        found[event.position] = following
+    return found
+
+
+def _waited(events: Sequence[Event]) -> dict[int, int]:
+    """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
+    ends: dict[int, int] = {}
+    open_: dict[str, list[list[int]]] = {COPIES_OUT: [[]], MMAS: [[]]}
+    for event in events:
+        groups = open_.get(event.queue, [])
+        match event.kind:
+            case "start" | "use" if event.queue:
+                groups[-1].append(event.position)
+            case "close":
+                groups.append([])
+            case "drain":
+                # what is in no group is not waited for
+                while len(groups) - 1 > event.amount:
+                    ends |= dict.fromkeys(groups.pop(0), event.position)
+    left = (position for groups in open_.values() for group in groups for position in group)
+    return ends | dict.fromkeys(left, len(events))
+
+
+class _Trace:
+    """One thread of one program: its events in order. A domain of `forward`."""
+
+    def __init__(self, kernel: Kernel, places: Sequence[Place], number: int) -> None:
+        self.kernel, self.body, self.number, self.place = kernel, kernel.body, number, places[number]
+        inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
+        programs = [tuple(place[k] for k in inside) for place in places]
+        # of each program of the cluster its first thread, which stands for it
+        self._programs = {program: programs.index(program) for program in programs}
+        self._program = programs[number]
+        self._axes = {kernel.grid_names[k]: n for n, k in enumerate(inside)}
+        self.tables = {table.name: table for table in every_table(kernel)}
+        self.events: list[Event] = []
+        self._phases: dict[Key, int] = {}
+        self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
+
+    def run(self) -> list[Event]:
+        """The events, up to its end."""
+        names: dict[str, Number] = dict(zip(self.kernel.grid_names, self.place, strict=True))
+        begin = Here(names, self.place)
+        self._note("touch", Spot(-1, (), (), self.kernel.source), begin)
+        forward(nested(self.body.effects), self, begin, None)
+        return self.events
+
+    # the domain
+
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes an event, if it happens."""
+        if isinstance(effect, Freed) or (isinstance(effect, Access) and _in_global(effect.view)):
+            return
+        on = self._at(here)
+        held: Any = True
+        for condition in effect.spot.path:
+            one = on(condition)
+            if one is False:
+                spend(1)
+                return
+            held = one if isinstance(one, OpenCondition) else held
+        spend(1 + on.steps // 4)
+        on.steps = 0
+        if isinstance(effect, Access):
+            does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
+            sure = held is True and effect.mask is None
+            piece = self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds_to(effect))
+            self._note("touch", effect.spot, here, pieces=(piece,))
+        elif held is not True:
+            raise Unsupported(f"whether a thread reaches line {_line(effect.spot)}: {held}")
+        else:
+            self._orders(on, effect, here)
+
+    def _orders(self, on: Symbolic, effect: Effect, here: Here) -> None:
+        match effect:
+            case StartedCopy(source, target, semaphore, spot):
+                sides = ((source, False, "copies from"), (target, True, "copies into"))
+                pieces = tuple(
+                    self._piece(on, view, here, writes, does, effect.mask is None)
+                    for view, writes, does in sides
+                    if not _in_global(view)
+                )
+                if semaphore.reference.in_order:
+                    queue = semaphore.reference.name
+                    self._note("start", spot, here, pieces=pieces, queue=queue)
+                    if effect.grouped:
+                        self._note("close", spot, here, queue=queue)
+                else:
+                    self._fills(on, effect, here)
+            case StartedUse(views, semaphore, spot):
+                pieces = tuple(self._piece(on, view, here, False, "multiplies", True) for view in views)
+                self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
+                self._note("close", spot, here, queue=semaphore.reference.name)
+            case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
+                self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
+            case Wait(_, semaphore, spot):
+                key = self._key(on, semaphore)
+                self._phases[key] = self._phases.get(key, 0) + _phase(self.kernel, semaphore.reference)
+                self._note("phase", spot, here, self._phases[key], key)
+            case Signal(semaphore, _, spot) if semaphore.reference.in_order:
+                self._note("close", spot, here, queue=semaphore.reference.name)
+            case Signal(semaphore, amount, spot, wait) if not wait and amount is not None:
+                times = self._number(on(amount), "how often it arrives") * _whole(self.kernel)
+                for program in self._along(semaphore.reference.across):
+                    self._note("signal", spot, here, times, self._key(on, semaphore, program))
+            case Committed(spot):
+                self._note("commit", spot, here)
+            case _:
+                raise Unsupported(f"what line {_line(effect.spot)} does between threads")
+
+    def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
+        """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
+        sharing = self._along(copy.across)
+        for program in sharing:
+            # shares of one copy are parts of their own: two of them never meet
+            shared = len(sharing) > 1
+            piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None, shared, program)
+            share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, program)
+            self._note("start", copy.spot, here, share, key, (piece,))
+
+    def _along(self, axis: str) -> list[int]:
+        """The programs of the cluster along an axis, its own among them; its own alone for ""."""
+        if axis not in self._axes:
+            return [self._programs[self._program]]
+        k = self._axes[axis]
+        rest = self._program[:k] + self._program[k + 1 :]
+        return [first for program, first in self._programs.items() if program[:k] + program[k + 1 :] == rest]
+
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Notes the events of each turn."""
+        count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
+        if nest.loop.count is not None and type(count) is not int:
+            raise Unsupported(f"how often the loop at {nest.loop.source} runs: {count}")
+        for inner, more in turns(self, nest.loop, count, here):
+            if not isinstance(more, bool):
+                raise Unsupported(f"how often the loop at {nest.loop.source} runs")
+            forward(nest.parts, self, inner, state)
+
+    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+        """The values of terms."""
+        on = self._at(here)
+        return [on(term) for term in terms]
+
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
+        """A number that a loop hands on."""
+        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
+
+    def turned(self, loop: Loop) -> None:
+        """Stops where there are too many."""
+        spend(1)
+
+    # parts of events
+
+    def _at(self, here: Here) -> Symbolic:
+        if self._last is None or self._last[0] is not here or self._last[1] != here.names:
+            on = Symbolic(self.body, here.names, {}, (here.program, here.turns), {}, self.tables, {})
+            # a loop that has ended adds to the names of its place
+            self._last = here, dict(here.names), on
+        return self._last[2]
+
+    def _note(
+        self,
+        kind: str,
+        spot: Spot,
+        here: Here,
+        amount: int = 0,
+        semaphore: Key | None = None,
+        pieces: tuple[DeviceMemory, ...] = (),
+        queue: str = "",
+    ) -> None:
+        place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
+        event = Event(
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, None, pieces, queue
+        )
+        self.events.append(event)
+        if len(self.events) > MOST_EVENTS:
+            raise Unsupported(f"more than {MOST_EVENTS:,} events of one thread")
+
+    def _piece(
+        self,
+        on: Symbolic,
+        view: View,
+        here: Here,
+        writes: bool,
+        does: str,
+        sure: bool,
+        adds: bool = False,
+        program: int | None = None,
+    ) -> DeviceMemory:
+        reference = view.reference
+        region = region_of(self.kernel, on, view)
+        known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
+        if not known:
+            # which part is not known: all of it may be
+            region = ViewedRegion(region.name, tuple((0, extent, 1) for extent in reference.dims), False)
+        memory = (0, region.name, here.turns[: len(reference.fresh_in)])
+        # accumulators, and what else is no shared memory, are a thread's own
+        own = self._programs[self._program] if program is None else program
+        owner = own if reference.memory == "shared" else self.number
+        return DeviceMemory(owner, memory, region, writes, does, sure and known, adds)
+
+    def _key(self, on: Symbolic, view: View, program: int | None = None) -> Key:
+        region = region_of(self.kernel, on, view)
+        name = view.reference.name
+        if not view.reference.arrivals or not region.exact or any(size != 1 for _, size, _ in region.runs):
+            raise Unsupported(f"which barriers of {name} are meant")
+        at = tuple(self._number(a, f"which of the barriers {name} is meant") for a, _, _ in region.runs)
+        return self._programs[self._program] if program is None else program, 0, name, at
+
+    def _number(self, value: object, what: str) -> int:
+        if type(value) is not int:
+            raise Unsupported(f"{what}: {value}")
+        return value
+
+
+class _Stores(_Trace):
+    """One thread: the boxes of an output that it surely stores to, or copies into."""
+
+    def __init__(self, kernel: Kernel, place: Place, name: str) -> None:
+        super().__init__(kernel, [place], 0)
+        self.name = name
+        self.boxes: list[Box] = []
+
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes what is stored, where it surely happens."""
+        view = writes_to(effect)
+        if view is None or view.reference.name != self.name or getattr(effect, "mask", None) is not None:
+            return
+        on = self._at(here)
+        if all(on(condition) is True for condition in effect.spot.path):
+            box = box_of(region_of(self.kernel, on, view))
+            self.boxes += [] if box is None else [box]
+        spend(1 + on.steps // 4)
+        on.steps = 0
+
+
+def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
+    """Whether the programs of a GPU, run one by one, store to every element of an output.
+
+    Raises Unsupported where it is not known what they do, or where they are too many.
+    """
+    if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
+        raise Unsupported(f"more than {MOST_STORING:,} programs")
+    parts = nested(kernel.body.effects)
+    boxes: list[Box] = []
+    for place in product(*(range(int(extent)) for extent in kernel.grid)):
+        stores = _Stores(kernel, place, reference.name)
+        forward(parts, stores, Here(dict(zip(kernel.grid_names, place, strict=True)), place), None)
+        boxes += stores.boxes
+        if len(boxes) > MOST_EVENTS:
+            raise Unsupported(f"more than {MOST_EVENTS:,} stores to {reference.name}")
+    return covered(tuple((0, extent) for extent in reference.dims), boxes)
+
+
+def _line(spot: Spot) -> str:
+    return spot.source.rpartition(":")[2] or "?"

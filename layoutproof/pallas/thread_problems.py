@@ -1,0 +1,87 @@
+"""Problems between the threads of a GPU's program, as answers to the questions about them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.devices import DeviceProblem
+from layoutproof.bodies.effects import Access, BodyReference, StartedCopy
+from layoutproof.bodies.warpgroups import Warpgroups, all_stored, threads_of
+from layoutproof.core.errors import Undecided
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.device_problems import answer_of
+
+
+def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
+    """The answer about some kinds of `bodies.devices.DeviceProblem`; none of a kernel of single threads."""
+    if not kernel.together:
+        return ()
+    lost = not_modelled(kernel, kernel.body)
+    if lost:
+        return tuple(lost)
+    try:
+        found = [p for threads in threads_of(kernel) for p in problems_of(threads) if p.kind in kinds]
+    except Undecided as reason:
+        return (Obligation(kernel.name, undecided(f"what threads do depends on {reason}"), source=kernel.source),)
+    first = next((p for p in found if p.sure), None) or next(iter(found), None)
+    return (answer_of(first) if first is not None else _proved(kernel),)
+
+
+def reads_of_threads(kernel: Kernel) -> tuple[Obligation, ...]:
+    """Whether all that threads read in memory of the body was written before, by one or another of them."""
+    lost = not_modelled(kernel, kernel.body)
+    if lost:
+        return tuple(lost)
+    reads = [
+        e for e in kernel.body.effects if isinstance(e, StartedCopy) or (isinstance(e, Access) and e.kind != "write")
+    ]
+    try:
+        for threads in threads_of(kernel):
+            for read in reads:
+                problem = threads.unwritten(read.spot)
+                if problem is not None:
+                    return (answer_of(problem),)
+    except Undecided as reason:
+        return (Obligation(kernel.name, undecided(f"what threads do depends on {reason}"), source=kernel.source),)
+    return (_proved(kernel),)
+
+
+def defined_by_threads(kernel: Kernel) -> tuple[Obligation, ...]:
+    """Whether nothing undefined reaches an output: what is read was written, and no load leaves elements out."""
+    (found, *_) = reads_of_threads(kernel)
+    if not _is_proved(found):
+        what = "what threads read may not have been written: see initialised"
+        return (Obligation(kernel.name, undecided(what), source=found.source),)
+    for effect in kernel.body.effects:
+        if isinstance(effect, Access) and effect.kind == "read" and effect.mask is not None:
+            what = "a load of some elements alone, beside other threads: not modelled"
+            return (Obligation(kernel.name, undecided(what), source=effect.spot.source),)
+    return (found,)
+
+
+def stored_by_threads(kernel: Kernel, reference: BodyReference) -> bool:
+    """Whether the programs of a GPU, run one by one, store to every element of an output; False where that is open."""
+    if kernel.body.unmodelled or kernel.tables:
+        return False
+    try:
+        return all_stored(kernel, reference)
+    except Undecided:
+        return False
+
+
+def _is_proved(found: Obligation) -> bool:
+    return isinstance(found.claim, Settled) and found.claim.verdict is Verdict.PROVED
+
+
+def _proved(kernel: Kernel) -> Obligation:
+    figures: dict[str, object] = {"threads": int(kernel.grid[-1]), "programs run": len(threads_of(kernel))}
+    return Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
+
+
+@lru_cache(maxsize=64)
+def problems_of(threads: Warpgroups) -> tuple[DeviceProblem, ...]:
+    """All problems of one program."""
+    return tuple(threads.problems())

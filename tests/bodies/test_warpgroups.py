@@ -1,0 +1,122 @@
+"""Threads of a GPU's program against all of their interleavings, on programs drawn by chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from layoutproof.bodies.effects import Spot
+from layoutproof.bodies.moments import DeviceMemory, Event, Key
+from layoutproof.bodies.regions import ViewedRegion
+from layoutproof.bodies.warpgroups import Warpgroups
+
+SPOT = Spot(0, (), (), "kernel.py:1")
+BARRIERS: dict[str, int] = {"full": 1, "empty": 1, "both": 2}
+"""Arrivals of a phase."""
+
+
+def memory(slot: int, writes: bool) -> DeviceMemory:
+    region = ViewedRegion("slots", ((slot, 1, 1),), True)
+    return DeviceMemory(0, (0, "slots"), region, writes, "writes" if writes else "reads")
+
+
+def drawn(seed: int) -> list[list[Event]]:
+    """Two or three threads with up to six steps each, after the first one that nothing comes before."""
+    draw = random.Random(seed)
+    threads = []
+    for thread in range(draw.choice((2, 2, 3))):
+        events = [Event("touch", thread, 0, 0, SPOT, (thread,), ())]
+        waited: dict[Key, int] = {}
+        for place in range(1, draw.randint(2, 6)):
+            name = draw.choice([*BARRIERS])
+            key: Key = (0, 0, name, ())
+            kind = draw.choice(("touch", "touch", "signal", "phase", "start"))
+            made: dict[str, Any] = {}
+            if kind == "touch":
+                made = {"pieces": (memory(draw.randrange(2), draw.random() < 0.5),)}
+            elif kind == "phase":
+                waited[key] = waited.get(key, 0) + BARRIERS[name]
+                made = {"amount": waited[key], "semaphore": key}
+            else:
+                pieces = (memory(draw.randrange(2), True),) if kind == "start" else ()
+                made = {"amount": 1, "semaphore": key, "pieces": pieces}
+            events.append(Event(kind, thread, 0, place, SPOT, (thread,), (), **made))
+        threads.append(events)
+    return threads
+
+
+State = tuple[tuple[int, ...], frozenset[tuple[int, int]], tuple[tuple[Key, int], ...]]
+
+
+def reachable(threads: Sequence[Sequence[Event]]) -> Iterator[tuple[State, int]]:
+    """All states of all interleavings, each with how many steps lead on. A copy ends at any time after its start."""
+    start: State = ((0,) * len(threads), frozenset(), ())
+    seen, todo = {start}, [start]
+    while todo:
+        state = todo.pop()
+        positions, flying, counts = state
+        count, following = dict(counts), list[State]()
+        for thread, position in enumerate(positions):
+            event = threads[thread][position] if position < len(threads[thread]) else None
+            if event is None or (event.kind == "phase" and count.get(event.semaphore, 0) < event.amount):  # type: ignore[arg-type]
+                continue
+            moved = (*positions[:thread], position + 1, *positions[thread + 1 :])
+            more = {event.semaphore: count.get(event.semaphore, 0) + 1} if event.kind == "signal" else {}  # type: ignore[arg-type]
+            up = flying | {(thread, position)} if event.kind == "start" else flying
+            following.append((moved, up, tuple(sorted({**count, **more}.items()))))  # type: ignore[dict-item, type-var]
+        for thread, position in flying:
+            key = threads[thread][position].semaphore
+            assert key is not None
+            more = {key: count.get(key, 0) + 1}
+            following.append((positions, flying - {(thread, position)}, tuple(sorted({**count, **more}.items()))))
+        yield state, len(following)
+        todo += [state for state in dict.fromkeys(following) if state not in seen]
+        seen.update(following)
+
+
+def meet(one: Event, other: Event) -> bool:
+    return any((a.writes or b.writes) and a.region.runs == b.region.runs for a in one.pieces for b in other.pieces)
+
+
+def all_of_it(threads: Sequence[Sequence[Event]]) -> set[str]:
+    """What goes wrong in some interleaving."""
+    found = set[str]()
+    for (positions, flying, counts), following in reachable(threads):
+        ready = [events[k] for events, k in zip(threads, positions, strict=True) if k < len(events)]
+        moving = [threads[thread][k] for thread, k in flying]
+        if not following and ready:
+            found.add("never")
+        touching = [*moving, *(event for event in ready if event.kind in ("touch", "start"))]
+        if any(meet(one, other) for k, one in enumerate(touching) for other in touching[k + 1 :]):
+            found.add("meets")
+        for events, k in zip(threads, positions, strict=True):
+            for key, amount in ((e.semaphore, e.amount) for e in events[k:] if e.kind == "phase"):
+                assert key is not None
+                if dict(counts).get(key, 0) >= amount + BARRIERS[key[2]]:
+                    found.add("phase")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_threads_do_is_what_all_interleavings_show(seed: int) -> None:
+    threads = drawn(seed)
+    references = [SimpleNamespace(name=name, arrivals=arrivals, across="") for name, arrivals in BARRIERS.items()]
+    kernel: Any = SimpleNamespace(
+        grid=(len(threads),),
+        grid_names=("wg",),
+        together=("wg",),
+        threads="wg",
+        source="kernel.py:1",
+        body=SimpleNamespace(references=references, asks=frozenset({"wg"})),
+    )
+    program = Warpgroups(kernel, [(k,) for k in range(len(threads))], threads)
+    kinds = {"meets" if problem.kind == "own" else problem.kind for problem in program.problems() if problem.sure}
+    expected = all_of_it(threads)
+    if "never" in expected:
+        # of threads that never end no phase is asked for
+        expected.discard("phase")
+    assert kinds - {"tail", "ends", "commit"} == expected

@@ -1,0 +1,325 @@
+"""Kernels of Mosaic GPU whose threads (warpgroups) share memory, each right and with one error, as of `PAIRS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, TILED, F, H, Pair
+
+
+def kernel(body: Callable[..., None], shape: tuple[int, ...], dtype: Any, threads: int, *scratch: Any) -> Any:
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct(shape, dtype),
+        grid=(2,),
+        grid_names=("i",),
+        num_threads=threads,
+        thread_name="wg",
+        scratch_types=list(scratch),
+    )
+
+
+def handed(
+    filled: bool = True,
+    released: str = "after",
+    awaited: bool = True,
+    commit: str = "own",
+    drained: bool = True,
+    turns: int = 4,
+    arrivals: tuple[int, int] = (1, 1),
+    twice: bool = False,
+    guarded: bool = True,
+) -> Any:
+    """2 x of f32[512,128], 256 rows in each of 2 programs: one thread fetches 4 parts into 2 slots, one computes."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, o_s: Any, full: Any, empty: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                if awaited:
+
+                    @pl.when(k >= 2)
+                    def _() -> None:
+                        plgpu.barrier_wait(empty.at[at])
+
+                for _ in range(2 if twice else 1):
+                    plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first + k * 64, 64)], x_s.at[at], full.at[at])
+                if commit == "other":
+                    plgpu.commit_smem()
+
+            lax.fori_loop(0, 4, turn, None)
+
+        @pl.when(wg == 1)
+        def _computes() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                if filled:
+                    plgpu.barrier_wait(full.at[at])
+                if released == "before":
+                    plgpu.barrier_arrive(empty.at[at])
+                if drained:
+                    plgpu.wait_smem_to_gmem(0)
+                o_s[...] = x_s[at] * 2
+                if released == "after":
+                    plgpu.barrier_arrive(empty.at[at])
+                if commit == "own":
+                    plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(o_s, o_gmem.at[pl.ds(first + k * 64, 64)])
+
+            lax.fori_loop(0, turns, turn, None)
+            if guarded:
+                plgpu.wait_smem_to_gmem(0)
+
+    return kernel(
+        body,
+        (512, 128),
+        F,
+        2,
+        plgpu.SMEM((2, 64, 128), F),
+        plgpu.SMEM((64, 128), F),
+        plgpu.Barrier(num_arrivals=arrivals[0], num_barriers=2),
+        plgpu.Barrier(num_arrivals=arrivals[1], num_barriers=2),
+    )
+
+
+def shared_by_two(arrivals: int = 2, half: int = 32) -> Any:
+    """The same with two threads that compute, each half of the rows of a slot."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, empty: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+
+        @pl.when(wg == 2)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+
+                @pl.when(k >= 2)
+                def _() -> None:
+                    plgpu.barrier_wait(empty.at[at])
+
+                plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first + k * 64, 64)], x_s.at[at], full.at[at])
+
+            lax.fori_loop(0, 4, turn, None)
+
+        @pl.when(wg < 2)
+        def _computes() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                plgpu.barrier_wait(full.at[at])
+                o_gmem[pl.ds(first + k * 64 + wg * half, 32)] = x_s[at, pl.ds(wg * 32, 32)] * 2
+                plgpu.barrier_arrive(empty.at[at])
+
+            lax.fori_loop(0, 4, turn, None)
+
+    scratch = plgpu.SMEM((2, 64, 128), F), plgpu.Barrier(num_barriers=2)
+    return kernel(body, (512, 128), F, 3, *scratch, plgpu.Barrier(num_arrivals=arrivals, num_barriers=2))
+
+
+def stored_for_another(met: bool = True, back: bool = True, rows: int = 64) -> Any:
+    """One thread stores what the other one reads, part after part, with a barrier each way."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, stored: Any, taken: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+
+        @pl.when(wg == 0)
+        def _stores() -> None:
+            def turn(k: Any, carry: None) -> None:
+                if back:
+
+                    @pl.when(k > 0)
+                    def _() -> None:
+                        plgpu.barrier_wait(taken)
+
+                x_s[pl.ds(0, rows)] = x_gmem[pl.ds(first + k * 64, rows)] * 2
+                plgpu.barrier_arrive(stored)
+
+            lax.fori_loop(0, 4, turn, None)
+
+        @pl.when(wg == 1)
+        def _reads() -> None:
+            def turn(k: Any, carry: None) -> None:
+                if met:
+                    plgpu.barrier_wait(stored)
+                o_gmem[pl.ds(first + k * 64, 64)] = x_s[...]
+                plgpu.barrier_arrive(taken)
+
+            lax.fori_loop(0, 4, turn, None)
+
+    return kernel(body, (512, 128), F, 2, plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.Barrier())
+
+
+def multiplied(done: bool = True, slots: int = 2, both: int = 2, leave: int = 0) -> Any:
+    """f16[512,256] @ f16[256,512], 256 rows in each of 2 programs: one thread fetches, two multiply 128 rows each."""
+
+    def body(a_gmem: Any, b_gmem: Any, o_gmem: Any, a_s: Any, b_s: Any, o_s: Any, full: Any, empty: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+
+        @pl.when(wg == 2)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at, deep = lax.rem(lax.rem(k, 4), slots), pl.ds(lax.rem(k, 4) * 64, 64)
+                columns = pl.ds(lax.div(k, 4) * 128, 128)
+
+                @pl.when(k >= slots)
+                def _() -> None:
+                    plgpu.barrier_wait(empty.at[at])
+
+                plgpu.copy_gmem_to_smem(a_gmem.at[pl.ds(first, 256), deep], a_s.at[at], full.at[at])
+                plgpu.copy_gmem_to_smem(b_gmem.at[deep, columns], b_s.at[at], full.at[at])
+
+            lax.fori_loop(0, 16, turn, None)
+
+        @pl.when(wg < 2)
+        def _multiplies() -> None:
+            rows = pl.ds(wg * 128, 128)
+
+            @pl.loop(0, 4)
+            def _(n: Any) -> None:
+                def sums(acc: Any) -> Any:
+                    def turn(k: Any, carry: None) -> None:
+                        at = lax.rem(k, slots)
+                        plgpu.barrier_wait(full.at[at])
+                        plgpu.wgmma(acc, a_s.at[at, rows], b_s.at[at])
+                        if done:
+                            plgpu.wgmma_wait(leave)
+                        plgpu.barrier_arrive(empty.at[at])
+
+                    lax.fori_loop(0, 4, turn, None)
+                    return acc[...]
+
+                summed = pl.run_scoped(sums, plgpu.ACC((128, 128), F)).astype(H)
+                plgpu.wait_smem_to_gmem(0)
+                o_s[rows] = summed
+                plgpu.commit_smem()
+                part = o_gmem.at[pl.ds(first + wg * 128, 128), pl.ds(n * 128, 128)]
+                plgpu.copy_smem_to_gmem(o_s.at[rows], part)
+
+            plgpu.wait_smem_to_gmem(0)
+
+    return kernel(
+        body,
+        (512, 512),
+        H,
+        3,
+        plgpu.SMEM((2, 256, 64), H, transforms=TILED),
+        plgpu.SMEM((2, 64, 128), H, transforms=TILED),
+        plgpu.SMEM((256, 128), H, transforms=TILED),
+        plgpu.Barrier(num_arrivals=2, num_barriers=2),
+        plgpu.Barrier(num_arrivals=both, num_barriers=2),
+    )
+
+
+def spread(met: bool = True, all_of_them: bool = True, wanted: int = 1) -> Any:
+    """2 x of f32[512,128] in a cluster of 2: each fetches half of a part of 64 rows for both, and writes 32 of them."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, empty: Any) -> None:
+        mine = lax.axis_index("c")
+
+        def turn(k: Any, carry: None) -> None:
+            if met:
+
+                @pl.when(k > 0)
+                def _() -> None:
+                    plgpu.barrier_wait(empty)
+
+            rows = pl.ds(k * 64, 64)
+            plgpu.copy_gmem_to_smem(x_gmem.at[rows], x_s, full, collective_axes="c")
+            plgpu.barrier_wait(full)
+            o_gmem[pl.ds(k * 64 + mine * 32, 32)] = x_s[pl.ds(mine * 32, 32)] * 2
+            plgpu.barrier_arrive(empty)
+
+        lax.fori_loop(0, 8, turn, None)
+
+    shared = plgpu.ClusterBarrier(collective_axes=("c",), num_arrivals=wanted)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 128), F),
+        cluster=(2,),
+        cluster_names=("c",),
+        scratch_types=[
+            plgpu.SMEM((64, 128), F),
+            plgpu.Barrier(),
+            shared if all_of_them else plgpu.Barrier(),
+        ],
+    )
+
+
+THREAD_PAIRS = {
+    "threads: load before the copy has ended": Pair(
+        handed, LONG, {"filled": False}, "dma_order", "nothing orders the copy of turn 0 and the load"
+    ),
+    "threads: a slot that is never released": Pair(
+        handed, LONG, {"released": "never"}, "dma_order", "turn 2 waits for arrival 1 of 0"
+    ),
+    "threads: released before the load": Pair(
+        handed, LONG, {"released": "before"}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"
+    ),
+    "threads: a slot that is not waited for": Pair(
+        handed, LONG, {"awaited": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"
+    ),
+    "threads: no commit before the copy out": Pair(
+        handed, LONG, {"commit": "none"}, "commit_smem", "a store, then a copy of the same 64 x 128"
+    ),
+    "threads: a commit by the other thread": Pair(
+        handed, LONG, {"commit": "other"}, "commit_smem", "thread 0 commits, thread 1 has stored"
+    ),
+    "threads: results overwritten early": Pair(
+        handed, LONG, {"drained": False}, "dma_order", "turn 1 stores to what turn 0 copies out"
+    ),
+    "threads: end before the copy out has": Pair(
+        handed, LONG, {"guarded": False}, "dma_order", "the copy of turn 3 is not waited for"
+    ),
+    "threads: a turn too many": Pair(handed, LONG, {"turns": 5}, "dma_order", "turn 4 waits for arrival 3 of 2"),
+    "threads: a turn too few": Pair(handed, LONG, {"turns": 3}, "outputs_stored", "3 x 64 = 192 rows of 256"),
+    "threads: a slot that two have to fill": Pair(
+        handed, LONG, {"arrivals": (2, 1)}, "dma_order", "one copy is 1 arrival of the 2 of a phase"
+    ),
+    "threads: a slot that two have to release": Pair(
+        handed, LONG, {"arrivals": (1, 2)}, "dma_order", "one thread releases it, once a turn"
+    ),
+    "threads: filled twice in a turn": Pair(
+        handed, LONG, {"twice": True}, "dma_order", "2 phases of 1 arrival end, and one is waited for"
+    ),
+    "threads: one of two releases": Pair(
+        shared_by_two, LONG, {"arrivals": 1}, "dma_order", "thread 0 releases what thread 1 still reads"
+    ),
+    "threads: both write one half": Pair(
+        shared_by_two, LONG, {"half": 0}, "outputs_stored", "threads 0 and 1 both write rows 0:32 of 64"
+    ),
+    "threads: read before it is stored": Pair(
+        stored_for_another, LONG, {"met": False}, "body_races", "nothing orders the store and the load of turn 0"
+    ),
+    "threads: stored before it was read": Pair(
+        stored_for_another, LONG, {"back": False}, "body_races", "the store of turn 1 and the load of turn 0"
+    ),
+    "threads: half of it stored": Pair(
+        stored_for_another, LONG, {"rows": 32}, "initialised", "rows 0:32 are stored, and 0:64 are read"
+    ),
+    "threads: released before the MMA ends": Pair(
+        multiplied, FACTORS, {"done": False}, "dma_order", "turn 2 fetches into slot 0, which an MMA of turn 0 reads"
+    ),
+    "threads: an MMA left running": Pair(
+        multiplied, FACTORS, {"leave": 1}, "dma_order", "the release of slot 0 leaves its own MMA running"
+    ),
+    "threads: one of two that multiply releases": Pair(
+        multiplied, FACTORS, {"both": 1}, "dma_order", "thread 0 releases what thread 1 still multiplies"
+    ),
+    "cluster: a part that is not waited for": Pair(
+        spread, LONG, {"met": False}, "dma_order", "turn 1 of one fetches for both into what the other reads in turn 0"
+    ),
+    "cluster: a barrier of one program": Pair(
+        spread, LONG, {"all_of_them": False}, "dma_order", "each waits for itself, and fetches for both"
+    ),
+    "cluster: a barrier that wants two arrivals of each": Pair(
+        spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"
+    ),
+}
