@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from layoutproof.bodies.effects import Body
+from layoutproof.bodies.effects import Body, View
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import INT32, LEAVES, apply
@@ -158,7 +158,7 @@ class Symbolic:
     names: the values of grid names and loop counters.  assumed: path conditions by name, true or false.
     place: distinguishes an unknown here from the same unknown elsewhere.  within: named numbers with their least and
     greatest value.  tables: of the call, with their assumptions.  loaded: the results of loads, by their names.
-    asked: collects the numbers that conditions compare.
+    asked: collects the numbers that conditions compare.  regions: what views show here, as far as it was asked.
     """
 
     def __init__(
@@ -180,6 +180,7 @@ class Symbolic:
         self.tables = tables
         self.loaded = loaded
         self.asked: set[Any] = set() if asked is None else asked
+        self.regions: dict[View, Any] = {}
         self._known: dict[Term, Any] = {}
         self._defined: dict[str, Any] = {}
         self.steps = 0
