@@ -157,7 +157,8 @@ class FlightWalk:
         self._kept: frozenset[str] = frozenset()
         self._scratch: frozenset[str] = frozenset()
         self._compared: set[Any] = set()
-        self._last: tuple[Any, Symbolic] | None = None
+        self._here: tuple[Any, ...] = ()
+        self._evaluators: dict[Any, Symbolic] = {}
 
     # programs
 
@@ -252,6 +253,7 @@ class FlightWalk:
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
         self._compared = set()
+        self._evaluators.clear()
         ways = forward(self._parts, self, Here(dict(names), program), ways)
         windows = {o.name for o in self.kernel.operands if o.windowed}
         for way in ways:
@@ -539,11 +541,15 @@ class FlightWalk:
             self._count(on)
 
     def _symbolic(self, here: Here, way: Way) -> Symbolic:
-        """The evaluator of terms here; the same as before where nothing has changed."""
-        key = (here.names, way.assumed, way.loaded, here.program, here.turns)
-        if self._last is None or self._last[0] != key:
-            self._last = (dict(here.names), *key[1:]), self._evaluates(here, way, self._compared)
-        return self._last[1]
+        """The evaluator of terms here on a way, one for all effects: it remembers what it has evaluated."""
+        place = (here.names, here.program, here.turns)
+        if self._here != place:
+            self._here = (dict(here.names), *place[1:])
+            self._evaluators.clear()
+        key = (way.assumed, way.loaded)
+        if key not in self._evaluators:
+            self._evaluators[key] = self._evaluates(here, way, self._compared)
+        return self._evaluators[key]
 
     def _evaluates(self, here: Here, way: Way, compared: set[object] | None) -> Symbolic:
         what = (

@@ -13,7 +13,7 @@ windows of equal size. Where they are not enough, all that hold are used togethe
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -74,13 +74,13 @@ class _Invariant:
     """Of one reference or carried value: candidates for the undefined elements on entry, over the names at0, at1, ..
 
     dims: of the reference or value.  starts: conditions that must imply the chosen one: at first, and after a step,
-    each with its own names.
+    each with its own names; the later ones are more work, and are made where the first does imply it.
     more: candidates that hold besides, and whether they were looked for.
     """
 
     dims: tuple[int, ...]
     candidates: list[Callable[[], Term]]
-    starts: Callable[[], list[tuple[Term, Mapping[str, Term]]]]
+    starts: Callable[[], Iterable[tuple[Term, Mapping[str, Term]]]]
     chosen: int = 0
     checked: int = -1
     more: list[Callable[[], Term]] | None = None
@@ -645,18 +645,15 @@ class States:
         after, some, _ = following(kernel)
         called = dict(zip(kernel.grid_names, after, strict=True))
 
-        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
+        def starts() -> Iterator[tuple[Term, Mapping[str, Term]]]:
             found = self.found(reference)
-            left = self.at_exit(reference)
+            yield all_of([first_of_core(kernel), found]), {}
             if operand is None:
-                return [(all_of([first_of_core(kernel), found]), {}), (all_of([some, left]), called)]
+                yield all_of([some, self.at_exit(reference)]), called
+                return
             other = other_block(kernel, operand, after)
-            new = at_program(kernel, found, after)
-            return [
-                (all_of([first_of_core(kernel), found]), {}),
-                (all_of([some, other, new]), called),
-                (all_of([some, negation(other), left]), called),
-            ]
+            yield all_of([some, other, at_program(kernel, found, after)]), called
+            yield all_of([some, negation(other), self.at_exit(reference)]), called
 
         return _Invariant(reference.dims, [_same(term) for term in self._candidates(reference)], starts)
 
@@ -766,9 +763,9 @@ class States:
         iteration."""
         counter = Term("name", loop.name)
 
-        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
-            after = all_of([_below(loop), left()])
-            return [(before(), {loop.name: ZERO}), (after, {loop.name: Term("+", counter, ONE)})]
+        def starts() -> Iterator[tuple[Term, Mapping[str, Term]]]:
+            yield before(), {loop.name: ZERO}
+            yield all_of([_below(loop), left()]), {loop.name: Term("+", counter, ONE)}
 
         def entry() -> Term:
             state = before()

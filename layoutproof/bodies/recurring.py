@@ -116,6 +116,8 @@ def _regions(one: ViewedRegion, other: ViewedRegion, at: Name) -> ViewedRegion:
 
 def _number(one: Number, other: Number, at: Name) -> Number:
     """A number where both are the same, and the same at the next head. at: the loop's place, and which number it is."""
+    if type(one) is int and one == other:
+        return one
     anything = named(ANY, at)
     return one if one == other and (one == anything or not speaks_of(one, at[0])) else anything
 

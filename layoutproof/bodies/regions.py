@@ -32,7 +32,14 @@ def array_of(kernel: Kernel, name: str) -> str:
 
 
 def region_of(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
-    """The region of its array that a view shows."""
+    """The region of its array that a view shows; it is made once for an evaluator, which is of one kernel."""
+    if view not in on.regions:
+        on.regions[view] = _region(kernel, on, view)
+    found: ViewedRegion = on.regions[view]
+    return found
+
+
+def _region(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
     runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
     seen = list(range(len(runs)))
     exact = True

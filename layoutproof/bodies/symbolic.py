@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from layoutproof.bodies.effects import Body
+from layoutproof.bodies.effects import Body, View
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import INT32, LEAVES, apply
@@ -23,29 +23,40 @@ Name = tuple[Any, ...]
 Interval = tuple[int, int]
 
 
+class HashedOnce:
+    """Frozen data, of which parts have parts: each is hashed once. The hash is not pickled, for it is of one process.
+
+    A dataclass that inherits it names its `__hash__` again.
+    """
+
+    __slots__ = ("_hash",)
+    __match_args__: tuple[str, ...] = ()
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash(tuple([getattr(self, name) for name in self.__match_args__]))
+            object.__setattr__(self, "_hash", found)
+            return found
+
+
 @dataclass(frozen=True, slots=True)
-class LinearSum:
+class LinearSum(HashedOnce):
     """constant + coefficient * named number + ..; at least one."""
 
     constant: int
     parts: tuple[tuple[Name, int], ...]
-    # names hold sums, whose names hold sums: each is hashed, and written out to be sorted, once
-    _hash: int = field(default=0, init=False, repr=False, compare=False)
+    # names hold sums, whose names hold sums: each is written out to be sorted once
     _text: str = field(default="", init=False, repr=False, compare=False)
 
-    def __hash__(self) -> int:
-        if not self._hash:
-            object.__setattr__(self, "_hash", hash((self.constant, self.parts)) or 1)
-        return self._hash
+    __hash__ = HashedOnce.__hash__
 
     def __repr__(self) -> str:
         if not self._text:
             object.__setattr__(self, "_text", f"LinearSum(constant={self.constant!r}, parts={self.parts!r})")
         return self._text
-
-    def __reduce__(self) -> tuple[type[LinearSum], tuple[int, tuple[tuple[Name, int], ...]]]:
-        # in another process the hash is another one
-        return LinearSum, (self.constant, self.parts)
 
     def __str__(self) -> str:
         parts = [shown(name) if k == 1 else f"{k} * {shown(name)}" for name, k in self.parts]
@@ -53,11 +64,12 @@ class LinearSum:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCondition:
+class OpenCondition(HashedOnce):
     """A condition that is not known. op: "is" with a name, or "not", "and", "or" with conditions."""
 
     op: str
     args: tuple[Any, ...]
+    __hash__ = HashedOnce.__hash__
 
     def first(self) -> Name:
         """The name of one condition that it rests on: of those that choose what it compares, where there are some."""
@@ -146,7 +158,7 @@ class Symbolic:
     names: the values of grid names and loop counters.  assumed: path conditions by name, true or false.
     place: distinguishes an unknown here from the same unknown elsewhere.  within: named numbers with their least and
     greatest value.  tables: of the call, with their assumptions.  loaded: the results of loads, by their names.
-    asked: collects the numbers that conditions compare.
+    asked: collects the numbers that conditions compare.  regions: what views show here, as far as it was asked.
     """
 
     def __init__(
@@ -168,6 +180,7 @@ class Symbolic:
         self.tables = tables
         self.loaded = loaded
         self.asked: set[Any] = set() if asked is None else asked
+        self.regions: dict[View, Any] = {}
         self._known: dict[Term, Any] = {}
         self._defined: dict[str, Any] = {}
         self.steps = 0

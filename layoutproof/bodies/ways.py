@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from layoutproof.bodies.cells import Box, Cells
 from layoutproof.bodies.regions import ViewedRegion
-from layoutproof.bodies.symbolic import Name, Number
+from layoutproof.bodies.symbolic import HashedOnce, Name, Number
 
 FORGOTTEN: Name = ("forgotten",)
 """Stands for conditions that were taken to hold and are not remembered one by one."""
@@ -14,7 +14,7 @@ Key = tuple[str, tuple[Number, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class Flight(HashedOnce):
     """A copy that was started: by which effect, its source and target, its bytes, in which program and line.
 
     lists: memory out of which it takes places.  adds: whether it adds to its target.
@@ -28,6 +28,8 @@ class Flight:
     line: str
     lists: tuple[ViewedRegion, ...] = ()
     adds: bool = False
+
+    __hash__ = HashedOnce.__hash__
 
 
 @dataclass(frozen=True, slots=True)

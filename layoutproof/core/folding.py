@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
@@ -141,8 +142,9 @@ def fold(op: Op, *parts: Term) -> Term:
     return _shorter(op, parts) or Term(op, *parts)
 
 
+@lru_cache(maxsize=1 << 15)
 def folded(term: Term) -> Term:
-    """A term whose parts are folded, folded itself."""
+    """A term whose parts are folded, folded itself; kept, for states of memory have the same parts many times."""
     return _shorter(term.op, term.args) or term if OPERATIONS[term.op].operands else term
 
 

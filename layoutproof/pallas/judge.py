@@ -233,7 +233,7 @@ class _Question:
     """One question about a call, to be asked again of the call with more assumed.
 
     position, subject: of its obligation among those of the property.  as_read: whether it is about maps as they read
-    tables.  made: the obligations of the kernel that was last asked about, of each property.
+    tables.  made: the obligations of the kernel that was last asked about, of each property that was asked of it.
     """
 
     call: _Call
@@ -246,11 +246,14 @@ class _Question:
 
     def posed(self, assumed: Kernel) -> Obligation | None:
         """The obligation of another kernel; None where that has no such one."""
-        # questions about reads are asked of the maps that read
-        asked_of = replace(assumed, operands=self.call.reading.operands) if self.as_read else assumed
+        # questions about reads are asked of the maps that read; where these are the same, it is the same kernel, of
+        # which the body is walked once
+        operands = self.call.reading.operands
+        asked_of = replace(assumed, operands=operands) if self.as_read and assumed.operands != operands else assumed
         if (self.name, assumed) not in self.made:
             # one kernel is asked many questions before the next
-            self.made.clear()
+            if any(kernel is not assumed for _, kernel in self.made):
+                self.made.clear()
             self.made[self.name, assumed] = _obligations(self.module, asked_of, self.call.chip)
         more = self.made[self.name, assumed]
         if self.position >= len(more):
