@@ -77,13 +77,13 @@ class Was:
 
 def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
     """Each program compiled, or why it may not be. folder: of its code, "" for the current one."""
-    asked = [_asked(entry, library, folder) for entry in entries]
+    asked = [request_for(entry, library, folder) for entry in entries]
     given = [each for each in asked if isinstance(each, Asked)]
-    answers = iter(once(given, _seconds(entries)))
+    answers = iter(once(given, seconds_of(entries)))
     return [next(answers) if isinstance(each, Asked) else each for each in asked]
 
 
-def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
+def request_for(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
     """The request to compile or trace a program, or why it may not be."""
     program = _program(entry)
     try:
@@ -97,7 +97,8 @@ def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding
         return wrong_input(f"program {entry.name}", error.problem)
 
 
-def _seconds(entries: Sequence[Named]) -> float:
+def seconds_of(entries: Sequence[Named]) -> float:
+    """Seconds that one of some programs may take to compile."""
     return max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
 
 
@@ -122,7 +123,7 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
         if first is None and was.locked is not None:
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
         elif first is not None and second is not None:
-            one = _between(first, second)
+            one = between(first, second)
         found += _placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
@@ -149,12 +150,12 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
     said: dict[int, Function] = {}
     asked: dict[int, tuple[Asked, Asked]] = {}
     for k, (new, old) in enumerate(pairs):
-        sides = _asked(new), _asked(old, folder=was.base)
+        sides = request_for(new), request_for(old, folder=was.base)
         if isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             asked[k] = sides  # type: ignore[assignment]
         else:
             said[k] = _refused(sides, asked=True)
-    seconds = _seconds([new for new, _ in pairs])
+    seconds = seconds_of([new for new, _ in pairs])
     for k, one in zip(asked, compared([*asked.values()], seconds), strict=True):
         if not (one.state == "same" and one.alike):
             said[k] = of_computed(one, asked=True)
@@ -194,7 +195,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held:
         asked = was.same or new.name in held
         if second is not None and _settled(first, second):
             continue
-        sides = _asked(new), _asked(old, folder=was.base)
+        sides = request_for(new), request_for(old, folder=was.base)
         if not was.base:
             if asked and isinstance(sides[0], Asked) and old.name in was.values:
                 locked[k] = sides[0], was.values[old.name]
@@ -204,7 +205,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held:
             pairs[k] = sides  # type: ignore[assignment]
         else:
             said[k] = _refused(sides, asked)
-    seconds = _seconds([new for _, new, _, _ in given])
+    seconds = seconds_of([new for _, new, _, _ in given])
     for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
         _, new, first, _ = given[k]
         if not one.alike or _lowered(first):
@@ -262,7 +263,7 @@ def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
     sides = [compiled(entries, library) for library in libraries]
     found: list[Finding] = []
     for entry, first, second in zip(entries, *sides, strict=True):
-        found += _placed(_between(first, second, across=True), entry, file.path, file.relpath)
+        found += _placed(between(first, second, across=True), entry, file.path, file.relpath)
     return found
 
 
@@ -290,8 +291,8 @@ def valued_of(spec: ReadSpec) -> Iterator[tuple[str, Kept]]:
     """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
     held = {*_held(spec)}
     entries = [entry for entry in _compilable(spec) if entry.name in held]
-    asked = [(entry.name, one) for entry in entries if isinstance(one := _asked(entry), Asked)]
-    for (name, _), values in zip(asked, valued([one for _, one in asked], _seconds(entries)), strict=True):
+    asked = [(entry.name, one) for entry in entries if isinstance(one := request_for(entry), Asked)]
+    for (name, _), values in zip(asked, valued([one for _, one in asked], seconds_of(entries)), strict=True):
         if isinstance(values, Kept):
             yield name, values
 
@@ -306,7 +307,7 @@ def _program(entry: Named) -> JsonObject:
     return found
 
 
-def _between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
+def between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
     """The changes between two programs, as far as both are known. across: under two compilers on purpose."""
     if isinstance(second, Finding):
         return [second]
