@@ -18,24 +18,17 @@ from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, Report, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.gating import spec_programs, states
+from layoutproof.gating.first_change import CAUSED
 from layoutproof.gating.git import commit_of, top_here
 from layoutproof.gating.hunks import Hunk, Tree, hunks_of
 from layoutproof.gating.minimal import minimal
 from layoutproof.gating.specs import Named, ReadSpec, read
 from layoutproof.programs.compile import Asked, Made, made
 
-CAUSED = frozenset(
-    (
-        *("new_collective", "grown_collective", "exchanged_collective", "regrouped", "new_copy", "relaid_parameter"),
-        *("peak_memory", "temporaries", "vmem", "estimated_cycles", "grew", "moved", "abi", "memory_space"),
-        *("replicated", "resharded", "lost_donation"),
-    )
-)
-"""Classes of collectives, copies, layouts and growth, which a change of the source makes."""
 _AMOUNTS = frozenset(("peak_memory", "temporaries", "vmem", "estimated_cycles"))
 
 
-def blamed(report: Report, reference: str, library: str = "", most: int) -> Report:
+def blamed(report: Report, reference: str, library: str, most: int) -> Report:
     """The report with the hunks that make each denied finding of a program of a spec file.
 
     reference: the git revision of the old state.  library: the path of a libtpu to compile with.  most: how many

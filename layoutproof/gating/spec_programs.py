@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.core.document import JsonObject
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.gating import program_changes, records
 from layoutproof.gating.classes import text_of
 from layoutproof.gating.dataflow import COMPUTED
+from layoutproof.gating.first_change import CAUSED, caused, changed, rows_of
 from layoutproof.gating.folding import unfolded
 from layoutproof.gating.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.gating.functions import unknown as function_unknown
@@ -27,6 +28,7 @@ from layoutproof.gating.lock_head import NAME, RENEW
 from layoutproof.gating.policy import by_default
 from layoutproof.gating.specs import PROGRAM, Named, ReadSpec, read
 from layoutproof.gating.states import File
+from layoutproof.gating.text_rows import text_rows
 from layoutproof.programs.compile import CPU, Asked, Made
 from layoutproof.programs.functions import Kept, compared, unlike, valued
 from layoutproof.programs.record import Record
@@ -123,7 +125,7 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
         if first is None and was.locked is not None:
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
         elif first is not None and second is not None:
-            one = between(first, second)
+            one = between(first, second, place=f"{relpath}:{entry.line}")
         found += _placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
             found += _placed(_slack(first, second.record), entry, after.file, relpath)
@@ -307,8 +309,13 @@ def _program(entry: Named) -> JsonObject:
     return found
 
 
-def between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
-    """The changes between two programs, as far as both are known. across: under two compilers on purpose."""
+def between(
+    first: Made | Finding | Record, second: Made | Finding, across: bool = False, place: str = ""
+) -> list[Finding]:
+    """The changes between two programs, as far as both are known.
+
+    across: under two compilers on purpose.  place: of the program's entry in its spec file.
+    """
     if isinstance(second, Finding):
         return [second]
     if second.problem is not None or second.record is None:
@@ -338,7 +345,39 @@ def between(first: Made | Finding | Record, second: Made | Finding, across: bool
         if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
         and (each.question, each.subject) not in told
     ]
+    if found and not across:
+        return _caused(found, first, second, place)
     return found if found or first.text == second.text else records.lowered(first.record, second.record)
+
+
+def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> list[Finding]:
+    """The findings with the line of the source that changed the first value."""
+    if not any(each.question in CAUSED for f in found for each in (f, *f.follows)):
+        return [*found]
+    texts = text_rows(second.text)
+    if first.stated and second.stated:
+        changes = changed(*(rows_of(each.stated) for each in (first, second)))
+    else:
+        changes = changed(text_rows(first.text).rows, texts.rows)
+    return caused(found, changes, texts.places, _asked_otherwise(first.asked, second.asked, place))
+
+
+def _asked_otherwise(old: Asked, new: Asked, place: str) -> str:
+    """How a program is asked for in another way, at the place of its entry; "" for the same way."""
+    sides = [
+        (word, getattr(old, name), getattr(new, name))
+        for word, name in _ASKED_FOR
+        if getattr(old, name) != getattr(new, name)
+    ]
+    said = "; ".join(f"{word} says {shorten(str(now), 120)} now, {shorten(str(was), 120)} before" for word, was, now in sides)
+    return f"{place}: {said}" if said and place else said
+
+
+_ASKED_FOR = (
+    *(("args", "args"), ("kwargs", "kwargs"), ("mesh", "mesh"), ("in", "ins"), ("out", "outs"), ("donate", "donate")),
+    *(("flags", "flags"), ("target", "target"), ("topology", "topology"), ("function", "program")),
+)
+"""Keys of an entry of the section `programs`, and the fields of `Asked` that have them."""
 
 
 def _side(made_: Made, across: bool) -> str:

@@ -93,6 +93,7 @@ def table_line(header: Header, table: str, line: str) -> bool:
         header.locations[int(key)] = (fields["file_name_id"], fields.get("line", 0))
     elif table == "StackFrames" and "file_location_id" in fields:
         header.frames[int(key)] = fields["file_location_id"]
+        header.parents[int(key)] = fields.get("parent_frame_id", 0)
     else:
         return False
     return rest.endswith("}")

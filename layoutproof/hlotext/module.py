@@ -157,7 +157,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The line `HloModule ..` and the tables after it.
+    """The line `HloModule ..` and the tables after it. parents: frame id -> that of its caller, as the text has it.
 
     attributes: the text after the name.  line: of HloModule.  files, locations, frames: id -> file name, id ->
     (file id, source line), id -> location id.  tables: all that is known of source positions.
@@ -169,6 +169,7 @@ class Header:
     files: dict[int, str] = field(default_factory=dict)
     locations: dict[int, tuple[int, int]] = field(default_factory=dict)
     frames: dict[int, int] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
 
     @property
     def scheduled(self) -> bool:
@@ -238,6 +239,28 @@ class Header:
             return f"{self.files[file]}:{line}" if file in self.files else ""
         found = _SOURCE.search(of.attributes) if "source_file=" in of.attributes else None
         return "" if found is None else found[1] + (f":{found[2]}" if found[2] else "")
+
+
+    def frame(self, of: Instruction) -> int:
+        """The number of the frame that an instruction comes from; 0 where the text has none."""
+        found = _FRAME.search(of.attributes) if "stack_frame_id=" in of.attributes else None
+        return int(found[1]) if found else 0
+
+    def sources(self, frame: int) -> tuple[str, ...]:
+        """`file:line` of a frame and of those that called it, from the innermost outwards."""
+        # jaxlib 0.10.2 writes each caller's number one too high, so that the first frame calls itself
+        less = 1 if self.parents.get(1) == 1 else 0
+        found: list[str] = []
+        while frame in self.frames and len(found) < _MOST_FRAMES:
+            file, line = self.locations.get(self.frames[frame], (-1, 0))
+            found += [f"{self.files[file]}:{line}"] if file in self.files else []
+            caller = self.parents.get(frame, 0) - less
+            frame = caller if caller < frame else 0
+        return tuple(found)
+
+
+_MOST_FRAMES = 100
+"""Callers of callers that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
