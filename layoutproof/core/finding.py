@@ -55,7 +55,9 @@ class _Seldom(TypedDict, total=False):
     bad_input: Annotated[bool, Doc("there is no verdict, because the input is wrong")]
     follows: Annotated[list[FindingEntry], Doc("of a difference, the others that come from it")]
     cause: Annotated[str, Doc("of a difference, the source line, and the first value there that is not as it was")]
-    hunks: Annotated[list[str], Doc("of a difference, the parts of the diff that make it, none of which can be left out")]
+    hunks: Annotated[
+        list[str], Doc("of a difference, the parts of the diff that make it, none of which can be left out")
+    ]
 
 
 class FindingEntry(_Seldom):

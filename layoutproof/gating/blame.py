@@ -21,7 +21,7 @@ from layoutproof.gating import spec_programs, states
 from layoutproof.gating.first_change import CAUSED
 from layoutproof.gating.git import commit_of, top_here
 from layoutproof.gating.hunks import Hunk, Tree, hunks_of
-from layoutproof.gating.minimal import minimal
+from layoutproof.gating.minimal import Spent, minimal
 from layoutproof.gating.specs import Named, ReadSpec, read
 from layoutproof.programs.compile import Asked, Made, made
 
@@ -36,7 +36,9 @@ def blamed(report: Report, reference: str, library: str, most: int) -> Report:
     """
     wanted = [(k, head) for k, each in enumerate(report.findings) if (head := _head(each)) is not None]
     if not wanted:
-        return replace(report, notes=(*report.notes, "blame: no denied collective, copy, layout or growth of a program"))
+        return replace(
+            report, notes=(*report.notes, "blame: no denied collective, copy, layout or growth of a program")
+        )
     top = top_here()
     findings, notes = list(report.findings), list(report.notes)
     with states.work_tree_of(reference) as folder, states.work_tree_of(reference) as base:
@@ -112,9 +114,7 @@ class _Trial:
             failed += found is None
             return found is not None and any(_alike(head, each) for each in found)
 
-        before = self.compiled
-        found = minimal(hunks, makes, max(self.most - self.compiled, 0), guesses)
-        self.compiled = min(self.most, before + found.asked)
+        found = minimal(hunks, makes, guesses)
         if not found.whole:
             narrowed = f"; it is in these {len(found.parts)}: {_first(found.parts)}" if found.parts else ""
             return Blamed(found.parts, why=f"unknown: {self.most} compilations are spent{narrowed}")
@@ -142,6 +142,9 @@ class _Trial:
         """The changes of a program with some of the hunks; None where it does not compile with them."""
         key = (relpath, name, chosen)
         if key not in self.known:
+            if self.compiled >= self.most:
+                raise Spent
+            self.compiled += 1
             self.known[key] = self._compared(relpath, name, chosen)
         return self.known[key]
 

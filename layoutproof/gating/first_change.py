@@ -30,13 +30,35 @@ _SHARDS = frozenset(
 """Primitives that say where values are."""
 _PLACES = frozenset(
     (
-        *("transpose", "reshape", "dot_general", "conv_general_dilated", "concatenate", "gather", "scatter", "scatter-add"),
-        *("dynamic_slice", "dynamic_update_slice", "slice", "squeeze", "rev", "sort", "cumsum", "pad", "split", "top_k"),
+        *(
+            "transpose",
+            "reshape",
+            "dot_general",
+            "conv_general_dilated",
+            "concatenate",
+            "gather",
+            "scatter",
+            "scatter-add",
+        ),
+        *(
+            "dynamic_slice",
+            "dynamic_update_slice",
+            "slice",
+            "squeeze",
+            "rev",
+            "sort",
+            "cumsum",
+            "pad",
+            "split",
+            "top_k",
+        ),
         *("pallas_call", "reduce_sum", "reduce_max", "argmax", "broadcast_in_dim", "scan", "while", "iota", "fft"),
     )
 )
 """Primitives that say which elements are taken, or in which order."""
-_KEEPS = frozenset(("remat2", "checkpoint", "remat", "optimization_barrier", "return", "scan", "while", "custom_vjp_call"))
+_KEEPS = frozenset(
+    ("remat2", "checkpoint", "remat", "optimization_barrier", "return", "scan", "while", "custom_vjp_call")
+)
 """Primitives that say what is kept, and how long."""
 EXCHANGES = frozenset(("new_collective", "grown_collective", "exchanged_collective", "regrouped"))
 COPIES = frozenset(("new_copy", "relaid_parameter", "abi", "moved", "grew", "memory_space", "resharded", "replicated"))
@@ -103,7 +125,7 @@ def changed(before: Sequence[Row], after: Sequence[Row]) -> Changed | None:
     if not before or not after or max(len(before), len(after)) > MOST_ROWS:
         return None
     pairs = _pairs(before, after)
-    olds = {one: other for one, other in pairs}
+    olds = dict(pairs)
     news = {other: one for one, other in pairs}
     # nodes are rows of the new program, and behind them the rows that only the old one has
     node = {k: olds[k] if k in olds else len(after) + k for k in range(len(before))}
@@ -257,8 +279,6 @@ def _line(changes: Changed, edit: Edit) -> str:
         if all(k in edited for k in here):
             return place
     return row.places[0] if row.places else ""
-
-
 
 
 def caused(

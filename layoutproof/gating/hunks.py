@@ -140,7 +140,7 @@ class Tree:
         for name, several in self._hunks.items():
             here = [each for each in several if each in chosen]
             path = self._top / name
-            if not here and several[0].fresh or here and several[0].gone:
+            if (not here and several[0].fresh) or (here and several[0].gone):
                 path.unlink(missing_ok=True)
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)

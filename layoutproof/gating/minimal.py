@@ -16,38 +16,33 @@ T = TypeVar("T")
 class Minimal(Generic[T]):
     """parts: a set that makes it, in their order; () where all of them together do not.
 
-    whole: whether it makes it no longer without any one of them. Where it is not, the budget was spent.  asked: how
-    often it was tried.
+    whole: whether it makes it no longer without any one of them; False where the budget was spent before.
     """
 
     parts: tuple[T, ...]
     whole: bool
-    asked: int
+
+
+class Spent(Exception):
+    """The budget for trying is spent."""
 
 
 def minimal(
-    parts: Sequence[T], makes: Callable[[Sequence[T]], bool], budget: int, guesses: Sequence[Sequence[T]] = ()
+    parts: Sequence[T], makes: Callable[[Sequence[T]], bool], guesses: Sequence[Sequence[T]] = ()
 ) -> Minimal[T]:
     """A set of parts that makes it, and of which none can be left out.
 
-    makes: whether some parts make it; that what cannot be tried does not.  budget: how often that is asked at most.
+    makes: whether some parts make it; what cannot be tried does not. It raises Spent where it is asked too often.
     guesses: sets to try before all others.
 
-    >>> minimal(range(20), lambda chosen: {3, 17} <= {*chosen}, budget=40)
-    Minimal(parts=(3, 17), whole=True, asked=31)
-    >>> minimal(range(20), lambda chosen: {3, 17} <= {*chosen}, budget=6).whole
-    False
+    >>> minimal(range(20), lambda chosen: {3, 17} <= {*chosen})
+    Minimal(parts=(3, 17), whole=True)
     """
     known: dict[tuple[int, ...], bool] = {(): False}
-    asked = 0
 
     def holds(chosen: Sequence[int]) -> bool:
-        nonlocal asked
         key = tuple(sorted(chosen))
         if key not in known:
-            if asked >= budget:
-                raise _Spent
-            asked += 1
             known[key] = makes([parts[k] for k in key])
         return known[key]
 
@@ -55,7 +50,7 @@ def minimal(
     try:
         first = next((list(g) for g in _numbers(parts, guesses) if holds(g)), None)
         if first is None and not holds(range(len(parts))):
-            return Minimal((), True, asked)
+            return Minimal((), True)
         current = first if first is not None else [*range(len(parts))]
         many = 2
         while len(current) > 1:
@@ -73,13 +68,9 @@ def minimal(
                 break
             else:
                 many = min(2 * many, len(current))
-    except _Spent:
-        return Minimal(tuple(parts[k] for k in current), False, asked)
-    return Minimal(tuple(parts[k] for k in current), True, asked)
-
-
-class _Spent(Exception):
-    """The budget is."""
+    except Spent:
+        return Minimal(tuple(parts[k] for k in current), False)
+    return Minimal(tuple(parts[k] for k in current), True)
 
 
 def _numbers(parts: Sequence[T], guesses: Sequence[Sequence[T]]) -> list[list[int]]:

@@ -108,7 +108,7 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
     """The changes of each program of a spec file."""
     olds, news = _entries(before, after)
     if was.locked is None and not was.base:
-        return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
+        return placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
     firsts: Sequence[Side]
     if was.base and was.compiles:
         firsts = compiled(olds, was.library, was.base)
@@ -126,9 +126,9 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
         elif first is not None and second is not None:
             one = between(first, second, place=f"{relpath}:{entry.line}")
-        found += _placed(function.over(one), entry, after.file, relpath)
+        found += placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
-            found += _placed(_slack(first, second.record), entry, after.file, relpath)
+            found += placed(_slack(first, second.record), entry, after.file, relpath)
     return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
 
 
@@ -164,7 +164,7 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
     return [
         found
         for k, function in sorted(said.items())
-        for found in _placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
+        for found in placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
     ]
 
 
@@ -265,7 +265,7 @@ def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
     sides = [compiled(entries, library) for library in libraries]
     found: list[Finding] = []
     for entry, first, second in zip(entries, *sides, strict=True):
-        found += _placed(between(first, second, across=True), entry, file.path, file.relpath)
+        found += placed(between(first, second, across=True), entry, file.path, file.relpath)
     return found
 
 
@@ -369,7 +369,9 @@ def _asked_otherwise(old: Asked, new: Asked, place: str) -> str:
         for word, name in _ASKED_FOR
         if getattr(old, name) != getattr(new, name)
     ]
-    said = "; ".join(f"{word} says {shorten(str(now), 120)} now, {shorten(str(was), 120)} before" for word, was, now in sides)
+    said = "; ".join(
+        f"{word} says {shorten(str(now), 120)} now, {shorten(str(was), 120)} before" for word, was, now in sides
+    )
     return f"{place}: {said}" if said and place else said
 
 
@@ -394,7 +396,7 @@ def _problem(made_: Made) -> Finding:
     return Finding("refuted", "", problem.reason)
 
 
-def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
+def placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
     """Findings of one program, or of a function with kernels, at its entry in the spec file."""
     at: dict[str, Any] = {"file": file, "relpath": relpath, "line": entry.line, "column": entry.column}
     name = f"{what} {entry.name}"
@@ -406,7 +408,7 @@ def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, 
             else f"{name}: {each.subject}"
             if each.subject
             else name,
-            follows=tuple(_placed(each.follows, entry, file, relpath, what)),
+            follows=tuple(placed(each.follows, entry, file, relpath, what)),
             **at,
         )
         for each in findings

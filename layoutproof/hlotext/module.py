@@ -240,7 +240,6 @@ class Header:
         found = _SOURCE.search(of.attributes) if "source_file=" in of.attributes else None
         return "" if found is None else found[1] + (f":{found[2]}" if found[2] else "")
 
-
     def frame(self, of: Instruction) -> int:
         """The number of the frame that an instruction comes from; 0 where the text has none."""
         found = _FRAME.search(of.attributes) if "stack_frame_id=" in of.attributes else None
