@@ -8,6 +8,7 @@ Of several edits the nearest to a finding in the data flow that can be its cause
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.hlotext.texts import logical
 
 MOST_ROWS = 6_000
 """Of each side; of larger programs no line is named, which their hunks tell too (`gate --blame`)."""
@@ -67,6 +69,12 @@ CAUSED = EXCHANGES | COPIES | GROWTH
 """Classes of collectives, copies, layouts and growth, which a change of the source makes."""
 SILENT = "nothing that is left"
 """`op` of a frame of a compiled text without instructions."""
+PARAMETER = "parameter"
+"""`said` of a parameter of a compiled text."""
+
+
+_INDEX = re.compile(r"[su]32\[\d*\]")
+"""Numbers by which a compiler finds a device's part of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +212,25 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
     question: the class of the finding.  places: of the source, of the instruction that it is about; () where none.
     """
     near = _distances(changes, places)
+    edits = [e for e in changes.edits if not places or not near or e.node in near]
+    entered = next((e for e in edits if e.new is not None and changes.after[e.new].said == PARAMETER), None)
+    if entered is not None:
+        return _of_parameter(changes, entered)
     ranked = sorted(
         (_weight(question, changes, each), each.node in changes.follows, near.get(each.node, 1 << 30), k)
-        for k, each in enumerate(changes.edits)
-        if not places or not near or each.node in near
+        for k, each in enumerate(edits)
     )
-    if not ranked:
-        return ""
-    edit = changes.edits[ranked[0][-1]]
-    return _said(changes, edit)
+    return _said(changes, edits[ranked[0][-1]]) if ranked else ""
+
+
+def _of_parameter(changes: Changed, edit: Edit) -> str:
+    """A parameter of a compiled text that is laid out or cut otherwise: a text does not say which line asks for that."""
+    assert edit.new is not None
+    new = changes.after[edit.new]
+    if edit.old is None:
+        return f"the parameter {new.op} is new"
+    now, before = (", ".join(row.types) for row in (new, changes.before[edit.old]))
+    return f"the parameter {new.op} is {shorten(now, 120)} now, and was {shorten(before, 120)}"
 
 
 def _distances(changes: Changed, places: Sequence[str]) -> dict[int, int]:
@@ -232,13 +250,25 @@ def _distances(changes: Changed, places: Sequence[str]) -> dict[int, int]:
 def _weight(question: str, changes: Changed, edit: Edit) -> int:
     """How far an edit is from being a cause of a class of findings: 0 is the nearest."""
     row = changes.after[edit.new] if edit.new is not None else changes.before[edit.old or 0]
+    if not edit.own:
+        return 5 if question in EXCHANGES and not _is_cut_otherwise(changes, edit) else 3
+    if row.op == SILENT:
+        return 1
     if question in GROWTH:
         first, second = (_KEEPS, _SHARDS | _PLACES | {"convert_element_type"})
     elif question in EXCHANGES:
         first, second = _SHARDS, _PLACES
     else:
         first, second = _SHARDS | _PLACES, frozenset({"convert_element_type", "return"})
-    return (0 if row.op in first else 1 if row.op in second else 2) + (0 if edit.own else 1)
+    return 0 if row.op in first else 1 if row.op in second else 2
+
+
+def _is_cut_otherwise(changes: Changed, edit: Edit) -> bool:
+    """Whether arrays have other extents; another layout of the same ones is no other sharding."""
+    assert edit.old is not None
+    assert edit.new is not None
+    sides = [{logical(t) for t in row.types if not _INDEX.match(t)} for row in (changes.before[edit.old], changes.after[edit.new])]
+    return sides[0] != sides[1]
 
 
 def _said(changes: Changed, edit: Edit) -> str:
@@ -251,6 +281,10 @@ def _said(changes: Changed, edit: Edit) -> str:
     place = _line(changes, edit)
     if not place:
         return ""
+    if new is None and row.op == SILENT:
+        return f"{place}: a line of the old program, of which nothing was left, is gone"
+    if row.op == SILENT:
+        return f"{place}: a line is new, of which nothing is left"
     if old is None:
         return f"{place}: {row.op} is new{_words(row.said)}"
     if new is None:
@@ -258,8 +292,26 @@ def _said(changes: Changed, edit: Edit) -> str:
     if old.said != new.said:
         return f"{place}: {row.op} says {shorten(new.said, 120)} now, {shorten(old.said, 120)} before"
     if old.types != new.types:
-        return f"{place}: {row.op} gives {', '.join(new.types)} now, {', '.join(old.types)} before"
+        gives = f"gives {shorten(', '.join(new.types), 120)} now, {shorten(', '.join(old.types), 120)} before"
+        if asks := _silent_after(changes, edit):
+            return f"{asks}: nothing is left of what stands here; {row.op} before it ({place}) {gives}"
+        return f"{place}: {row.op} {gives}"
     return f"{place}: {row.op} takes another value than before"
+
+
+def _silent_after(changes: Changed, edit: Edit) -> str:
+    """The line behind a value of which a compiled text has nothing left, as of a constraint on its sharding; else "".
+
+    It is of the same function, called from the same lines.
+    """
+    assert edit.new is not None
+    row = changes.after[edit.new]
+    following = changes.after[edit.new + 1] if edit.new + 1 < len(changes.after) else None
+    if following is None or following.op != SILENT or len(following.places) < len(row.places):
+        return ""
+    outer = following.places[len(following.places) - len(row.places) :]
+    file = row.places[0].rpartition(":")[0]
+    return outer[0] if row.places[1:] == outer[1:] and outer[0].startswith(f"{file}:") else ""
 
 
 def _words(said: str) -> str:

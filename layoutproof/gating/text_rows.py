@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutproof.gating.first_change import SILENT, Row
+from layoutproof.gating.first_change import PARAMETER, SILENT, Row
 from layoutproof.hlotext.events import ComputationBegin
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
@@ -87,7 +87,7 @@ class _Rows:
             if of.opcode == "parameter":
                 made[of.name] = given.get(of.number, -1)
                 if not depth:
-                    made[of.name] = self.row((0, f"parameter/{of.op_name or of.number}"), of, [])
+                    made[of.name] = self.row((0, f"{PARAMETER}/{of.op_name or of.number}"), of, [])
             elif of.opcode in _INLINED and depth < _MOST_DEPTH and of.calls:
                 inner = [self.walk(callee, dict(enumerate(operands)), depth + 1) for _, callee in of.calls]
                 made[of.name] = next((each for each in reversed(inner) if each >= 0), rows[0] if rows else -1)
