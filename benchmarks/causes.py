@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,6 @@ from layoutproof.core.finding import Finding, Report  # noqa: E402
 from layoutproof.gating import spec_programs, specs, states  # noqa: E402
 from layoutproof.gating.blame import blamed  # noqa: E402
 from layoutproof.gating.first_change import caused, changed  # noqa: E402
-from layoutproof.gating.specs import Named  # noqa: E402
 from layoutproof.gating.text_rows import text_rows  # noqa: E402
 from layoutproof.programs.compile import Made  # noqa: E402
 
@@ -123,7 +123,13 @@ PLANTS = (
     ),
     Plant("not rematerialized", "deep", "    @jax.checkpoint\n", "", GROWTH),
     Plant("all states", "deep", "return x, None", "return x, x", GROWTH),
-    Plant("float32", "deep", "x = x.astype(jnp.bfloat16)", "x = x.astype(jnp.float32)", GROWTH),
+    Plant(
+        "running sum",
+        "deep",
+        "c = jnp.exp(-b) * jnp.cos(a)",
+        "c = jnp.exp(-b) * jnp.cumsum(jnp.cos(a[:, :, None] + b[:, None, :]), axis=2)[:, :, -1]",
+        GROWTH,
+    ),
     Plant("wide", "deep", "a = jnp.einsum('bd,de->be', x, w)", "a = jnp.einsum('bd,de->bde', x, w).sum(1)", GROWTH),
     Plant("unstated", "embedding", "    table = put(table, P(None, None))\n", "", EXCHANGE),
     Plant("tokens", "embedding", "e = put(e, P('data', None, None))", "e = put(e, P(None, None, 'model'))", EXCHANGE),
@@ -173,9 +179,9 @@ PLANTS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plant. found: classes that the gate denied.  stated, texts, hunk: the first line that is named, of
-    both sources, both texts, by parts of the diff; "" for none.  right: the line that was planted.  compiled: programs
-    for the last."""
+    """What became of a plant. found: classes that the gate found.  stated, texts, hunk: the first line that is named, by
+    both sources, both texts, parts of the diff; "" for none.  right: the line that was planted.  compiled: notes
+    on the last."""
 
     plant: Plant
     found: tuple[str, ...]
@@ -260,9 +266,9 @@ def sides(folder: Path) -> list[Made]:
     return made
 
 
-def outcome(given: tuple[Plant, bool]) -> Outcome:
-    """One plant, tried. given: with it, whether by hunks too."""
-    plant, blame = given
+def outcome(given: tuple[Plant, bool, Path | None]) -> Outcome:
+    """One plant, tried. given: with it, whether by hunks too, and the folder for what is compiled."""
+    plant, blame, keep = given
     start, was = time.perf_counter(), Path.cwd()
     old, new, right = planted(plant)
     with tempfile.TemporaryDirectory() as name:
@@ -271,11 +277,10 @@ def outcome(given: tuple[Plant, bool]) -> Outcome:
         repository(folder, old, new)
         os.chdir(folder)
         try:
-            found, texts = told(plant, folder)
+            found, texts = told(plant, folder, keep)
             hunk, notes = "", ""
             if found and blame:
-                # the guess by values is not shown to it, so that it finds the line by itself
-                wanted = replace(found[0], cause="", severity="deny")
+                wanted = replace(found[0], severity="deny")
                 report = blamed(Report("", (wanted,)), "HEAD", "", MOST_COMPILES)
                 hunk = line(report.findings[0].hunks[0]) if report.findings[0].hunks else ""
                 notes = "; ".join(report.notes).removeprefix("blame: ")
@@ -286,11 +291,25 @@ def outcome(given: tuple[Plant, bool]) -> Outcome:
     return Outcome(plant, tuple(dict.fromkeys(f.question for f in found)), stated, texts, hunk, right, notes, seconds)
 
 
-def told(plant: Plant, folder: Path) -> tuple[list[Finding], str]:
+def kept(plant: Plant, folder: Path, keep: Path | None) -> list[Made]:
+    """As `sides`, from a file of an earlier run where there is one."""
+    file = keep / f"{plant.program} {plant.name}.pickle" if keep is not None else None
+    if file is not None and file.exists():
+        found: list[Made] = pickle.loads(file.read_bytes())
+        return found
+    made = sides(folder)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(pickle.dumps(made))
+    return made
+
+
+def told(plant: Plant, folder: Path, keep: Path | None) -> tuple[list[Finding], str]:
     """The findings of a plant, each with its cause by both sources; and the line that both texts name."""
-    first, second = sides(folder)
+    first, second = kept(plant, folder, keep)
     between = spec_programs.between(first, second, place=f"{SPEC}:2")
-    placed = spec_programs.placed(between, Named("program", {}, 2, 1), SPEC, SPEC)
+    (entry,) = specs.read((folder / SPEC).read_bytes(), SPEC).programs
+    placed = spec_programs.placed(between, entry, SPEC, SPEC)
     one, other = (text_rows(each.text) for each in (first, second))
     texts = every(caused(between, changed(one.rows, other.rows), other.places))
     wanted = [f for f in every(placed) if f.question in plant.makes]
@@ -327,11 +346,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="plants or programs whose names have this in them")
     parser.add_argument("--blame", action="store_true", help="also by hunks, which compiles each several times")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="a folder for what was compiled, which a second run takes from it")
     given = parser.parse_args(arguments)
+    keep = given.keep.resolve() if given.keep else None
     plants = [p for p in PLANTS if given.only in f"{p.program}: {p.name}"]
     with ProcessPoolExecutor(given.jobs) as pool:
         found = []
-        for each in pool.map(outcome, [(p, given.blame) for p in plants]):
+        for each in pool.map(outcome, [(p, given.blame, keep) for p in plants]):
             found.append(each)
             print(row(each), flush=True)
     named = {"the sources": [o.stated for o in found], "the texts alone": [o.texts for o in found]}
@@ -342,9 +363,8 @@ def main(arguments: list[str]) -> int:
         right = sum(bool(place) and place == o.right for place, o in zip(said, found, strict=True))
         none = sum(not place for place in said)
         best = max(best, right) if name != "the texts alone" else best
-        print(
-            f"{name}: the planted line first in {right} of {len(found)}, nothing said in {none}, another in {len(found) - right - none}"
-        )
+        rest = f"nothing said in {none}, another in {len(found) - right - none}"
+        print(f"{name}: the planted line first in {right} of {len(found)}, {rest}")
     wrong = [] if given.only else moved()
     print(f"only moved by lines: {len(wrong)} findings" + "".join(f"\n  {each}" for each in wrong))
     return int(bool(wrong) or 10 * best < 9 * len(found))

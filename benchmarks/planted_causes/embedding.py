@@ -19,8 +19,7 @@ def look_up(table, tokens):
     table = put(table, P(None, None))
     e = table[tokens]
     e = put(e, P("data", None, None))
-    e = jax.nn.gelu(e)
-    return e
+    return jax.nn.gelu(e)
 
 
 def best_of(table, tokens):

@@ -1,7 +1,7 @@
 """Which part of a diff makes a finding of the gate: parts are applied to the old tree, and its programs compiled.
 
-The old tree is written into a folder of its own, as `--compile-base` has it. A finding of a program is there again where
-the program, compiled with some of the parts, has one of the same class about the same thing, of at least half the
+The old tree is written into a folder of its own, as `--compile-base` has it. A finding of a program is there again
+where the program, compiled with some of the parts, has one of the same class about the same thing, of at least half the
 amount, against the program of the old tree. What does not compile with some of the parts does not have it.
 """
 

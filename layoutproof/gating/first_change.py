@@ -2,8 +2,8 @@
 
 Both programs are rows, one for each value, in the order of the program (`programs.stated`, or `text_rows` of a compiled
 text). Rows are matched by what they do and in their order, never by names or numbers of lines. What is left over, says
-something else, or takes another value is an edit of the source; what gives another type of the same operands is one too.
-Of several edits the nearest to a finding in the data flow that can be its cause is named, and where none can, nothing.
+something else, or takes another value is an edit of the source; what gives another type of the same operands is one
+too. Of several edits the nearest to a finding in the data flow that can be its cause is named, and where none can, nothing.
 """
 
 from __future__ import annotations
@@ -100,6 +100,10 @@ def rows_of(given: Iterable[JsonObject]) -> list[Row]:
     ]
 
 
+Sources = Mapping[str, Sequence[str]]
+"""The lines of files, by their names in `Row.places`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A row that is not as it was. old, new: numbers of rows, None where a side has none.  own: it does something else
@@ -117,6 +121,7 @@ class Changed:
 
     edits: in the order of the new program, and where they went of the old.  follows: those among them whose operands
     changed too.  links: of both programs together, by node.  at: the nodes that have a line of the new source.
+    sources: of both.
     """
 
     before: Sequence[Row]
@@ -125,11 +130,14 @@ class Changed:
     follows: frozenset[int]
     links: Mapping[int, Collection[int]]
     at: Mapping[str, Collection[int]]
-    same: Sequence[tuple[int, int]]
+    sources: tuple[Sources, Sources]
 
 
-def changed(before: Sequence[Row], after: Sequence[Row]) -> Changed | None:
-    """The edits between two programs; None where one has no rows, or too many."""
+def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources, Sources] = ({}, {})) -> Changed | None:
+    """The edits between two programs; None where one has no rows, or too many.
+
+    sources: the lines of the files of both, where they are at hand: then a line is named that is not as it was.
+    """
     if not before or not after or max(len(before), len(after)) > MOST_ROWS:
         return None
     pairs = _pairs(before, after)
@@ -166,7 +174,7 @@ def changed(before: Sequence[Row], after: Sequence[Row]) -> Changed | None:
             at[place].add(k)
     nodes = {each.node for each in edits}
     follows = frozenset(each.node for each in edits if not each.own and above[each.node] & nodes)
-    return Changed(before, after, tuple(edits), follows, links, at, pairs)
+    return Changed(before, after, tuple(edits), follows, links, at, sources)
 
 
 def _pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[int, int]]:
@@ -224,7 +232,7 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
 
 
 def _of_parameter(changes: Changed, edit: Edit) -> str:
-    """A parameter of a compiled text that is laid out or cut otherwise: a text does not say which line asks for that."""
+    """A parameter of a compiled text that is laid out or cut otherwise: a text does not say which line asks for it."""
     assert edit.new is not None
     new = changes.after[edit.new]
     if edit.old is None:
@@ -267,7 +275,10 @@ def _is_cut_otherwise(changes: Changed, edit: Edit) -> bool:
     """Whether arrays have other extents; another layout of the same ones is no other sharding."""
     assert edit.old is not None
     assert edit.new is not None
-    sides = [{logical(t) for t in row.types if not _INDEX.match(t)} for row in (changes.before[edit.old], changes.after[edit.new])]
+    sides = [
+        {logical(t) for t in row.types if not _INDEX.match(t)}
+        for row in (changes.before[edit.old], changes.after[edit.new])
+    ]
     return sides[0] != sides[1]
 
 
@@ -319,18 +330,31 @@ def _words(said: str) -> str:
 
 
 def _line(changes: Changed, edit: Edit) -> str:
-    """The innermost line all of whose rows were edited: a function that others call too, as before, is not the place."""
+    """The innermost line that the other source does not have; else the innermost one all of whose rows were edited.
+
+    A function that others call too, as before, is not the place.
+    """
     side = changes.after if edit.new is not None else changes.before
     which = edit.new if edit.new is not None else edit.old
     assert which is not None
     edited = {(e.new if edit.new is not None else e.old) for e in changes.edits if e.own}
     row = side[which]
+    here, there = changes.sources if edit.new is None else changes.sources[::-1]
+    if (place := next((p for p in row.places if _is_fresh(p, here, there)), "")) or not row.places:
+        return place
     alike = [k for k, other in enumerate(side) if other.op == row.op and other.places[:1] == row.places[:1]]
     for depth, place in enumerate(row.places):
-        here = [k for k in alike if side[k].places[depth : depth + 1] == (place,)]
-        if all(k in edited for k in here):
+        if all(k in edited for k in alike if side[k].places[depth : depth + 1] == (place,)):
             return place
-    return row.places[0] if row.places else ""
+    return row.places[0]
+
+
+def _is_fresh(place: str, here: Sources, there: Sources) -> bool:
+    """Whether the text of a line is none of the file's lines in the other source; False where it is not at hand."""
+    file, _, line = place.rpartition(":")
+    if file not in here or file not in there or not 0 < int(line) <= len(here[file]):
+        return False
+    return here[file][int(line) - 1].strip() not in {each.strip() for each in there[file]}
 
 
 def caused(

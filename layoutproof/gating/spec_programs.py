@@ -10,17 +10,21 @@ shardings. A lock has records alone, so these are compared whole.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MAX_TEXT
+from layoutproof.core.files import read as read_file
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.gating import program_changes, records
 from layoutproof.gating.classes import text_of
 from layoutproof.gating.dataflow import COMPUTED
-from layoutproof.gating.first_change import CAUSED, caused, changed, rows_of
+from layoutproof.gating.first_change import CAUSED, Row, caused, changed, rows_of
 from layoutproof.gating.folding import unfolded
 from layoutproof.gating.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.gating.functions import unknown as function_unknown
@@ -356,10 +360,22 @@ def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> 
         return [*found]
     texts = text_rows(second.text)
     if first.stated and second.stated:
-        changes = changed(*(rows_of(each.stated) for each in (first, second)))
+        rows = [rows_of(each.stated) for each in (first, second)]
+        folders = [Path(each.asked.folder or ".") for each in (first, second)]
+        changes = changed(*rows, (_lines_of(rows[0], folders[0]), _lines_of(rows[1], folders[1])))
     else:
         changes = changed(text_rows(first.text).rows, texts.rows)
     return caused(found, changes, texts.places, _asked_otherwise(first.asked, second.asked, place))
+
+
+def _lines_of(rows: Sequence[Row], folder: Path) -> dict[str, list[str]]:
+    """The lines of the files of a tree that rows come from."""
+    found: dict[str, list[str]] = {}
+    for name in {place.rpartition(":")[0] for row in rows for place in row.places}:
+        with suppress(LayoutError, OSError, UnicodeDecodeError):
+            if not Path(name).is_absolute():
+                found[name] = read_file(folder / name, MAX_TEXT).decode().splitlines()
+    return found
 
 
 def _asked_otherwise(old: Asked, new: Asked, place: str) -> str:

@@ -23,7 +23,7 @@ _MOST_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """rows: of a text.  places: by the line of an instruction in the text, the lines of the source that it comes from."""
+    """rows: of a text.  places: by the line of an instruction in the text, the lines of the source it comes from."""
 
     rows: tuple[Row, ...]
     places: dict[int, tuple[str, ...]]

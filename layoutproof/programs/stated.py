@@ -26,8 +26,8 @@ _MOST_WORDS = 300
 def stated(program: Program) -> list[JsonObject]:
     """A row for each equation; [] for a program of more than `MOST`.
 
-    Each has `op`, the primitive; `places`, `file:line` of each frame, from the innermost outwards; `said`, its parameters as text; `given`, `gives`, numbers of
-    values; and `types` of what it gives. The last row is `return`.
+    Each has `op`, the primitive; `places`, `file:line` of each frame, from the innermost outwards; `said`, its
+    parameters as text; `given`, `gives`, numbers of values; and `types` of what it gives. The last row is `return`.
     """
     rows: list[JsonObject] = []
     numbers: dict[Variable, int] = {}
