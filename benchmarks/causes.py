@@ -179,7 +179,7 @@ PLANTS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plant. found: classes that the gate found.  stated, texts, hunk: the first line that is named, by
+    """What became of a plant. found: classes that the gate found.  stated, texts, hunk: the first line that is named by
     both sources, both texts, parts of the diff; "" for none.  right: the line that was planted.  compiled: notes
     on the last."""
 

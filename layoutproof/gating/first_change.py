@@ -3,7 +3,8 @@
 Both programs are rows, one for each value, in the order of the program (`programs.stated`, or `text_rows` of a compiled
 text). Rows are matched by what they do and in their order, never by names or numbers of lines. What is left over, says
 something else, or takes another value is an edit of the source; what gives another type of the same operands is one
-too. Of several edits the nearest to a finding in the data flow that can be its cause is named, and where none can, nothing.
+too. Of several edits the nearest to a finding in the data flow that can be its cause is named, and nothing where
+none can.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ _PLACES = frozenset(
     )
 )
 """Primitives that say which elements are taken, or in which order."""
-_KEEPS = frozenset(
-    ("remat2", "checkpoint", "remat", "optimization_barrier", "return", "scan", "while", "custom_vjp_call")
-)
+_KEEPS = frozenset(("remat2", "checkpoint", "remat", "optimization_barrier", "custom_vjp_call"))
 """Primitives that say what is kept, and how long."""
 EXCHANGES = frozenset(("new_collective", "grown_collective", "exchanged_collective", "regrouped"))
 COPIES = frozenset(("new_copy", "relaid_parameter", "abi", "moved", "grew", "memory_space", "resharded", "replicated"))
@@ -81,7 +80,8 @@ _INDEX = re.compile(r"[su]32\[\d*\]")
 class Row:
     """One value: what it is by (`op`, `said`), of which others (`given`), and `types` of what it gives.
 
-    places: `file:line` of the frames that made it, from the innermost outwards.
+    places: `file:line` of the frames that made it, from the innermost outwards.  key: of a compiled text, what the row
+    is matched by; "" elsewhere, where it is what the row does.
     """
 
     op: str
@@ -90,6 +90,7 @@ class Row:
     given: tuple[int, ...]
     gives: tuple[int | None, ...]
     types: tuple[str, ...]
+    key: str = ""
 
 
 def rows_of(given: Iterable[JsonObject]) -> list[Row]:
@@ -152,7 +153,7 @@ def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources,
             edits.append(Edit(None, k, True, k))
             continue
         old = before[news[k]]
-        if (old.op, old.said) != (row.op, row.said) or _rewired(old, row, makers, olds, news):
+        if not row.key and ((old.op, old.said) != (row.op, row.said) or _rewired(old, row, makers, olds, news)):
             edits.append(Edit(news[k], k, True, k))
         elif old.types != row.types:
             edits.append(Edit(news[k], k, False, k))
@@ -180,13 +181,13 @@ def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources,
 def _pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[int, int]]:
     """Rows that are one, by what they do and in their order; then of the rest by the operation alone."""
     found: list[tuple[int, int]] = []
-    keys = [[(r.op, r.said) for r in side] for side in (before, after)]
-    for kind, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+    olds, news = ([r.key or (r.op, r.said) for r in side] for side in (before, after))
+    for kind, a, b, c, d in SequenceMatcher(None, olds, news, autojunk=False).get_opcodes():
         if kind == "equal":
             found += zip(range(a, b), range(c, d), strict=True)
         elif kind == "replace":
-            ops = [[r.op for r in side] for side in (before[a:b], after[c:d])]
-            for block in SequenceMatcher(None, *ops, autojunk=False).get_matching_blocks():
+            one, other = ([r.op for r in side] for side in (before[a:b], after[c:d]))
+            for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks():
                 found += [(a + block.a + k, c + block.b + k) for k in range(block.size)]
     return found
 
@@ -224,9 +225,14 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
     entered = next((e for e in edits if e.new is not None and changes.after[e.new].said == PARAMETER), None)
     if entered is not None:
         return _of_parameter(changes, entered)
+    of_text = bool(changes.after[0].key)
+    if of_text and question in GROWTH:
+        # what is kept longer is no value of a text that differs
+        return ""
     ranked = sorted(
-        (_weight(question, changes, each), each.node in changes.follows, near.get(each.node, 1 << 30), k)
+        (weight, each.node in changes.follows, near.get(each.node, 1 << 30), k)
         for k, each in enumerate(edits)
+        if (weight := _weight(question, changes, each)) < _WEAK or not of_text
     )
     return _said(changes, edits[ranked[0][-1]]) if ranked else ""
 
@@ -255,13 +261,20 @@ def _distances(changes: Changed, places: Sequence[str]) -> dict[int, int]:
     return found
 
 
+_WEAK = 4
+"""The weight of what is no cause where a compiled text alone is known."""
+
+
 def _weight(question: str, changes: Changed, edit: Edit) -> int:
     """How far an edit is from being a cause of a class of findings: 0 is the nearest."""
     row = changes.after[edit.new] if edit.new is not None else changes.before[edit.old or 0]
+    if row.op == SILENT and not edit.own:
+        return 0
     if not edit.own:
-        return 5 if question in EXCHANGES and not _is_cut_otherwise(changes, edit) else 3
+        return _WEAK if question in EXCHANGES and not _is_cut_otherwise(changes, edit) else 3
     if row.op == SILENT:
-        return 1
+        # a frame comes and goes with what the compiler makes of those around it, unless it had an instruction
+        return 0 if row.types and edit.new is None else _WEAK
     if question in GROWTH:
         first, second = (_KEEPS, _SHARDS | _PLACES | {"convert_element_type"})
     elif question in EXCHANGES:
@@ -337,7 +350,7 @@ def _line(changes: Changed, edit: Edit) -> str:
     side = changes.after if edit.new is not None else changes.before
     which = edit.new if edit.new is not None else edit.old
     assert which is not None
-    edited = {(e.new if edit.new is not None else e.old) for e in changes.edits if e.own}
+    edited = {(e.new if edit.new is not None else e.old) for e in changes.edits}
     row = side[which]
     here, there = changes.sources if edit.new is None else changes.sources[::-1]
     if (place := next((p for p in row.places if _is_fresh(p, here, there)), "")) or not row.places:

@@ -360,21 +360,21 @@ def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> 
         return [*found]
     texts = text_rows(second.text)
     if first.stated and second.stated:
-        rows = [rows_of(each.stated) for each in (first, second)]
-        folders = [Path(each.asked.folder or ".") for each in (first, second)]
-        changes = changed(*rows, (_lines_of(rows[0], folders[0]), _lines_of(rows[1], folders[1])))
+        olds, news = (rows_of(each.stated) for each in (first, second))
+        sources = _lines_of(olds, first.asked.folder), _lines_of(news, second.asked.folder)
+        changes = changed(olds, news, sources)
     else:
         changes = changed(text_rows(first.text).rows, texts.rows)
     return caused(found, changes, texts.places, _asked_otherwise(first.asked, second.asked, place))
 
 
-def _lines_of(rows: Sequence[Row], folder: Path) -> dict[str, list[str]]:
+def _lines_of(rows: Sequence[Row], folder: str) -> dict[str, list[str]]:
     """The lines of the files of a tree that rows come from."""
     found: dict[str, list[str]] = {}
     for name in {place.rpartition(":")[0] for row in rows for place in row.places}:
         with suppress(LayoutError, OSError, UnicodeDecodeError):
             if not Path(name).is_absolute():
-                found[name] = read_file(folder / name, MAX_TEXT).decode().splitlines()
+                found[name] = read_file(Path(folder, name), MAX_TEXT).decode().splitlines()
     return found
 
 

@@ -1,7 +1,7 @@
 """A compiled text as rows of the values of its source: what `first_change` compares where the source is not at hand.
 
-Instructions of one operation of the source (one frame, one op_name) are one row, whatever a compiler made of it: fused,
-copied, cut into shards, exchanged. `types` are the shapes of what these give, on one device and with their layouts. A
+Instructions of one place of the source (one frame) are one row, whatever a compiler made of it: fused, copied, cut into
+shards, exchanged. Rows are matched by the order of frames and their columns. `types` are the shapes of what these give, on one device and with their layouts. A
 frame of which no instruction is left, as of a constraint on shardings that holds by itself, is a row too.
 """
 
@@ -50,11 +50,12 @@ def _places(header: Header, frame: int) -> tuple[str, ...]:
 
 
 class _Rows:
-    """The walk over a text. group: by frame and op_name the number of a row."""
+    """The walk over a text. group: by frame, and of a parameter its name, the number of a row.  ops: what it does."""
 
     def __init__(self, header: Header, bodies: dict[str, list[Instruction]]) -> None:
         self.header, self.bodies = header, bodies
         self.group: dict[tuple[int, str], int] = {}
+        self.ops: dict[int, str] = {}
         self.types: dict[int, list[str]] = {}
         self.given: dict[int, set[int]] = {}
 
@@ -62,19 +63,21 @@ class _Rows:
         """The rows; none where nothing has a frame."""
         self.walk(entry, {}, 0)
         frames = {frame for frame, _ in self.group}
-        callers = {self.header.parents.get(f, 0) - (self.header.parents.get(1) == 1) for f in self.header.frames}
+        less = self.header.parents.get(1) == 1
+        callers = {caller - less for caller in self.header.parents.values()}
         silent = [(f, "") for f in self.header.frames if f not in frames and f not in callers]
-        known = [*self.group, *silent]
         if len(frames) < 2:
             return
-        for key in sorted(known, key=lambda k: (k[0], self.group.get(k, 0))):
+        for key in sorted([*self.group, *silent], key=lambda k: (k[0], self.group.get(k, 0))):
             frame, name = key
             number = self.group.get(key, -1)
-            scope, _, leaf = name.rpartition("/")
-            gives = (number,) if number >= 0 else ()
+            op = name or self.ops.get(number, SILENT)
+            places = _places(self.header, frame)
+            columns = [self.header.columns.get(at, 0) for at in self.header.chain(frame)[: len(places)]]
             yield Row(
-                leaf or SILENT, _places(self.header, frame), scope, tuple(sorted(self.given.get(number, ()))), gives,
-                tuple(self.types.get(number, ())),
+                SILENT if op == "sharding_constraint" else op, places, PARAMETER if name else "",
+                tuple(sorted(self.given.get(number, ()))), (number,) if number >= 0 else (),
+                tuple(self.types.get(number, ())), f"parameter {name}" if name else f"{columns}",
             )  # fmt: skip
 
     def walk(self, name: str, given: dict[int, int], depth: int) -> int:
@@ -87,12 +90,12 @@ class _Rows:
             if of.opcode == "parameter":
                 made[of.name] = given.get(of.number, -1)
                 if not depth:
-                    made[of.name] = self.row((0, f"{PARAMETER}/{of.op_name or of.number}"), of, [])
+                    made[of.name] = self.row((0, of.op_name or f"{of.number}"), of, [])
             elif of.opcode in _INLINED and depth < _MOST_DEPTH and of.calls:
                 inner = [self.walk(callee, dict(enumerate(operands)), depth + 1) for _, callee in of.calls]
                 made[of.name] = next((each for each in reversed(inner) if each >= 0), rows[0] if rows else -1)
             elif (frame := self.header.frame(of)) and of.opcode != "constant":
-                made[of.name] = self.row((frame, of.op_name), of, rows)
+                made[of.name] = self.row((frame, ""), of, rows)
             else:
                 made[of.name] = rows[0] if rows else -1
             root = made[of.name] if of.root else root
@@ -101,6 +104,7 @@ class _Rows:
     def row(self, key: tuple[int, str], of: Instruction, given: list[int]) -> int:
         """The number of a row to which an instruction is added."""
         number = self.group.setdefault(key, len(self.group))
+        self.ops.setdefault(number, of.op_name.rpartition("/")[2])
         shape = of.shape + (f" {of.sharding}" if of.opcode == "parameter" and of.sharding else "")
         if shape not in self.types.setdefault(number, []):
             self.types[number].append(shape)

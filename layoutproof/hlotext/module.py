@@ -158,6 +158,7 @@ class Instruction(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Header:
     """The line `HloModule ..` and the tables after it. parents: frame id -> that of its caller, as the text has it.
+    columns: location id -> column.
 
     attributes: the text after the name.  line: of HloModule.  files, locations, frames: id -> file name, id ->
     (file id, source line), id -> location id.  tables: all that is known of source positions.
@@ -170,6 +171,7 @@ class Header:
     locations: dict[int, tuple[int, int]] = field(default_factory=dict)
     frames: dict[int, int] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
+    columns: dict[int, int] = field(default_factory=dict)
 
     @property
     def scheduled(self) -> bool:
@@ -247,12 +249,16 @@ class Header:
 
     def sources(self, frame: int) -> tuple[str, ...]:
         """`file:line` of a frame and of those that called it, from the innermost outwards."""
+        named = ((self.locations.get(location, (-1, 0))) for location in self.chain(frame))
+        return tuple([f"{self.files[file]}:{line}" for file, line in named if file in self.files])
+
+    def chain(self, frame: int) -> tuple[int, ...]:
+        """The locations of a frame and of those that called it, from the innermost outwards, by their numbers."""
         # jaxlib 0.10.2 writes each caller's number one too high, so that the first frame calls itself
         less = 1 if self.parents.get(1) == 1 else 0
-        found: list[str] = []
+        found: list[int] = []
         while frame in self.frames and len(found) < _MOST_FRAMES:
-            file, line = self.locations.get(self.frames[frame], (-1, 0))
-            found += [f"{self.files[file]}:{line}"] if file in self.files else []
+            found.append(self.frames[frame])
             caller = self.parents.get(frame, 0) - less
             frame = caller if caller < frame else 0
         return tuple(found)

@@ -44,9 +44,9 @@ def stated(program: Program) -> list[JsonObject]:
         for equation in inside.eqns:
             if len(rows) >= MOST:
                 return False
-            for each in equation.outvars:
+            for variable in equation.outvars:
                 # a function that is called twice has the same variables both times
-                numbers.pop(each, None)
+                numbers.pop(variable, None)
             nested = [*programs_in(equation)]
             rows.append(_row(equation, [number(v) for v in equation.invars], [] if nested else _of(equation, number)))
             for each in nested:
@@ -61,8 +61,8 @@ def stated(program: Program) -> list[JsonObject]:
                         numbers[outer] = known
         return True
 
-    for each in program.invars:
-        number(each)
+    for variable in program.invars:
+        number(variable)
     if not walk(program):
         return []
     results = [number(each) for each in program.outvars]

@@ -119,8 +119,8 @@ def command(
     Files are specs, HLO dumps, and records of Pallas calls (kernels --record). Without either, the files as they are
     now are compared with layoutproof.lock. Programs that spec files name are compiled, and held against their records
     in the lock, or with --compile-base against what the old revision compiles to; --lock --check asks whether the lock
-    is what is here. --blame applies hunks of the diff to the old revision, compiles, and names a smallest set of them that
-    makes each denied finding. Every change has a class and its
+    is what is here. --blame applies hunks of the diff to the old revision, compiles, and names a smallest set of them
+    that makes each denied finding. Every change has a class and its
     proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
     approvals.
 
