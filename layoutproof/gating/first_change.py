@@ -269,7 +269,8 @@ def _weight(question: str, changes: Changed, edit: Edit) -> int:
     """How far an edit is from being a cause of a class of findings: 0 is the nearest."""
     row = changes.after[edit.new] if edit.new is not None else changes.before[edit.old or 0]
     if row.op == SILENT and not edit.own:
-        return 0
+        # a constraint of which both texts have an instruction
+        return 0 if all(side.types for side in (changes.before[edit.old or 0], row)) else _WEAK
     if not edit.own:
         return _WEAK if question in EXCHANGES and not _is_cut_otherwise(changes, edit) else 3
     if row.op == SILENT:
@@ -307,7 +308,7 @@ def _said(changes: Changed, edit: Edit) -> str:
         return ""
     if new is None and row.op == SILENT:
         return f"{place}: a line of the old program, of which nothing was left, is gone"
-    if row.op == SILENT:
+    if row.op == SILENT and old is None:
         return f"{place}: a line is new, of which nothing is left"
     if old is None:
         return f"{place}: {row.op} is new{_words(row.said)}"

@@ -101,13 +101,43 @@ def _hunks(path: str, old: bytes | None, new: bytes | None) -> Iterator[Hunk]:
     for kind, start, stop, first, last in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        if stop - start == last - first:
-            # as many lines as there were: each is a part of its own
-            for k in range(stop - start):
-                one, other = (before[start + k],), (after[first + k],)
-                yield Hunk(path, first + k + 1, first + k + 2, start + k, start + k + 1, one, other)
-            continue
-        yield Hunk(path, first + 1, last + 1, start, stop, tuple(before[start:stop]), tuple(after[first:last]))
+        for a, b, c, d in _parts(before[start:stop], after[first:last]):
+            olds, news = before[start + a : start + b], after[first + c : first + d]
+            yield Hunk(path, first + c + 1, first + d + 1, start + a, start + b, tuple(olds), tuple(news))
+
+
+def _parts(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int, int]]:
+    """Lines that were replaced, line by line where they are alike: (start, stop) of old ones, then of new ones."""
+    a = c = 0
+    for k, other in _alike(old, new):
+        if a < k or c < other:
+            yield a, k, c, other
+        yield k, k + 1, other, other + 1
+        a, c = k + 1, other + 1
+    if a < len(old) or c < len(new):
+        yield a, len(old), c, len(new)
+
+
+def _alike(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Pairs of an old line and a new one that is most like it, in order."""
+    if max(len(old), len(new)) > _MOST_ALIKE:
+        return
+    if len(old) == len(new):
+        yield from zip(range(len(old)), range(len(new)), strict=True)
+        return
+    at = 0
+    for k, line in enumerate(old):
+        ratios = [difflib.SequenceMatcher(None, line, other).ratio() for other in new[at:]]
+        best = max(ratios, default=0.0)
+        if best >= _LIKE:
+            yield k, at + ratios.index(best)
+            at += ratios.index(best) + 1
+
+
+_MOST_ALIKE = 40
+"""Lines of a replaced block whose lines are compared; a longer one is one part."""
+_LIKE = 0.6
+"""How much of two lines is the same where one is the other, edited."""
 
 
 def _same_program(old: bytes, new: bytes) -> bool:

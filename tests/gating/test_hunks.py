@@ -50,7 +50,8 @@ def test_every_kind_of_change_is_a_part_with_its_first_line(folder: Path) -> Non
         found[1],
         "model.py:1: + # above",
         "model.py:7: + return 2 * x",
-        "model.py:11: + y = x (and 1 more line)",
+        "model.py:11: + y = x",
+        "model.py:12: + return y",
         "new.py:1: + b = 1",
     ]
     assert found[1].startswith("image.bin:1: ")
@@ -113,3 +114,12 @@ def test_a_link_is_in_no_part(folder: Path) -> None:
         assert [each.gone for each in found] == [True]
         assert "secret" not in "".join(map(str, found))
     shutil.rmtree(folder)
+
+
+def test_a_block_of_replaced_lines_is_cut_where_lines_are_alike(folder: Path) -> None:
+    (folder / "model.py").write_text("A = 1\nSPECS = (1, 2, 3, 4)\nLAST = 9\n")
+    git(folder, "commit", "-qam", "second")
+    (folder / "model.py").write_text("MORE = 7\nA = 2\nSPECS = (1, 2, 3, 5)\nLAST = 9\n")
+    with states.work_tree_of("HEAD") as base:
+        found = [str(each) for each in hunks(folder, base)]
+    assert found == ["model.py:1: + MORE = 7", "model.py:2: + A = 2", "model.py:3: + SPECS = (1, 2, 3, 5)"]
