@@ -20,7 +20,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.gating import spec_programs, states
 from layoutproof.gating.first_change import CAUSED
 from layoutproof.gating.git import commit_of, top_here
-from layoutproof.gating.hunks import Hunk, Tree, hunks_of
+from layoutproof.gating.hunks import Hunk, PatchedTree, hunks_of
 from layoutproof.gating.minimal import Spent, minimal
 from layoutproof.gating.specs import Named, ReadSpec, read
 from layoutproof.programs.compile import Asked, Made, made
@@ -44,7 +44,7 @@ def blamed(report: Report, reference: str, library: str, most: int) -> Report:
     with states.work_tree_of(reference) as folder, states.work_tree_of(reference) as base:
         there = repository_of(Path(folder))
         hunks = hunks_of(top, commit_of(top, reference), there)
-        trial = _Trial(Tree(there, hunks), there, folder, base, library, most)
+        trial = _Trial(PatchedTree(there, hunks), there, folder, base, library, most)
         earlier: list[Sequence[Hunk]] = []
         for k, head in wanted:
             found = trial.of(findings[k], head, hunks, [*_at(findings[k], hunks), *reversed(earlier)])
@@ -90,7 +90,7 @@ class _Trial:
     one.  base: that folder in the old tree as it is.  most, compiled: how many programs are compiled at most, and were.
     """
 
-    tree: Tree
+    tree: PatchedTree
     top: Path
     folder: str
     base: str

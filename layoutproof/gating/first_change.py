@@ -77,7 +77,7 @@ _INDEX = re.compile(r"[su]32\[\d*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One value: what it is by (`op`, `said`), of which others (`given`), and `types` of what it gives.
 
     places: `file:line` of the frames that made it, from the innermost outwards.  key: of a compiled text, what the row
@@ -93,20 +93,20 @@ class Row:
     key: str = ""
 
 
-def rows_of(given: Iterable[JsonObject]) -> list[Row]:
+def rows_of(given: Iterable[JsonObject]) -> list[SourceRow]:
     """Rows from plain data, as of `programs.stated`."""
     return [
-        Row(r["op"], tuple(r["places"]), r["said"], tuple(r["given"]), tuple(r["gives"]), tuple(r["types"]))
+        SourceRow(r["op"], tuple(r["places"]), r["said"], tuple(r["given"]), tuple(r["gives"]), tuple(r["types"]))
         for r in given
     ]
 
 
 Sources = Mapping[str, Sequence[str]]
-"""The lines of files, by their names in `Row.places`."""
+"""The lines of files, by their names in `SourceRow.places`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class SourceEdit:
     """A row that is not as it was. old, new: numbers of rows, None where a side has none.  own: it does something else
     itself; else it has another type of the same operands.  node: in the data flow of both."""
 
@@ -125,16 +125,18 @@ class Changed:
     sources: of both.
     """
 
-    before: Sequence[Row]
-    after: Sequence[Row]
-    edits: tuple[Edit, ...]
+    before: Sequence[SourceRow]
+    after: Sequence[SourceRow]
+    edits: tuple[SourceEdit, ...]
     follows: frozenset[int]
     links: Mapping[int, Collection[int]]
     at: Mapping[str, Collection[int]]
     sources: tuple[Sources, Sources]
 
 
-def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources, Sources] = ({}, {})) -> Changed | None:
+def changed(
+    before: Sequence[SourceRow], after: Sequence[SourceRow], sources: tuple[Sources, Sources] = ({}, {})
+) -> Changed | None:
     """The edits between two programs; None where one has no rows, or too many.
 
     sources: the lines of the files of both, where they are at hand: then a line is named that is not as it was.
@@ -147,17 +149,17 @@ def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources,
     # nodes are rows of the new program, and behind them the rows that only the old one has
     node = {k: olds[k] if k in olds else len(after) + k for k in range(len(before))}
     makers = _makers(before), _makers(after)
-    edits: list[Edit] = []
+    edits: list[SourceEdit] = []
     for k, row in enumerate(after):
         if k not in news:
-            edits.append(Edit(None, k, True, k))
+            edits.append(SourceEdit(None, k, True, k))
             continue
         old = before[news[k]]
         if not row.key and ((old.op, old.said) != (row.op, row.said) or _rewired(old, row, makers, olds, news)):
-            edits.append(Edit(news[k], k, True, k))
+            edits.append(SourceEdit(news[k], k, True, k))
         elif old.types != row.types:
-            edits.append(Edit(news[k], k, False, k))
-    edits += [Edit(k, None, True, node[k]) for k in range(len(before)) if k not in olds]
+            edits.append(SourceEdit(news[k], k, False, k))
+    edits += [SourceEdit(k, None, True, node[k]) for k in range(len(before)) if k not in olds]
     links: dict[int, set[int]] = defaultdict(set)
     above: dict[int, set[int]] = defaultdict(set)
     for side, rows, name in ((0, before, node), (1, after, {k: k for k in range(len(after))})):
@@ -178,7 +180,7 @@ def changed(before: Sequence[Row], after: Sequence[Row], sources: tuple[Sources,
     return Changed(before, after, tuple(edits), follows, links, at, sources)
 
 
-def _pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[int, int]]:
+def _pairs(before: Sequence[SourceRow], after: Sequence[SourceRow]) -> list[tuple[int, int]]:
     """Rows that are one, by what they do and in their order; then of the rest by the operation alone."""
     found: list[tuple[int, int]] = []
     olds, news = ([r.key or (r.op, r.said) for r in side] for side in (before, after))
@@ -192,12 +194,12 @@ def _pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[int, int]]
     return found
 
 
-def _makers(rows: Sequence[Row]) -> dict[int, int]:
+def _makers(rows: Sequence[SourceRow]) -> dict[int, int]:
     return {value: k for k, row in enumerate(rows) for value in row.gives if value is not None}
 
 
 def _rewired(
-    old: Row, new: Row, makers: tuple[Mapping[int, int], Mapping[int, int]],
+    old: SourceRow, new: SourceRow, makers: tuple[Mapping[int, int], Mapping[int, int]],
     olds: Mapping[int, int], news: Mapping[int, int],
 ) -> bool:  # fmt: skip
     """Whether a row takes another value, of which both programs have the one and the other."""
@@ -237,7 +239,7 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
     return _said(changes, edits[ranked[0][-1]]) if ranked else ""
 
 
-def _of_parameter(changes: Changed, edit: Edit) -> str:
+def _of_parameter(changes: Changed, edit: SourceEdit) -> str:
     """A parameter of a compiled text that is laid out or cut otherwise: a text does not say which line asks for it."""
     assert edit.new is not None
     new = changes.after[edit.new]
@@ -265,7 +267,7 @@ _WEAK = 4
 """The weight of what is no cause where a compiled text alone is known."""
 
 
-def _weight(question: str, changes: Changed, edit: Edit) -> int:
+def _weight(question: str, changes: Changed, edit: SourceEdit) -> int:
     """How far an edit is from being a cause of a class of findings: 0 is the nearest."""
     row = changes.after[edit.new] if edit.new is not None else changes.before[edit.old or 0]
     if row.op == SILENT and not edit.own:
@@ -285,7 +287,7 @@ def _weight(question: str, changes: Changed, edit: Edit) -> int:
     return 0 if row.op in first else 1 if row.op in second else 2
 
 
-def _is_cut_otherwise(changes: Changed, edit: Edit) -> bool:
+def _is_cut_otherwise(changes: Changed, edit: SourceEdit) -> bool:
     """Whether arrays have other extents; another layout of the same ones is no other sharding."""
     assert edit.old is not None
     assert edit.new is not None
@@ -296,7 +298,7 @@ def _is_cut_otherwise(changes: Changed, edit: Edit) -> bool:
     return sides[0] != sides[1]
 
 
-def _said(changes: Changed, edit: Edit) -> str:
+def _said(changes: Changed, edit: SourceEdit) -> str:
     old = None if edit.old is None else changes.before[edit.old]
     new = None if edit.new is None else changes.after[edit.new]
     row = new or old
@@ -324,7 +326,7 @@ def _said(changes: Changed, edit: Edit) -> str:
     return f"{place}: {row.op} takes another value than before"
 
 
-def _silent_after(changes: Changed, edit: Edit) -> str:
+def _silent_after(changes: Changed, edit: SourceEdit) -> str:
     """The line behind a value of which a compiled text has nothing left, as of a constraint on its sharding; else "".
 
     It is of the same function, called from the same lines.
@@ -343,7 +345,7 @@ def _words(said: str) -> str:
     return f", {shorten(said, 120)}" if said else ""
 
 
-def _line(changes: Changed, edit: Edit) -> str:
+def _line(changes: Changed, edit: SourceEdit) -> str:
     """The innermost line that the other source does not have; else the innermost one all of whose rows were edited.
 
     A function that others call too, as before, is not the place.

@@ -148,7 +148,7 @@ def _same_program(old: bytes, new: bytes) -> bool:
         return False
 
 
-class Tree:
+class PatchedTree:
     """A folder with the files of the old tree, to which any of the parts can be applied.
 
     Each version's files get a time of their own, so that no compiled module of an earlier version is taken for it.

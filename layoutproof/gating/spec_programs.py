@@ -24,7 +24,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.gating import program_changes, records
 from layoutproof.gating.classes import text_of
 from layoutproof.gating.dataflow import COMPUTED
-from layoutproof.gating.first_change import CAUSED, Row, caused, changed, rows_of
+from layoutproof.gating.first_change import CAUSED, SourceRow, caused, changed, rows_of
 from layoutproof.gating.folding import unfolded
 from layoutproof.gating.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.gating.functions import unknown as function_unknown
@@ -368,7 +368,7 @@ def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> 
     return caused(found, changes, texts.places, _asked_otherwise(first.asked, second.asked, place))
 
 
-def _lines_of(rows: Sequence[Row], folder: str) -> dict[str, list[str]]:
+def _lines_of(rows: Sequence[SourceRow], folder: str) -> dict[str, list[str]]:
     """The lines of the files of a tree that rows come from."""
     found: dict[str, list[str]] = {}
     for name in {place.rpartition(":")[0] for row in rows for place in row.places}:

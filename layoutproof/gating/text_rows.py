@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutproof.gating.first_change import PARAMETER, SILENT, Row
+from layoutproof.gating.first_change import PARAMETER, SILENT, SourceRow
 from layoutproof.hlotext.events import ComputationBegin
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
@@ -26,7 +26,7 @@ _MOST_DEPTH = 100
 class TextRows:
     """rows: of a text.  places: by the line of an instruction in the text, the lines of the source it comes from."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     places: dict[int, tuple[str, ...]]
 
 
@@ -60,7 +60,7 @@ class _Rows:
         self.types: dict[int, list[str]] = {}
         self.given: dict[int, set[int]] = {}
 
-    def of(self, entry: str) -> Iterator[Row]:
+    def of(self, entry: str) -> Iterator[SourceRow]:
         """The rows; none where nothing has a frame."""
         self.walk(entry, {}, 0)
         frames = {frame for frame, _ in self.group}
@@ -75,7 +75,7 @@ class _Rows:
             op = name or self.ops.get(number, SILENT)
             places = _places(self.header, frame)
             columns = [self.header.columns.get(at, 0) for at in self.header.chain(frame)[: len(places)]]
-            yield Row(
+            yield SourceRow(
                 SILENT if op == "sharding_constraint" else op, places, PARAMETER if name else "",
                 tuple(sorted(self.given.get(number, ()))), (number,) if number >= 0 else (),
                 tuple(self.types.get(number, ())), f"parameter {name}" if name else f"{columns}",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from layoutproof.core.finding import Finding
-from layoutproof.gating.first_change import Row, cause, caused, changed
+from layoutproof.gating.first_change import SourceRow, cause, caused, changed
 from layoutproof.gating.text_rows import text_rows
 
 HELPER = "m.py:3"
@@ -16,9 +16,9 @@ HELPER = "m.py:3"
 
 def row(
     op: str, line: int, given: Sequence[int], gives: int, said: str = "", helper: bool = False, size: int = 8
-) -> Row:
+) -> SourceRow:
     places = (HELPER, f"m.py:{line}") if helper else (f"m.py:{line}",)
-    return Row(op, places, said, tuple(given), (gives,), (f"f32[{size},8]",))
+    return SourceRow(op, places, said, tuple(given), (gives,), (f"f32[{size},8]",))
 
 
 PROGRAM = (
@@ -28,11 +28,11 @@ PROGRAM = (
     row("dot_general", 13, [4, 1], 5),
     row("sharding_constraint", 14, [5], 6, "P('x')", helper=True),
     row("add", 15, [6, 0], 7),
-    Row("return", (), "", (7,), (), ()),
+    SourceRow("return", (), "", (7,), (), ()),
 )
 
 
-def shifted(rows: Sequence[Row]) -> list[Row]:
+def shifted(rows: Sequence[SourceRow]) -> list[SourceRow]:
     """The same program three lines further down."""
 
     def place(text: str) -> str:
@@ -42,7 +42,7 @@ def shifted(rows: Sequence[Row]) -> list[Row]:
     return [replace(each, places=tuple(map(place, each.places))) for each in rows]
 
 
-def told(new: Sequence[Row], question: str = "new_collective", at: str = "") -> str:
+def told(new: Sequence[SourceRow], question: str = "new_collective", at: str = "") -> str:
     changes = changed(PROGRAM, new)
     assert changes is not None
     return cause(changes, question, (at,) if at else ())

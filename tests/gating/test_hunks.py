@@ -10,7 +10,7 @@ import pytest
 
 from layoutproof.gating import states
 from layoutproof.gating.git import commit_of
-from layoutproof.gating.hunks import Hunk, Tree, hunks_of
+from layoutproof.gating.hunks import Hunk, PatchedTree, hunks_of
 from tests.gating.repository import git
 
 OLD = "import a\n\n\ndef f(x):\n    # why\n    return x\n\n\ndef g(x):\n    return x + 1\n"
@@ -92,7 +92,7 @@ def test_all_parts_are_the_new_tree_and_none_the_old_one(folder: Path, seed: int
         old = contents(Path(base))
         found = hunks(folder, base)
         assert len(found) > 3
-        tree = Tree(Path(base), found)
+        tree = PatchedTree(Path(base), found)
         tree.apply(found)
         assert contents(Path(base)) == contents(folder)
         tree.apply(random.sample(found, 2))
