@@ -69,7 +69,9 @@ def _at(finding: Finding, hunks: Sequence[Hunk]) -> Iterator[Sequence[Hunk]]:
     """The hunks that have the line that the finding names as its cause."""
     file, line, _ = split_place(finding.cause.partition(": ")[0])
     for each in hunks:
-        if file and each.path.endswith(file) and each.line <= line < max(each.end, each.line + 1):
+        # a line that was taken away is named by its number in the old file
+        here = each.line <= line < each.end or (not each.new and each.start < line <= each.stop)
+        if file and each.path.endswith(file) and here:
             yield [each]
 
 

@@ -2,8 +2,8 @@
 
 Instructions of one place of the source (one frame) are one row, whatever a compiler made of it: fused, copied, cut into
 shards, exchanged. Rows are matched by the order of frames and their columns. `types` are the shapes of what these give,
-on one device and with their layouts. A frame of which no instruction is left, as of a constraint on shardings that holds
-by itself, is a row too.
+on one device and with their layouts. A frame of which no instruction is left, as of a constraint on shardings that
+holds by itself, is a row too.
 """
 
 from __future__ import annotations
