@@ -224,7 +224,9 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
     """
     near = _distances(changes, places)
     edits = [e for e in changes.edits if not places or not near or e.node in near]
-    entered = next((e for e in edits if e.new is not None and changes.after[e.new].said == PARAMETER), None)
+    entered = next(
+        (e for e in edits if None not in (e.old, e.new) and changes.after[e.new or 0].said == PARAMETER), None
+    )
     if entered is not None:
         return _of_parameter(changes, entered)
     of_text = bool(changes.after[0].key)
@@ -241,10 +243,9 @@ def cause(changes: Changed, question: str, places: Sequence[str]) -> str:
 
 def _of_parameter(changes: Changed, edit: SourceEdit) -> str:
     """A parameter of a compiled text that is laid out or cut otherwise: a text does not say which line asks for it."""
+    assert edit.old is not None
     assert edit.new is not None
     new = changes.after[edit.new]
-    if edit.old is None:
-        return f"the parameter {new.op} is new"
     now, before = (", ".join(row.types) for row in (new, changes.before[edit.old]))
     return f"the parameter {new.op} is {shorten(now, 120)} now, and was {shorten(before, 120)}"
 
@@ -322,7 +323,8 @@ def _said(changes: Changed, edit: SourceEdit) -> str:
         gives = f"gives {shorten(', '.join(new.types), 120)} now, {shorten(', '.join(old.types), 120)} before"
         if asks := _silent_after(changes, edit):
             return f"{asks}: nothing is left of what stands here; {row.op} before it ({place}) {gives}"
-        return f"{place}: {row.op} {gives}"
+        # of a text alone the value may have another sharding for any line behind it
+        return "" if new.key else f"{place}: {row.op} {gives}"
     return f"{place}: {row.op} takes another value than before"
 
 
@@ -338,7 +340,16 @@ def _silent_after(changes: Changed, edit: SourceEdit) -> str:
         return ""
     outer = following.places[len(following.places) - len(row.places) :]
     file = row.places[0].rpartition(":")[0]
-    return outer[0] if row.places[1:] == outer[1:] and outer[0].startswith(f"{file}:") else ""
+    near = outer[0].startswith(f"{file}:") and 0 < _number(outer[0]) - _number(row.places[0]) <= _BEHIND
+    return outer[0] if row.places[1:] == outer[1:] and near else ""
+
+
+_BEHIND = 2
+"""Lines behind a value in which its constraint is looked for."""
+
+
+def _number(place: str) -> int:
+    return int(place.rpartition(":")[2])
 
 
 def _words(said: str) -> str:
