@@ -212,7 +212,7 @@ def innocent(text: str) -> str:
 
 
 def planted(plant: Plant) -> tuple[dict[str, str], dict[str, str], str]:
-    """(old files, new files, `file:line` of the edit; of a line that went the old one, and where it stood in the new)."""
+    """(old files, new files, `file:line` of the edit; of a line that went two: the old one, and its place now)."""
     old = files_of(plant.program)
     if plant.file != SPEC:
         plant = replace(plant, old=plant.old.replace("'", '"'), new=plant.new.replace("'", '"'))
@@ -367,7 +367,9 @@ def main(arguments: list[str]) -> int:
         best = max(best, right) if name != "the texts alone" else best
         rest = f"nothing said in {none}, another in {len(found) - right - none}"
         print(f"{name}: the planted line first in {right} of {len(found)}, {rest}")
-    wrong = [] if given.only else moved()
+    if given.only:
+        return 0
+    wrong = moved()
     print(f"only moved by lines: {len(wrong)} findings" + "".join(f"\n  {each}" for each in wrong))
     return int(bool(wrong) or 10 * best < 9 * len(found))
 

@@ -129,10 +129,7 @@ def gate(
         raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
     if len(libraries) > 2 or (both and against is not None):
         raise LayoutError("two libtpu are compared with each other, and one compiles what is compared")
-    if compile_base and against is None:
-        raise LayoutError("the base to compile is a git revision: give against")
-    if blame and not compile_base:
-        raise LayoutError("which hunk is to blame is told by compiling: give against and compile_base")
+    _refuse_base(against, compile_base, blame)
     names = tuple(map(str, (old, new) if given else paths))
     run = workers or Workers(jobs)
     how = _How(run, progress, new_only, accept_approvals, compile_base, libraries, same_function, blame)
@@ -140,12 +137,24 @@ def gate(
         if check_lock:
             return Changes(_of_lock(names, how))
         report = _of_compilers(names, how) if both else _report(names, against, how)
-        if blame and against is not None and not report.partial:
-            # compiling many times is another matter than comparing once
-            from layoutproof.gating.blame import blamed
+        return Changes(_blamed(report, against, how))
 
-            report = blamed(report, against, how.library, blame)
-        return Changes(report)
+
+def _refuse_base(against: str | None, compile_base: bool, blame: int) -> None:
+    if compile_base and against is None:
+        raise LayoutError("the base to compile is a git revision: give against")
+    if blame and not compile_base:
+        raise LayoutError("which hunk is to blame is told by compiling: give against and compile_base")
+
+
+def _blamed(report: Report, against: str | None, how: _How) -> Report:
+    """The report with the hunks that make its findings, where they are asked for."""
+    if not how.blame or against is None or report.partial:
+        return report
+    # compiling many times is another matter than comparing once
+    from layoutproof.gating.blame import blamed
+
+    return blamed(report, against, how.library, how.blame)
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,10 +316,18 @@ def _program(entry: Named) -> JsonObject:
 def between(
     first: Made | Finding | Record, second: Made | Finding, across: bool = False, place: str = ""
 ) -> list[Finding]:
-    """The changes between two programs, as far as both are known.
+    """The changes between two programs, as far as both are known, each with the line of the source that makes it.
 
-    across: under two compilers on purpose.  place: of the program's entry in its spec file.
+    across: under two compilers on purpose, where no line does.  place: of the program's entry in its spec file.
     """
+    found = _differences(first, second, across)
+    if across or not isinstance(first, Made) or not isinstance(second, Made) or not (first.text and second.text):
+        return found
+    return _caused(found, first, second, place)
+
+
+def _differences(first: Made | Finding | Record, second: Made | Finding, across: bool) -> list[Finding]:
+    """The changes between two programs. across: as of `between`."""
     if isinstance(second, Finding):
         return [second]
     if second.problem is not None or second.record is None:
@@ -349,8 +357,6 @@ def between(
         if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
         and (each.question, each.subject) not in told
     ]
-    if found and not across:
-        return _caused(found, first, second, place)
     return found if found or first.text == second.text else records.lowered(first.record, second.record)
 
 

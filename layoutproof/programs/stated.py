@@ -7,14 +7,16 @@ them. Nested functions, loops and branches are opened, each with a row of its ow
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Any
+from typing import TypeVar
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import Equation, Literal, Program, Variable, programs_in
 
+T = TypeVar("T")
+U = TypeVar("U")
 MOST = 20_000
 """Rows; a larger program says none."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
@@ -69,11 +71,11 @@ def stated(program: Program) -> list[JsonObject]:
     return [*rows, {"op": "return", "places": [], "said": "", "given": results, "gives": [], "types": []}]
 
 
-def _of(equation: Equation, number: Any) -> list[int | None]:
+def _of(equation: Equation, number: Callable[[object], int | None]) -> list[int | None]:
     return [number(v) for v in equation.outvars]
 
 
-def _ends(outer: Sequence[Any], inner: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+def _ends(outer: Sequence[T], inner: Sequence[U]) -> Iterator[tuple[T, U]]:
     """Pairs of what a call has outside and inside, from the last one on: predicates and constants come first."""
     many = min(len(outer), len(inner))
     yield from zip(outer[len(outer) - many :], inner[len(inner) - many :], strict=True)
@@ -111,6 +113,6 @@ def _text(value: object) -> str:
     return f"{value}".replace("PartitionSpec", "P")
 
 
-def _type(aval: Any) -> str:
-    shape = getattr(aval, "shape", None)
-    return "" if shape is None else f"{element_type(aval.dtype)}[{','.join(map(str, shape))}]"
+def _type(aval: object) -> str:
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    return "" if shape is None else f"{element_type(dtype)}[{','.join(map(str, shape))}]"
