@@ -74,7 +74,8 @@ def test_one_hunk_of_many_and_the_value_that_it_changed(folder: Path) -> None:
     edit(folder, ("\nimport jax\n", "\n# one\n# two\nimport jax\n"), GATHERED, ("jnp.sum(", "2 * jnp.sum("))
     (folder / "README").write_text("b\n")
     (folder / "more.py").write_text("a = 1\n")
-    found, little = run(folder, BLAME, [*BLAME, "--compilations", "1"])
+    (found,) = run(folder, BLAME)
+    (little,) = run(folder, [*BLAME, "--compilations", "1"])
     assert found.code == 1, found.out
     said = collectives(found.out)
     assert said
@@ -90,7 +91,8 @@ def test_one_hunk_of_many_and_the_value_that_it_changed(folder: Path) -> None:
 
 def test_two_hunks_of_which_neither_does_it_alone(folder: Path) -> None:
     edit(folder, ("\n\ndef layer", "\n\nWHOLE = P(None, None)\n\n\ndef layer"), ('P(None, "x"))', "WHOLE)"))
-    found, spent = run(folder, BLAME, [*BLAME, "--compilations", "1"])
+    (found,) = run(folder, BLAME)
+    (spent,) = run(folder, [*BLAME, "--compilations", "1"])
     for each in collectives(found.out):
         assert [str(h).partition(": ")[2] for h in each["hunks"]] == [
             "+ WHOLE = P(None, None) (and 2 more lines)", "+ h = put(h, WHOLE)"
