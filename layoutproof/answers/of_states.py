@@ -26,6 +26,8 @@ from layoutproof.gating.rules import Rules
 if TYPE_CHECKING:
     from layoutproof.gating.lock import Lock
 
+MOST_COMPILES = 40
+"""How many programs `blame` compiles by default; one hunk of 100 takes about 15."""
 NOTHING = "nothing to compare: give two states, or a git revision, or write layoutproof.lock"
 
 
@@ -73,6 +75,7 @@ def gate(
     compile_base: bool = False,
     same_function: bool = False,
     libtpu: Sequence[str | PathLike[str]] = (),
+    blame: int = 0,
     new_only: bool = False,
     accept_approvals: bool = False,
     check_lock: bool = False,
@@ -94,6 +97,8 @@ def gate(
             a work tree and processes of its own: that code is run.
         same_function: Whether every program has to compute what it did: one that does not is denied, and one of which
             it is unknown is unknown. With `against`, that revision's functions are traced: that code is run.
+        blame: With `compile_base`, for each denied collective, copy, layout or growth of a program which hunks of the
+            diff make it: parts of the diff are applied to that revision, and compiled, so many times at most; 0: not.
         libtpu: Paths. One: the compiler of the programs of spec files. Two: the same programs compiled with both.
         new_only: Whether to leave out allowed and approved findings.
         accept_approvals: Whether approvals that the change itself adds count.
@@ -124,15 +129,32 @@ def gate(
         raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
     if len(libraries) > 2 or (both and against is not None):
         raise LayoutError("two libtpu are compared with each other, and one compiles what is compared")
-    if compile_base and against is None:
-        raise LayoutError("the base to compile is a git revision: give against")
+    _refuse_base(against, compile_base, blame)
     names = tuple(map(str, (old, new) if given else paths))
     run = workers or Workers(jobs)
-    how = _How(run, progress, new_only, accept_approvals, compile_base, libraries, same_function)
+    how = _How(run, progress, new_only, accept_approvals, compile_base, libraries, same_function, blame)
     with only(_allowed(names if given else (), against) if trace else here(on=False)):
         if check_lock:
             return Changes(_of_lock(names, how))
-        return Changes(_of_compilers(names, how) if both else _report(names, against, how))
+        report = _of_compilers(names, how) if both else _report(names, against, how)
+        return Changes(_blamed(report, against, how))
+
+
+def _refuse_base(against: str | None, compile_base: bool, blame: int) -> None:
+    if compile_base and against is None:
+        raise LayoutError("the base to compile is a git revision: give against")
+    if blame and not compile_base:
+        raise LayoutError("which hunk is to blame is told by compiling: give against and compile_base")
+
+
+def _blamed(report: Report, against: str | None, how: _How) -> Report:
+    """The report with the hunks that make its findings, where they are asked for."""
+    if not how.blame or against is None or report.partial:
+        return report
+    # compiling many times is another matter than comparing once
+    from layoutproof.gating.blame import blamed
+
+    return blamed(report, against, how.library, how.blame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +168,7 @@ class _How:
     compile_base: bool
     libraries: tuple[str, ...]
     same_function: bool = False
+    blame: int = 0
 
     @property
     def library(self) -> str:

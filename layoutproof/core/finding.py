@@ -54,6 +54,10 @@ class _Seldom(TypedDict, total=False):
     fingerprint: Annotated[str, Doc("a name that stays the same between runs, for approvals")]
     bad_input: Annotated[bool, Doc("there is no verdict, because the input is wrong")]
     follows: Annotated[list[FindingEntry], Doc("of a difference, the others that come from it")]
+    cause: Annotated[str, Doc("of a difference, the source line, and the first value there that is not as it was")]
+    hunks: Annotated[
+        list[str], Doc("of a difference, the parts of the diff that make it, none of which can be left out")
+    ]
 
 
 class FindingEntry(_Seldom):
@@ -145,6 +149,9 @@ class Finding(Answer):
         fingerprint: A name that stays the same between runs.
         bad_input: There is no verdict, because the input is wrong.
         follows: Of a difference, the other differences that come from it; each keeps its own severity.
+        cause: Of a difference between two programs the line of the source, and the first value there that is not as it
+            was: `model.py:7: ..`; "" where none is convincing.
+        hunks: Of a difference, with `gate --blame`, the parts of the diff that make it; none can be left out.
     """
 
     question: str
@@ -173,6 +180,8 @@ class Finding(Answer):
     fingerprint: str = ""
     bad_input: bool = False
     follows: tuple[Finding, ...] = ()
+    cause: str = ""
+    hunks: tuple[str, ...] = ()
 
     @property
     def asked(self) -> bool:
@@ -319,6 +328,8 @@ def rows(finding: Finding) -> list[tuple[str, object]]:
         ("before", shorten(finding.before, 160)),
         ("after", shorten(finding.after, 160)),
         ("because", finding.reason.removeprefix(NOT_ASKED)),
+        ("cause", finding.cause),
+        *(("hunk", each) for each in finding.hunks),
         ("at", show_point(finding.counterexample) if finding.counterexample else ""),
         ("by", finding.decided_by),
         *((name, plain(value)) for name, value in finding.figures.items() if not isinstance(value, list)),
@@ -367,7 +378,7 @@ def as_dict(finding: Finding) -> FindingEntry:
         "where": finding.where, "derivation": list(finding.derivation), "relpath": finding.relpath,
         "before": finding.before, "after": finding.after, "match_heuristic": finding.match_heuristic,
         "policy": finding.policy, "fingerprint": finding.fingerprint, "bad_input": finding.bad_input,
-        "follows": list(map(as_dict, finding.follows)),
+        "follows": list(map(as_dict, finding.follows)), "cause": finding.cause, "hunks": list(finding.hunks),
     }  # fmt: skip
     return {
         "question": finding.question, "subject": finding.subject, "verdict": finding.verdict.value,

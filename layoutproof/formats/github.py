@@ -37,6 +37,8 @@ def _one(finding: Finding) -> str:
     where.append(("title", f"layoutproof: {finding.question} {finding.subject}"))
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in where if value)
     lines = [finding.reason]
+    lines += [f"cause: {finding.cause}"] if finding.cause else []
+    lines += [f"hunk: {each}" for each in finding.hunks]
     lines += [f"{name}: {said}" for name, said in (("fix", finding.fix), ("hint", finding.hint)) if said]
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
     lines += [following(finding)] if finding.follows else []

@@ -123,6 +123,8 @@ def _held(report: Report) -> list[str]:
 def _entry(finding: Finding, number: int, opened: bool, pictures: str) -> str:
     rows = (
         ("because", escape(finding.reason)),
+        ("cause", escape(finding.cause)),
+        ("hunks", "; ".join(map(_code, finding.hunks))),
         ("fix", escape(finding.fix)),
         ("hint", escape(finding.hint)),
         ("before", _code(finding.before)),

@@ -61,6 +61,8 @@ def _finding(finding: Finding) -> list[str]:
         ("before", _code(finding.before)),
         ("after", _code(finding.after)),
         ("because", _plain(finding.reason)),
+        ("cause", _plain(finding.cause)),
+        ("hunks", "; ".join(map(_code, finding.hunks))),
         ("fix", _plain(finding.fix)),
         ("hint", _plain(finding.hint)),
         ("at", _code(show_point(finding.counterexample)) if finding.counterexample else ""),

@@ -24,12 +24,15 @@ from layoutproof.gating.dataflow import dataflow
 from layoutproof.gating.dump_record import DumpRecord, LayoutCopy, title
 from layoutproof.gating.entry import aligned, entry, header
 from layoutproof.gating.exchanges import exchanges
+from layoutproof.gating.first_change import CAUSED, caused, changed
+from layoutproof.gating.folding import unfolded
 from layoutproof.gating.labels import LabelledPair
 from layoutproof.gating.lock_head import RENEW
 from layoutproof.gating.matching import Round, match
 from layoutproof.gating.placed import gone_or_new, placed
 from layoutproof.gating.program import DumpInstruction, DumpProgram, lines_of, move, read, recorded
 from layoutproof.gating.states import File
+from layoutproof.gating.text_rows import text_rows
 from layoutproof.hlo import bitcasts
 from layoutproof.hlo.audit import audit_events
 from layoutproof.hlo.bitcasts import REORDERING, BitcastAnswer
@@ -57,6 +60,9 @@ def compare(
     """
     with gc_disabled():
         found, flow = _compared(old, new, relpath, by_cause, by_values)
+    if old is not None and new is not None and by_values and any(f.question in CAUSED for f in unfolded(found)):
+        before, after = (text_rows(file.data.decode("utf-8", "replace")) for file in (old, new))
+        found = caused(found, changed(before.rows, after.rows), after.places)
     if flow is None or old is None or new is None:
         return found
     # values are compared after everything else, and take another kind of memory

@@ -10,16 +10,21 @@ shardings. A lock has records alone, so these are compared whole.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from layoutproof.core.document import JsonObject
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MAX_TEXT
+from layoutproof.core.files import read as read_file
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.gating import program_changes, records
 from layoutproof.gating.classes import text_of
 from layoutproof.gating.dataflow import COMPUTED
+from layoutproof.gating.first_change import CAUSED, SourceRow, caused, changed, rows_of
 from layoutproof.gating.folding import unfolded
 from layoutproof.gating.functions import ASK, NOT_HERE, SAME, Function, as_locked, of_computed
 from layoutproof.gating.functions import unknown as function_unknown
@@ -27,6 +32,7 @@ from layoutproof.gating.lock_head import NAME, RENEW
 from layoutproof.gating.policy import by_default
 from layoutproof.gating.specs import PROGRAM, Named, ReadSpec, read
 from layoutproof.gating.states import File
+from layoutproof.gating.text_rows import text_rows
 from layoutproof.programs.compile import CPU, Asked, Made
 from layoutproof.programs.functions import Kept, compared, unlike, valued
 from layoutproof.programs.record import Record
@@ -77,13 +83,13 @@ class Was:
 
 def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
     """Each program compiled, or why it may not be. folder: of its code, "" for the current one."""
-    asked = [_asked(entry, library, folder) for entry in entries]
+    asked = [request_for(entry, library, folder) for entry in entries]
     given = [each for each in asked if isinstance(each, Asked)]
-    answers = iter(once(given, _seconds(entries)))
+    answers = iter(once(given, seconds_of(entries)))
     return [next(answers) if isinstance(each, Asked) else each for each in asked]
 
 
-def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
+def request_for(entry: Named, library: str = "", folder: str = "") -> Asked | Finding:
     """The request to compile or trace a program, or why it may not be."""
     program = _program(entry)
     try:
@@ -97,7 +103,8 @@ def _asked(entry: Named, library: str = "", folder: str = "") -> Asked | Finding
         return wrong_input(f"program {entry.name}", error.problem)
 
 
-def _seconds(entries: Sequence[Named]) -> float:
+def seconds_of(entries: Sequence[Named]) -> float:
+    """Seconds that one of some programs may take to compile."""
     return max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
 
 
@@ -105,7 +112,7 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
     """The changes of each program of a spec file."""
     olds, news = _entries(before, after)
     if was.locked is None and not was.base:
-        return _placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
+        return placed([unknown("", _NO_LOCK, fix=_LOCK)], news[0], after.file, relpath) if news else []
     firsts: Sequence[Side]
     if was.base and was.compiles:
         firsts = compiled(olds, was.library, was.base)
@@ -122,10 +129,10 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
         if first is None and was.locked is not None:
             one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
         elif first is not None and second is not None:
-            one = _between(first, second)
-        found += _placed(function.over(one), entry, after.file, relpath)
+            one = between(first, second, place=f"{relpath}:{entry.line}")
+        found += placed(function.over(one), entry, after.file, relpath)
         if was.kept and isinstance(first, Record) and isinstance(second, Made) and second.record is not None:
-            found += _placed(_slack(first, second.record), entry, after.file, relpath)
+            found += placed(_slack(first, second.record), entry, after.file, relpath)
     return found + (_kernels(was, before, after, relpath) if was.base and was.same else [])
 
 
@@ -149,19 +156,19 @@ def _kernels(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -
     said: dict[int, Function] = {}
     asked: dict[int, tuple[Asked, Asked]] = {}
     for k, (new, old) in enumerate(pairs):
-        sides = _asked(new), _asked(old, folder=was.base)
+        sides = request_for(new), request_for(old, folder=was.base)
         if isinstance(sides[0], Asked) and isinstance(sides[1], Asked):
             asked[k] = sides  # type: ignore[assignment]
         else:
             said[k] = _refused(sides, asked=True)
-    seconds = _seconds([new for new, _ in pairs])
+    seconds = seconds_of([new for new, _ in pairs])
     for k, one in zip(asked, compared([*asked.values()], seconds), strict=True):
         if not (one.state == "same" and one.alike):
             said[k] = of_computed(one, asked=True)
     return [
         found
         for k, function in sorted(said.items())
-        for found in _placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
+        for found in placed(function.over([]), pairs[k][0], after.file, relpath, "kernel")
     ]
 
 
@@ -194,7 +201,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held:
         asked = was.same or new.name in held
         if second is not None and _settled(first, second):
             continue
-        sides = _asked(new), _asked(old, folder=was.base)
+        sides = request_for(new), request_for(old, folder=was.base)
         if not was.base:
             if asked and isinstance(sides[0], Asked) and old.name in was.values:
                 locked[k] = sides[0], was.values[old.name]
@@ -204,7 +211,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held:
             pairs[k] = sides  # type: ignore[assignment]
         else:
             said[k] = _refused(sides, asked)
-    seconds = _seconds([new for _, new, _, _ in given])
+    seconds = seconds_of([new for _, new, _, _ in given])
     for k, one in zip(pairs, compared([*pairs.values()], seconds), strict=True):
         _, new, first, _ = given[k]
         if not one.alike or _lowered(first):
@@ -262,7 +269,7 @@ def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
     sides = [compiled(entries, library) for library in libraries]
     found: list[Finding] = []
     for entry, first, second in zip(entries, *sides, strict=True):
-        found += _placed(_between(first, second, across=True), entry, file.path, file.relpath)
+        found += placed(between(first, second, across=True), entry, file.path, file.relpath)
     return found
 
 
@@ -290,8 +297,8 @@ def valued_of(spec: ReadSpec) -> Iterator[tuple[str, Kept]]:
     """Of each program that a claim holds to what it computes, its values for the lock, where there are any."""
     held = {*_held(spec)}
     entries = [entry for entry in _compilable(spec) if entry.name in held]
-    asked = [(entry.name, one) for entry in entries if isinstance(one := _asked(entry), Asked)]
-    for (name, _), values in zip(asked, valued([one for _, one in asked], _seconds(entries)), strict=True):
+    asked = [(entry.name, one) for entry in entries if isinstance(one := request_for(entry), Asked)]
+    for (name, _), values in zip(asked, valued([one for _, one in asked], seconds_of(entries)), strict=True):
         if isinstance(values, Kept):
             yield name, values
 
@@ -306,8 +313,21 @@ def _program(entry: Named) -> JsonObject:
     return found
 
 
-def _between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
-    """The changes between two programs, as far as both are known. across: under two compilers on purpose."""
+def between(
+    first: Made | Finding | Record, second: Made | Finding, across: bool = False, place: str = ""
+) -> list[Finding]:
+    """The changes between two programs, as far as both are known, each with the line of the source that makes it.
+
+    across: under two compilers on purpose, where no line does.  place: of the program's entry in its spec file.
+    """
+    found = _differences(first, second, across)
+    if across or not isinstance(first, Made) or not isinstance(second, Made) or not (first.text and second.text):
+        return found
+    return _caused(found, first, second, place)
+
+
+def _differences(first: Made | Finding | Record, second: Made | Finding, across: bool) -> list[Finding]:
+    """The changes between two programs. across: as of `between`."""
     if isinstance(second, Finding):
         return [second]
     if second.problem is not None or second.record is None:
@@ -340,6 +360,50 @@ def _between(first: Made | Finding | Record, second: Made | Finding, across: boo
     return found if found or first.text == second.text else records.lowered(first.record, second.record)
 
 
+def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> list[Finding]:
+    """The findings with the line of the source that changed the first value."""
+    if not any(each.question in CAUSED for f in found for each in (f, *f.follows)):
+        return [*found]
+    texts = text_rows(second.text)
+    if first.stated and second.stated:
+        olds, news = (rows_of(each.stated) for each in (first, second))
+        sources = _lines_of(olds, first.asked.folder), _lines_of(news, second.asked.folder)
+        changes = changed(olds, news, sources)
+    else:
+        changes = changed(text_rows(first.text).rows, texts.rows)
+    return caused(found, changes, texts.places, _asked_otherwise(first.asked, second.asked, place))
+
+
+def _lines_of(rows: Sequence[SourceRow], folder: str) -> dict[str, list[str]]:
+    """The lines of the files of a tree that rows come from."""
+    found: dict[str, list[str]] = {}
+    for name in {place.rpartition(":")[0] for row in rows for place in row.places}:
+        with suppress(LayoutError, OSError, UnicodeDecodeError):
+            if not Path(name).is_absolute():
+                found[name] = read_file(Path(folder, name), MAX_TEXT).decode().splitlines()
+    return found
+
+
+def _asked_otherwise(old: Asked, new: Asked, place: str) -> str:
+    """How a program is asked for in another way, at the place of its entry; "" for the same way."""
+    sides = [
+        (word, getattr(old, name), getattr(new, name))
+        for word, name in _ASKED_FOR
+        if getattr(old, name) != getattr(new, name)
+    ]
+    said = "; ".join(
+        f"{word} says {shorten(str(now), 120)} now, {shorten(str(was), 120)} before" for word, was, now in sides
+    )
+    return f"{place}: {said}" if said and place else said
+
+
+_ASKED_FOR = (
+    *(("args", "args"), ("kwargs", "kwargs"), ("mesh", "mesh"), ("in", "ins"), ("out", "outs"), ("donate", "donate")),
+    *(("flags", "flags"), ("target", "target"), ("topology", "topology"), ("function", "program")),
+)
+"""Keys of an entry of the section `programs`, and the fields of `Asked` that have them."""
+
+
 def _side(made_: Made, across: bool) -> str:
     return f"with {made_.asked.libtpu}, it" if across else "the base"
 
@@ -354,7 +418,7 @@ def _problem(made_: Made) -> Finding:
     return Finding("refuted", "", problem.reason)
 
 
-def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
+def placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, what: str = "program") -> list[Finding]:
     """Findings of one program, or of a function with kernels, at its entry in the spec file."""
     at: dict[str, Any] = {"file": file, "relpath": relpath, "line": entry.line, "column": entry.column}
     name = f"{what} {entry.name}"
@@ -366,7 +430,7 @@ def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str, 
             else f"{name}: {each.subject}"
             if each.subject
             else name,
-            follows=tuple(_placed(each.follows, entry, file, relpath, what)),
+            follows=tuple(placed(each.follows, entry, file, relpath, what)),
             **at,
         )
         for each in findings

@@ -91,8 +91,10 @@ def table_line(header: Header, table: str, line: str) -> bool:
     fields = {name: int(value) for name, value in _FIELD.findall(rest)} if rest.startswith("{") else {}
     if table == "FileLocations" and "file_name_id" in fields:
         header.locations[int(key)] = (fields["file_name_id"], fields.get("line", 0))
+        header.columns[int(key)] = fields.get("column", 0)
     elif table == "StackFrames" and "file_location_id" in fields:
         header.frames[int(key)] = fields["file_location_id"]
+        header.parents[int(key)] = fields.get("parent_frame_id", 0)
     else:
         return False
     return rest.endswith("}")

@@ -157,7 +157,8 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The line `HloModule ..` and the tables after it.
+    """The line `HloModule ..` and the tables after it. parents: frame id -> that of its caller, as the text has it.
+    columns: location id -> column.
 
     attributes: the text after the name.  line: of HloModule.  files, locations, frames: id -> file name, id ->
     (file id, source line), id -> location id.  tables: all that is known of source positions.
@@ -169,6 +170,8 @@ class Header:
     files: dict[int, str] = field(default_factory=dict)
     locations: dict[int, tuple[int, int]] = field(default_factory=dict)
     frames: dict[int, int] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
+    columns: dict[int, int] = field(default_factory=dict)
 
     @property
     def scheduled(self) -> bool:
@@ -238,6 +241,31 @@ class Header:
             return f"{self.files[file]}:{line}" if file in self.files else ""
         found = _SOURCE.search(of.attributes) if "source_file=" in of.attributes else None
         return "" if found is None else found[1] + (f":{found[2]}" if found[2] else "")
+
+    def frame(self, of: Instruction) -> int:
+        """The number of the frame that an instruction comes from; 0 where the text has none."""
+        found = _FRAME.search(of.attributes) if "stack_frame_id=" in of.attributes else None
+        return int(found[1]) if found else 0
+
+    def sources(self, frame: int) -> tuple[str, ...]:
+        """`file:line` of a frame and of those that called it, from the innermost outwards."""
+        named = ((self.locations.get(location, (-1, 0))) for location in self.chain(frame))
+        return tuple([f"{self.files[file]}:{line}" for file, line in named if file in self.files])
+
+    def chain(self, frame: int) -> tuple[int, ...]:
+        """The locations of a frame and of those that called it, from the innermost outwards, by their numbers."""
+        # jaxlib 0.10.2 writes each caller's number one too high, so that the first frame calls itself
+        less = 1 if self.parents.get(1) == 1 else 0
+        found: list[int] = []
+        while frame in self.frames and len(found) < _MOST_FRAMES:
+            found.append(self.frames[frame])
+            caller = self.parents.get(frame, 0) - less
+            frame = caller if caller < frame else 0
+        return tuple(found)
+
+
+_MOST_FRAMES = 100
+"""Callers of callers that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)

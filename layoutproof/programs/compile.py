@@ -100,7 +100,8 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Made:
     """One compiled program: a record with the compiled text, or the problem; where it was asked, whether it computes
-    what its source says; and the known bugs of its compiler that it meets."""
+    what its source says; the known bugs of its compiler that it meets; and its values as the source states them, as of
+    `stated.stated`."""
 
     asked: Asked
     record: Record | None = None
@@ -109,6 +110,7 @@ class Made:
     seconds: float = 0.0
     same: Finding | None = None
     bugs: tuple[Finding, ...] = ()
+    stated: Sequence[JsonObject] = field(default=(), repr=False)
 
 
 def checked(asked: Asked) -> Asked:
@@ -206,8 +208,14 @@ def made_of(
     record = with_kernels(with_source(record, lines, said.get("source") or {}, asked.flags, _library(asked)))
     return Made(
         asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same,
-        bugs=tuple(_known(asked, bug) for bug in bugs),
+        bugs=tuple(_known(asked, bug) for bug in bugs), stated=_from(asked.folder, said.get("stated", ())),
     )  # fmt: skip
+
+
+def _from(folder: str, rows: Sequence[JsonObject]) -> list[JsonObject]:
+    """Rows of `stated` with places from the folder on in which the program was imported."""
+    start = (folder or os.getcwd()) + os.sep
+    return [{**row, "places": [str(place).removeprefix(start) for place in row["places"]]} for row in rows]
 
 
 def completed(record: Record, said: JsonObject) -> Record:

@@ -62,20 +62,22 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
 
     found = answer_of(request, tell, lower)
     if "text" in found:
-        found["source"] = _source(source[0])
+        found["source"], found["stated"] = _source(source[0])
     if request.get("same") and "text" in found:
         found["same"] = _compared(request, tell, lower, found, source)
     return found
 
 
-def _source(jaxpr: ClosedJaxpr) -> JsonObject:
-    """The work of a program and of its kernels by its own source; {} for one of which it cannot be told."""
+def _source(jaxpr: ClosedJaxpr) -> tuple[JsonObject, list[JsonObject]]:
+    """The work of a program and of its kernels by its own source, and its values; nothing where it cannot be told."""
     from layoutproof.pallas.from_jax.programs import program_of
     from layoutproof.programs.source_work import of_source
+    from layoutproof.programs.stated import stated
 
     with contextlib.suppress(LayoutError, Unsupported):
-        return of_source(program_of(jaxpr))
-    return {}
+        program = program_of(jaxpr)
+        return of_source(program), stated(program)
+    return {}, []
 
 
 def _compared(

@@ -64,6 +64,13 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
     multiple=True,
     help="A libtpu that compiles the programs of spec files; two of them: the same programs with both.",
 )
+@click.option("--blame", is_flag=True, help="With --compile-base, which hunks of the diff make each denied finding.")
+@click.option(
+    "--compilations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --blame, how many programs are compiled at most; 40 by default.",
+)
 @click.option("--lock", is_flag=True, help="Write layoutproof.lock of PATHS, to compare with later.")
 @click.option("--check", "check_lock", is_flag=True, help="With --lock, write nothing: is it what is here?")
 @form_option
@@ -90,6 +97,8 @@ def command(
     compile_base: bool,
     same_function: bool,
     libraries: tuple[str, ...],
+    blame: bool,
+    compilations: int | None,
     lock: bool,
     check_lock: bool,
     form: str,
@@ -110,7 +119,8 @@ def command(
     Files are specs, HLO dumps, and records of Pallas calls (kernels --record). Without either, the files as they are
     now are compared with layoutproof.lock. Programs that spec files name are compiled, and held against their records
     in the lock, or with --compile-base against what the old revision compiles to; --lock --check asks whether the lock
-    is what is here. Every change has a class and its
+    is what is here. --blame applies hunks of the diff to the old revision, compiles, and names a smallest set of them
+    that makes each denied finding. Every change has a class and its
     proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
     approvals.
 
@@ -120,10 +130,11 @@ def command(
     \b
     Examples:
       layoutproof gate specs --against main
+      layoutproof gate --against main --compile-base --blame
       layoutproof gate --lock --check
       layoutproof gate before.hlo after.hlo --format html --output gate.html
     """
-    from layoutproof.answers.of_states import gate
+    from layoutproof.answers.of_states import MOST_COMPILES, gate
 
     _refuse_lock(lock, check_lock, against is not None or bool(libraries))
     if lock and not check_lock:
@@ -133,6 +144,7 @@ def command(
         raise click.UsageError("--scheduler needs --backend")
     both = len(libraries) == 2
     _refuse_libraries(libraries, against, compile_base)
+    _refuse_blame(blame, compilations, compile_base)
     if against is None and not both and not lock:
         _refuse_paths(paths)
     form = "json" if as_json else form
@@ -144,6 +156,7 @@ def command(
             paths=paths if against or both or lock else (),
             compile_base=compile_base,
             same_function=same_function,
+            blame=(compilations or MOST_COMPILES) if blame else 0,
             libtpu=libraries,
             new_only=new_only and not approve,
             accept_approvals=accept,
@@ -166,6 +179,13 @@ def _refuse_lock(lock: bool, check: bool, others: bool) -> None:
         raise click.UsageError("--check needs --lock: it asks whether layoutproof.lock is what is here")
     if lock and others:
         raise click.UsageError("--lock is about what is here: it takes neither --against nor --libtpu")
+
+
+def _refuse_blame(blame: bool, compilations: int | None, compile_base: bool) -> None:
+    if blame and not compile_base:
+        raise click.UsageError("--blame needs --compile-base: it compiles both trees, and parts of what lies between")
+    if compilations is not None and not blame:
+        raise click.UsageError("--compilations needs --blame")
 
 
 def _refuse_libraries(libraries: Sequence[str], against: str | None, compile_base: bool) -> None:

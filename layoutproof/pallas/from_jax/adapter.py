@@ -579,6 +579,15 @@ def place_of(source_info: SourceInfo) -> str:
     return ""
 
 
+def places_of(source_info: SourceInfo) -> tuple[str, ...]:
+    """`file:line` of every frame of the user's of an equation, from the innermost outwards; () where there is none."""
+    util = importlib.import_module("jax._src.source_info_util")
+    with contextlib.suppress(Exception):
+        frames = util.user_frames(source_info.traceback)
+        return tuple([f"{f.file_name}:{f.start_line}" for f in frames if not f.file_name.startswith(_OURS)])
+    return ()
+
+
 def place_of_function(debug_info: object) -> str:
     """`file:line` out of JAX's description of a traced function, `<lambda> at file.py:12`."""
     text = str(getattr(debug_info, "func_src_info", "") or "")

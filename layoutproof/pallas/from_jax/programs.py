@@ -44,6 +44,7 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
     over_meshes,
     place_of,
+    places_of,
     scan_parts,
     scope_of,
 )
@@ -98,6 +99,11 @@ class _Place:
     @cached_property
     def text(self) -> str:
         return place_of(self.info)
+
+    @cached_property
+    def every(self) -> tuple[str, ...]:
+        """Those of all frames, from the innermost outwards."""
+        return places_of(self.info)
 
     def __str__(self) -> str:
         return self.text
