@@ -1,0 +1,563 @@
+"""Rewrites: the same numbers, moved elsewhere. A rule finds the operation of the user's source that moves data, and gives
+the equation's change; whoever asks compiles it and compares.
+
+A rewrite is made of the traced equations and not of the source text, so that it can be tried before anybody writes it.
+In a kernel an operand is given merged, or transposed; its heads are taken apart where they are read; a conversion goes
+before or after what moves its data. In a program a transposition goes before a reshape, or its result stays where it is
+(`with_layout_constraint`). None of them changes a number: each only says where elements are.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from layoutproof.core.element_types import element_type
+from layoutproof.core.errors import LayoutError
+from layoutproof.hardware.tpu_tiles import LANES
+from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+RewriteKind = Literal["outside", "first", "apart", "convert first", "convert last", "transpose first", "constraint"]
+MOVES = ("reshape", "transpose", "slice", "rev", "broadcast_in_dim")
+"""Primitives with one array that only move elements: any of them may change places with a conversion."""
+INLINED = ("jit", "pjit", "closed_call", "core_call")
+_ELEMENTWISE = frozenset(
+    "add sub mul div max min neg abs sign exp exp2 log log1p tanh logistic sqrt rsqrt square sin cos pow integer_pow "
+    "floor ceil round select_n eq ne lt le gt ge and or not xor convert_element_type erf copy".split()
+)
+"""Primitives that compute each element of the result of the same element of each operand."""
+
+
+class RewriteEntry(TypedDict):
+    """A rewrite in words, as it is printed and sent to other processes."""
+
+    kind: str
+    operation: str
+    place: str
+    before: str
+    after: str
+    what: str
+    write: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One change of one equation, or of one operand of a kernel.
+
+    operation: the primitive in the user's source that moves data: reshape, transpose, slice.  place: its `file:line`.
+    before, after: the array that it takes and gives.  what: the change in words.  write: the same in JAX.
+    equation: its number among the equations that are rewritten.  operand: of the kernel, -1 for none.
+    order: dimensions: of a transposed operand or of a constraint from major to minor; () for a merged one.
+    """
+
+    kind: RewriteKind
+    operation: str
+    place: str
+    before: str
+    after: str
+    what: str
+    write: str
+    equation: int = -1
+    operand: int = -1
+    order: tuple[int, ...] = ()
+
+    def as_dict(self) -> RewriteEntry:
+        """Plain data."""
+        return {
+            "kind": self.kind, "operation": self.operation, "place": self.place, "before": self.before,
+            "after": self.after, "what": self.what, "write": self.write,
+        }  # fmt: skip
+
+
+Override = Callable[["JaxprEqn", Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """An array of two or more dimensions as its parts along the last but one: heads, each with lanes of its own."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        *rows, lanes = self.parts[0].shape
+        return (*rows, len(self.parts), lanes)
+
+    def whole(self) -> Array:
+        return need_jax().numpy.stack(self.parts, axis=-2)
+
+    def merged(self) -> Array:
+        return need_jax().lax.concatenate(self.parts, self.parts[0].ndim - 1)
+
+
+def _of_lanes(value: Array, heads: int) -> _Apart:
+    """The heads of an array that has them one beside the other in its last dimension."""
+    jax = need_jax()
+    wide = value.shape[-1] // heads
+    return _Apart(tuple(jax.lax.slice_in_dim(value, h * wide, (h + 1) * wide, axis=-1) for h in range(heads)))
+
+
+def evaluated(
+    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], overrides: Mapping[int, Override] | None = None
+) -> list[Any]:
+    """The results of a jaxpr, some of its equations computed in another way. overrides: by their numbers.
+
+    Without overrides nested calls (`jax.jit`) are opened, so that tracing it gives equations of one list.
+    """
+    util = importlib.import_module("jax._src.source_info_util")
+    held: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    held.update(zip(jaxpr.invars, args, strict=True))
+    for number, eqn in enumerate(jaxpr.eqns):
+        given = [atom.val if is_literal(atom) else held[atom] for atom in eqn.invars]
+        stack = util.current_name_stack() + eqn.source_info.name_stack
+        with util.user_context(eqn.source_info.traceback, name_stack=stack), eqn.ctx.manager:
+            change = (overrides or {}).get(number)
+            if change is not None:
+                found = change(eqn, given)
+            elif any(isinstance(value, _Apart) for value in given):
+                found = _of_heads(eqn, given)
+            elif overrides is None and eqn.primitive.name in INLINED and "jaxpr" in eqn.params:
+                inner, constants = opened(eqn.params["jaxpr"])
+                found = evaluated(inner, constants, given)
+            else:
+                found = bound(eqn, given)
+        several = eqn.primitive.multiple_results
+        held.update(zip(eqn.outvars, found if several else [found], strict=True))
+    return [
+        value.whole() if isinstance(value, _Apart) else value
+        for value in (atom.val if is_literal(atom) else held[atom] for atom in jaxpr.outvars)
+    ]
+
+
+def bound(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    """The results of an equation for other operands."""
+    found = eqn.primitive.get_bind_params(eqn.params)
+    functions, params = found if isinstance(found, tuple) else ((), found)
+    return eqn.primitive.bind(*functions, *given, **params)
+
+
+def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    """An equation of which some operand has its heads apart: head by head where it may be, else of the whole."""
+    name = eqn.primitive.name
+    first = next(value for value in given if isinstance(value, _Apart))
+    shape, heads = first.shape, len(first.parts)
+    if name in _ELEMENTWISE:
+        each = [_head_of(value, shape) for value in given]
+        return _Apart(tuple(bound(eqn, [of(h) for of in each]) for h in range(heads)))
+    if name == "reshape" and eqn.params["new_sizes"] == (*shape[:-2], shape[-2] * shape[-1]):
+        return first.merged()
+    if name == "slice" and _keeps_heads(eqn, shape):
+        start, stop, step = (eqn.params[key] for key in ("start_indices", "limit_indices", "strides"))
+        step = step or (1,) * len(shape)
+        cut = need_jax().lax.slice_in_dim
+        return _Apart(tuple(cut(part, start[-1], stop[-1], step[-1], axis=-1) for part in first.parts))
+    if name == "concatenate" and eqn.params["dimension"] == len(shape) - 1:
+        each = [_head_of(value, (*shape[:-1], 0), whole=True) for value in given]
+        join = need_jax().lax.concatenate
+        return _Apart(tuple(join([of(h) for of in each], len(shape) - 2) for h in range(heads)))
+    if name == "roll" and eqn.params.get("axis") == len(shape) - 1 and eqn.params.get("stride") is None:
+        params = {**eqn.params, "axis": len(shape) - 2}
+        return _Apart(tuple(eqn.primitive.bind(part, *given[1:], **params) for part in first.parts))
+    return bound(eqn, [value.whole() if isinstance(value, _Apart) else value for value in given])
+
+
+def _head_of(value: Any, shape: Sequence[int], whole: bool = False) -> Callable[[int], Any]:
+    """Gives a head of an operand. whole: it has heads whatever its last extent is."""
+    if isinstance(value, _Apart):
+        return lambda h: value.parts[h]
+    own = tuple(getattr(value, "shape", ()))
+    if own == tuple(shape) or (whole and own[:-1] == tuple(shape[:-1])):
+        index = need_jax().lax.index_in_dim
+        return lambda h: index(value, h, axis=-2, keepdims=False)
+    return lambda h: value
+
+
+def _keeps_heads(eqn: JaxprEqn, shape: Sequence[int]) -> bool:
+    start, stop, step = (eqn.params[key] for key in ("start_indices", "limit_indices", "strides"))
+    return (
+        not any(start[:-1]) and tuple(stop[:-1]) == tuple(shape[:-1]) and all(s == 1 for s in (step or (1,))[:-1])
+    )
+
+
+# what moves data
+
+
+def _text(aval: Any) -> str:
+    return f"{element_type(aval.dtype)}[{','.join(map(str, aval.shape))}]"
+
+
+def of_program(jaxpr: Jaxpr) -> tuple[Rewrite, ...]:
+    """The rewrites of a program's equations, in their order. jaxpr: without nested calls, as `flat` gives it."""
+    return tuple(rewrite for pair in (_pairs(jaxpr), _constraints(jaxpr)) for rewrite in pair)
+
+
+def flat(function: Callable[..., Any], arrays: Sequence[Any]) -> ClosedJaxpr:
+    """A function as one list of equations."""
+    jax = need_jax()
+    traced = jax.make_jaxpr(function)(*arrays)
+    inner, consts = opened(traced)
+    found: ClosedJaxpr = jax.make_jaxpr(lambda *values: evaluated(inner, consts, values))(*arrays)
+    return found
+
+
+def _pairs(jaxpr: Jaxpr) -> Iterator[Rewrite]:
+    """Two equations after each other that may change places."""
+    makers = {v: k for k, eqn in enumerate(jaxpr.eqns) for v in eqn.outvars}
+    uses: dict[Any, int] = {}
+    for eqn in jaxpr.eqns:
+        for atom in eqn.invars:
+            if not is_literal(atom):
+                uses[atom] = uses.get(atom, 0) + 1
+    for atom in jaxpr.outvars:
+        if not is_literal(atom):
+            uses[atom] = uses.get(atom, 0) + 1
+    for number, eqn in enumerate(jaxpr.eqns):
+        maker = None if not eqn.invars or is_literal(eqn.invars[0]) else makers.get(eqn.invars[0])
+        if maker is None:
+            continue
+        before = jaxpr.eqns[maker]
+        names = before.primitive.name, eqn.primitive.name
+        once = uses.get(eqn.invars[0]) == 1
+        if names[0] == "convert_element_type" and names[1] in MOVES and _arrays(before):
+            yield _rewrite("convert last", eqn, number, f"{names[1]} of {_text(before.invars[0].aval)}, then the "
+                           f"conversion to {_text(eqn.outvars[0].aval)}", f"x.{names[1]}(..).astype(..)")
+        elif names[1] == "convert_element_type" and names[0] in MOVES and once and _arrays(before):
+            yield _rewrite("convert first", before, number, f"the conversion to {eqn.outvars[0].aval.dtype}, then the "
+                           f"{names[0]} to {_text(eqn.outvars[0].aval)}", f"x.astype(..).{names[0]}(..)")
+        elif names == ("reshape", "transpose") and once and _regrouped(before, eqn) is not None:
+            order, _ = _regrouped(before, eqn) or ((), ())
+            yield _rewrite("transpose first", before, number, f"{_text(before.invars[0].aval)} transposed {order} "
+                           "before it is reshaped", f"x.transpose{order}.reshape{tuple(eqn.outvars[0].aval.shape)}")
+
+
+def _arrays(eqn: JaxprEqn) -> bool:
+    return len(getattr(eqn.invars[0].aval, "shape", ())) > 1
+
+
+def _rewrite(kind: RewriteKind, cause: JaxprEqn, number: int, what: str, write: str, **more: Any) -> Rewrite:
+    return Rewrite(
+        kind, cause.primitive.name, place_of(cause.source_info), _text(cause.invars[0].aval),
+        _text(cause.outvars[0].aval), what, write, number, **more,
+    )  # fmt: skip
+
+
+def _regrouped(reshape: JaxprEqn, transpose: JaxprEqn) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """(The transposition of the array before a reshape that splits dimensions, the shape after it), None for none.
+
+    The dimensions that one dimension is split into have to stay together, in their order.
+    """
+    old, new = reshape.invars[0].aval.shape, reshape.outvars[0].aval.shape
+    if 0 in old or len(new) < len(old):
+        return None
+    groups: list[tuple[int, ...]] = []
+    at = 0
+    for extent in old:
+        start, size = at, 1
+        while at < len(new) and size < extent:
+            size *= new[at]
+            at += 1
+        if at == start and at < len(new) and new[at] == 1:
+            at += 1
+        if size != extent:
+            return None
+        groups.append(tuple(range(start, at)))
+    if at != len(new) or not all(groups):
+        return None
+    left, order = list(transpose.params["permutation"]), []
+    while left:
+        number = next((k for k, group in enumerate(groups) if tuple(left[: len(group)]) == group), None)
+        if number is None:
+            return None
+        order.append(number)
+        del left[: len(groups[number])]
+    return (tuple(order), tuple(old[k] for k in order)) if order != sorted(order) else None
+
+
+def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
+    """A transposed or reshaped array that stays where it was, or is laid out as it is written."""
+    for number, eqn in enumerate(jaxpr.eqns):
+        if eqn.primitive.name not in ("transpose", "reshape") or len(eqn.outvars[0].aval.shape) < 2:
+            continue
+        orders = [tuple(range(len(eqn.outvars[0].aval.shape)))]
+        if eqn.primitive.name == "transpose":
+            taken = eqn.params["permutation"]
+            orders.insert(0, tuple(taken.index(k) for k in range(len(taken))))
+        for order in orders:
+            yield _rewrite("constraint", eqn, number, f"the result of {eqn.primitive.name} laid out {order} from major "
+                           "to minor", f"with_layout_constraint(y, Layout({order}))", order=order)
+
+
+def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite) -> Callable[..., list[Any]]:
+    """The function of a jaxpr with one rewrite of its equations."""
+    return lambda *values: evaluated(jaxpr, consts, values, _overrides(jaxpr, rewrite))
+
+
+def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
+    jax = need_jax()
+    eqn = jaxpr.eqns[rewrite.equation]
+    makers = {v: k for k, other in enumerate(jaxpr.eqns) for v in other.outvars}
+    if rewrite.kind == "constraint":
+        layouts = importlib.import_module("jax.experimental.layout")
+        order = layouts.Layout(rewrite.order)
+        return {rewrite.equation: lambda eqn, given: layouts.with_layout_constraint(bound(eqn, given), order)}
+    earlier = makers[eqn.invars[0]]
+    maker = jaxpr.eqns[earlier]
+    held: list[Any] = []
+
+    def keep(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        held[:] = given
+        return bound(eqn, given)
+
+    def exchanged(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        if rewrite.kind == "transpose first":
+            order, _ = _regrouped(maker, eqn) or ((), ())
+            return jax.lax.reshape(jax.lax.transpose(held[0], order), eqn.outvars[0].aval.shape)
+        # given[1:]: what a move takes beside its array is of the later equation, or was kept of the earlier one
+        first = bound(eqn, [held[0], *given[1:]])
+        return bound(maker, [first, *held[1:]])
+
+    return {earlier: keep, rewrite.equation: exchanged}
+
+
+# kernels
+
+
+def of_kernel(params: Mapping[str, Any]) -> tuple[Rewrite, ...]:
+    """The rewrites of a Pallas call: of its operands first, then of the equations of its body.
+
+    params: of the call's equation. A call whose operands are aliased keeps them as they are.
+    """
+    body = _flat_body(params)
+    kept = {k for pair in params.get("input_output_aliases") or () for k in pair}
+    found = [] if kept else [*_operands(params, body)]
+    return (*found, *(r for r in _pairs(body)))
+
+
+def _flat_body(params: Mapping[str, Any]) -> Jaxpr:
+    body = body_of(params)
+    return _retraced(params, [v.aval for v in body.invars], lambda *refs: evaluated(body, (), refs))
+
+
+def _retraced(params: Mapping[str, Any], avals: Sequence[Any], function: Callable[..., Any]) -> Jaxpr:
+    """The jaxpr of a body for references of these types. Raises LayoutError where it would hold constants."""
+    core = importlib.import_module("jax._src.pallas.core")
+    partial_eval = importlib.import_module("jax._src.interpreters.partial_eval")
+    wrapping = importlib.import_module("jax._src.linear_util")
+    grid = params["grid_mapping"]
+    debug = body_of(params).debug_info
+    if len(debug.arg_names or ()) != len(avals):
+        debug = debug._replace(arg_names=None)
+
+    def run(*refs: Any) -> list[Any]:
+        function(*refs)
+        return []
+
+    with core.tracing_grid_env(grid.grid, grid.vmapped_dims):
+        jaxpr, _, consts = partial_eval.trace_to_jaxpr_dynamic(wrapping.wrap_init(run, debug_info=debug), list(avals))
+    if consts:
+        raise LayoutError("the body holds constants")
+    done, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
+    result: Jaxpr = done
+    return result
+
+
+def _operands(params: Mapping[str, Any], body: Jaxpr) -> Iterator[Rewrite]:
+    """Operands of which the body merges, splits or transposes what it reads or writes as a whole."""
+    grid = params["grid_mapping"]
+    first = grid.num_index_operands
+    for number, mapping in enumerate(grid.block_mappings):
+        ref = body.invars[first + number]
+        uses = [eqn for eqn in body.eqns if ref in [a for a in eqn.invars if not is_literal(a)]]
+        out = number >= grid.num_inputs
+        wanted = "swap" if out else "get"
+        whole = bool(uses) and all(e.primitive.name == wanted and len(e.invars) == 1 + out for e in uses)
+        if not whole or not all(type(b).__name__ == "Blocked" for b in mapping.block_shape):
+            continue
+        name = _name(params, number)
+        yield from _merged(body, mapping, number, name, out)
+        if not out:
+            yield from _turned(body, uses, number, name)
+
+
+def _name(params: Mapping[str, Any], number: int) -> str:
+    return str(getattr(params["grid_mapping"].block_mappings[number], "origin", "") or f"operand {number}")
+
+
+def _merged(body: Jaxpr, mapping: Any, number: int, name: str, out: bool) -> Iterator[Rewrite]:
+    block, array = [b.block_size for b in mapping.block_shape], mapping.array_aval.shape
+    if len(block) < 3 or block[-1] != array[-1]:
+        return
+    for k, eqn in enumerate(body.eqns):
+        if eqn.primitive.name != "reshape":
+            continue
+        one, other = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
+        narrow, wide = (other, one) if out else (one, other)
+        # what is merged may have lost some lanes, or be of a type that the operand is converted to
+        if len(narrow) < 2 or tuple(wide) != (*narrow[:-2], narrow[-2] * narrow[-1]) or narrow[-2] != block[-2]:
+            continue
+        if narrow[-1] % LANES:
+            continue
+        dims = (*array[:-2], array[-2] * array[-1])
+        shape = f"[{','.join(map(str, dims))}]"
+        if out:
+            yield _rewrite("outside", eqn, k, f"{name} written as {shape}, reshaped after the call",
+                           f"out_shape {shape}, then .reshape{tuple(array)}", operand=number)
+        else:
+            yield _rewrite("outside", eqn, k, f"{name} given as {shape}", f"{name}.reshape{dims} before the call, its "
+                           f"heads read as {name}[.., h * {array[-1]}:(h + 1) * {array[-1]}]", operand=number)
+            yield _rewrite("first", eqn, k, f"{name} reshaped when it is read, its heads taken from the lanes",
+                           f"{name}[...].reshape(.., {block[-2] * block[-1]}) first in the body", operand=number)
+            yield _rewrite("apart", eqn, k, f"{name} read head by head, joined along the lanes",
+                           f"[{name}[.., h, :] for h in range({block[-2]})] in place of {name}[...]", operand=number)
+        return
+
+
+def _turned(body: Jaxpr, uses: Sequence[JaxprEqn], number: int, name: str) -> Iterator[Rewrite]:
+    """An operand that the body transposes, also after it has converted it."""
+    chain = {v for eqn in uses for v in eqn.outvars}
+    for k, eqn in enumerate(body.eqns):
+        taken = bool(eqn.invars) and not is_literal(eqn.invars[0]) and eqn.invars[0] in chain
+        if taken and eqn.primitive.name == "convert_element_type":
+            chain.add(eqn.outvars[0])
+        if taken and eqn.primitive.name == "transpose":
+            order = tuple(eqn.params["permutation"])
+            yield _rewrite("outside", eqn, k, f"{name} given transposed {order}",
+                           f"{name}.transpose{order} before the call, no transposition in the body",
+                           operand=number, order=order)
+            return
+
+
+def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> Callable[..., list[Any]]:
+    """A Pallas call with one rewrite, as a function of the call's own operands that gives its own results.
+
+    Args:
+        eqn: The call's equation.
+        rewrite: One of `of_kernel`.
+
+    Returns:
+        The function; it reshapes or transposes an operand before the call, or a result after it.
+    """
+    jax = need_jax()
+    params = dict(eqn.params)
+    body, grid = _flat_body(params), params["grid_mapping"]
+    avals = [v.aval for v in body.invars]
+    at = grid.num_index_operands + rewrite.operand
+    if rewrite.operand < 0:
+        params["jaxpr"] = _retraced(params, avals, with_rewrite(body, (), rewrite))
+        return lambda *values: list(eqn.primitive.bind(*values, **params))
+    overrides = _of_operand(body, body.invars[at], rewrite)
+    own = grid.block_mappings[rewrite.operand]
+    if rewrite.kind == "outside":
+        mapping = _mapping(own, rewrite)
+        avals[at] = mapping.transformed_block_aval
+        mappings = [mapping if k == rewrite.operand else m for k, m in enumerate(grid.block_mappings)]
+        params["grid_mapping"] = replace(grid, block_mappings=tuple(mappings))
+    params["jaxpr"] = _retraced(params, avals, lambda *refs: evaluated(body, (), refs, overrides))
+    if rewrite.kind != "outside":
+        return lambda *values: list(eqn.primitive.bind(*values, **params))
+    out = rewrite.operand - grid.num_inputs
+    dynamic = len(eqn.invars) - grid.num_index_operands - grid.num_inputs
+    if out >= 0:
+        outs = list(params["out_avals"])
+        outs[out] = outs[out].update(shape=mapping.array_aval.shape)
+        params["out_avals"] = tuple(outs)
+
+    def called(*values: Any) -> list[Any]:
+        given = list(values)
+        if out < 0:
+            place = dynamic + at
+            given[place] = (
+                jax.lax.transpose(given[place], rewrite.order)
+                if rewrite.order
+                else jax.lax.reshape(given[place], mapping.array_aval.shape)
+            )
+        results = list(eqn.primitive.bind(*given, **params))
+        if out >= 0:
+            results[out] = jax.lax.reshape(results[out], own.array_aval.shape)
+        return results
+
+    return called
+
+
+def _mapping(own: Any, rewrite: Rewrite) -> Any:
+    """A block mapping of an operand whose last two dimensions are merged, or whose dimensions are transposed."""
+    jax = need_jax()
+    blocks, dims = list(own.block_shape), list(own.array_aval.shape)
+    index, consts = opened(own.index_map_jaxpr)
+    if rewrite.order:
+        blocks, dims = [blocks[k] for k in rewrite.order], [dims[k] for k in rewrite.order]
+        taken = list(rewrite.order)
+    else:
+        merged = type(blocks[-1])(blocks[-2].block_size * blocks[-1].block_size)
+        blocks, dims = [*blocks[:-2], merged], [*dims[:-2], dims[-2] * dims[-1]]
+        # a block has all of the last dimension, so that its index there is 0
+        taken = [*range(len(dims))]
+    outs = [index.outvars[k] for k in taken]
+    closed = jax.extend.core.ClosedJaxpr(index.replace(outvars=outs, debug_info=index.debug_info._replace(
+        result_paths=None)), consts) if hasattr(own.index_map_jaxpr, "consts") else index.replace(outvars=outs)
+    inner = own.transformed_block_aval
+    shape = tuple(b.block_size for b in blocks)
+    return own.replace(
+        block_shape=tuple(blocks),
+        transformed_block_aval=inner.update(inner_aval=inner.inner_aval.update(shape=shape)),
+        index_map_jaxpr=closed,
+        index_map_out_tree=jax.tree_util.tree_structure((0,) * len(outs)),
+        array_aval=own.array_aval.update(shape=tuple(dims)),
+    )
+
+
+def _of_operand(body: Jaxpr, ref: Any, rewrite: Rewrite) -> dict[int, Override]:
+    """The changes of what reads or writes one operand."""
+    jax = need_jax()
+    shape = tuple(ref.aval.shape)
+    found: dict[int, Override] = {}
+    loads: list[Any] = []
+
+    def read(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        if rewrite.kind == "apart":
+            return _Apart(tuple(given[0][(..., h, slice(None))] for h in range(shape[-2])))
+        value = given[0][...]
+        if rewrite.order:
+            loads[:] = [value]
+            return jax.lax.transpose(value, [rewrite.order.index(k) for k in range(len(shape))])
+        if rewrite.kind == "first":
+            value = jax.lax.reshape(value, (*shape[:-2], shape[-2] * shape[-1]))
+        return _of_lanes(value, shape[-2])
+
+    def turned(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        return jax.lax.convert_element_type(loads[0], eqn.outvars[0].aval.dtype)
+
+    def split(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        return _of_lanes(given[0], eqn.outvars[0].aval.shape[-2])
+
+    def written(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+        value = given[1]
+        merged = (
+            value.merged()
+            if isinstance(value, _Apart)
+            else jax.lax.reshape(value, (*shape[:-2], shape[-2] * shape[-1]))
+        )
+        given[0][...] = merged
+        # nobody uses what was there before: `_operands` asks for stores alone
+        return jax.lax.full(shape, 0, ref.aval.dtype)
+
+    for k, eqn in enumerate(body.eqns):
+        if ref in [atom for atom in eqn.invars if not is_literal(atom)]:
+            found[k] = read if eqn.primitive.name == "get" else written
+    if rewrite.order:
+        found[rewrite.equation] = turned
+    elif found and all(change is written for change in found.values()):
+        found[rewrite.equation] = split
+    return found
+
+
+def elements(avals: Sequence[Any]) -> int:
+    """How many elements some arrays have together."""
+    return sum(prod(aval.shape) for aval in avals)
