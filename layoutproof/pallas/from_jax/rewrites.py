@@ -16,7 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from layoutproof.core.element_types import element_type
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
 
@@ -558,6 +558,69 @@ def _of_operand(body: Jaxpr, ref: Any, rewrite: Rewrite) -> dict[int, Override]:
     return found
 
 
-def elements(avals: Sequence[Any]) -> int:
-    """How many elements some arrays have together."""
-    return sum(prod(aval.shape) for aval in avals)
+# the numbers
+
+MOST_WORK = 1 << 33
+"""Elements of all blocks of all programs, and products in them, above which a call is not run for its numbers."""
+_CLOSE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+"""Element type -> the share of the largest result by which results may differ, as another order of sums makes them."""
+
+
+def numbers(eqn: JaxprEqn, rewrite: Rewrite) -> str:
+    """How the results of a rewritten call differ from the call's own, in JAX's interpreter on the CPU; "" for not at all.
+
+    Operands are small whole numbers, so that sums and products are exact in whatever order they are made.
+    Raises LayoutError where it cannot be run, or is too large.
+    """
+    import numpy as np
+
+    jax = need_jax()
+    if (work := _work(eqn)) > MOST_WORK:
+        raise LayoutError(f"the call is too large to be run for its numbers: {work:,} elements and products")
+    random = np.random.default_rng(0)
+    given = [
+        jax.numpy.asarray(random.integers(-2, 3, v.aval.shape) if _counts(v.aval) else np.zeros(v.aval.shape),
+                          v.aval.dtype)
+        for v in eqn.invars
+    ]  # fmt: skip
+    interpreted = eqn.replace(params={**eqn.params, "interpret": True})
+    try:
+        before = jax.jit(lambda *values: eqn.primitive.bind(*values, **interpreted.params))(*given)
+        after = jax.jit(rewritten_call(interpreted, rewrite))(*given)
+    except Exception as error:
+        raise LayoutError(f"JAX's interpreter does not run it: {shorten(' '.join(str(error).split()), 200)}") from None
+    return next(filter(None, map(_difference, before, after)), "")
+
+
+def _work(eqn: JaxprEqn) -> int:
+    """Elements of results and products of one program, times the programs."""
+    programs = prod(n for n in eqn.params["grid_mapping"].grid if type(n) is int)
+    each = 0
+    for one in body_of(eqn.params).eqns:
+        size = sum(prod(getattr(v.aval, "shape", ())) for v in one.outvars)
+        if one.primitive.name == "dot_general":
+            contracted = one.params["dimension_numbers"][0][0]
+            size *= prod(one.invars[0].aval.shape[k] for k in contracted)
+        each += size
+    return programs * each
+
+
+def _counts(aval: Any) -> bool:
+    """Whether a value is of numbers, and no table of places: of these every one is 0."""
+    return getattr(aval.dtype, "kind", "f") != "i" or len(aval.shape) > 1
+
+
+def _difference(one: Array, other: Array) -> str:
+    import numpy as np
+
+    a, b = (np.asarray(value) for value in (one, other))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{list(a.shape)} became {b.dtype}{list(b.shape)}"
+    if a.tobytes() == b.tobytes():
+        return ""
+    wide, narrow = a.astype(np.float64), b.astype(np.float64)
+    largest = float(np.max(np.abs(wide), initial=0.0))
+    apart = float(np.max(np.abs(wide - narrow), initial=0.0))
+    if apart <= _CLOSE.get(str(a.dtype), 0.0) * largest:
+        return ""
+    return f"results differ by up to {apart:.3g}, where the largest is {largest:.3g}"
